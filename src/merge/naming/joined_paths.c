@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/naming/torch_nodes.h"
 
@@ -176,23 +176,23 @@ static size_t engine_call(const struct frames *frames, const struct path_items *
  * The frames of the call of backward(), in the launch's own thread or in the caller's. If the call
  * is unknown, the frames of the engine.
  */
-static int list_caller(const struct frames *frames, const struct joined_stack *join,
-		       const struct path_items *own, size_t first, struct path_items *path)
+static void list_caller(const struct frames *frames, const struct joined_stack *join,
+			const struct path_items *own, size_t first, struct path_items *path)
 {
 	uint32_t caller = autograd_state(&frames->model->autograd, join->state)->caller_stack;
 
-	if (caller && frames_has_stack(frames, caller) && !is_joined(frames, caller))
-		return frames_list(frames, caller, path);
+	if (caller && frames_has_stack(frames, caller) && !is_joined(frames, caller)) {
+		frames_list(frames, caller, path);
+		return;
+	}
 	first = engine_call(frames, own, first);
-	if (grow(&path->items, &path->capacity, first + 1, sizeof(*path->items)) < 0)
-		return -ENOMEM;
+	xt_grow(&path->items, &path->capacity, first + 1, sizeof(*path->items));
 	if (first)
 		memcpy(path->items, own->items, first * sizeof(*own->items));
 	path->count = first;
-	return 0;
 }
 
-/* Finds the path up to the forward line. Returns 0 or -ENOMEM. */
+/* Finds the path up to the forward line. */
 static int list_forward(const struct frames *frames, const struct joined_stack *join,
 			const struct path_items *own, size_t first, struct path_items *path,
 			enum join_result *result)
@@ -209,12 +209,11 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 			*result = state->caller ? JOIN_EXACT : JOIN_INFERRED;
 		else if (engine_call(frames, own, first) == first)
 			*result = JOIN_NONE;
-		return list_caller(frames, join, own, first, path);
+		list_caller(frames, join, own, first, path);
+		return 0;
 	}
 	if (frames_has_stack(frames, join->at)) {
-		error = joined_paths_list(frames, join->at, path);
-		if (error)
-			return error;
+		joined_paths_list(frames, join->at, path);
 		if (join->is_certain &&
 		    (class_name[0] ? cut_at_apply(frames, class_name, path)
 				   : cut_at_maker(frames, join->at, type, path))) {
@@ -237,26 +236,25 @@ static int list_forward(const struct frames *frames, const struct joined_stack *
 			return error;
 	}
 	*result = JOIN_NONE;
-	return list_caller(frames, join, own, first, path);
-}
-
-static int append(struct path_items *path, const struct path_item *items, size_t count)
-{
-	if (grow(&path->items, &path->capacity, path->count + count, sizeof(*items)) < 0)
-		return -ENOMEM;
-	if (count)
-		memcpy(path->items + path->count, items, count * sizeof(*items));
-	path->count += count;
+	list_caller(frames, join, own, first, path);
 	return 0;
 }
 
-static int append_label(const struct frames *frames, struct path_items *path, const char *label)
+static void append(struct path_items *path, const struct path_item *items, size_t count)
+{
+	xt_grow(&path->items, &path->capacity, path->count + count, sizeof(*items));
+	if (count)
+		memcpy(path->items + path->count, items, count * sizeof(*items));
+	path->count += count;
+}
+
+static void append_label(const struct frames *frames, struct path_items *path, const char *label)
 {
 	char clean[2 * LABEL_BYTES + 8];
 	size_t length = text_clean(clean, label, strlen(label), ';');
 	struct path_item item = {MERGED_LABEL, names_intern(&frames->paths->names, clean, length)};
 
-	return item.value == NAME_FAILED ? -ENOMEM : append(path, &item, 1);
+	append(path, &item, 1);
 }
 
 /*
@@ -295,9 +293,9 @@ static size_t first_python(const struct path_items *own, size_t from)
 	return from;
 }
 
-static int append_node(const struct frames *frames, const struct joined_stack *join,
-		       const struct path_items *own, size_t first, enum join_result result,
-		       struct path_items *path)
+static void append_node(const struct frames *frames, const struct joined_stack *join,
+			const struct path_items *own, size_t first, enum join_result result,
+			struct path_items *path)
 {
 	static const char *const labels[JOIN_RESULTS] = {
 		[JOIN_NONE] = LABEL_UNKNOWN,
@@ -306,51 +304,48 @@ static int append_node(const struct frames *frames, const struct joined_stack *j
 	};
 	const struct autograd_state *state = autograd_state(&frames->model->autograd, join->state);
 	char name[LABEL_BYTES - 16], label[LABEL_BYTES];
-	int error;
 
 	torch_node_label(text_of(frames, state->node_type), text_of(frames, state->node_class),
 			 name, sizeof(name));
 	snprintf(label, sizeof(label), "%s%s", labels[result], name);
-	error = append_label(frames, path, label);
+	append_label(frames, path, label);
 	if (frames->backward == BACKWARD_FORWARD)
 		first = first_python(own, first);
-	return error ? error : append(path, own->items + first, own->count - first);
+	append(path, own->items + first, own->count - first);
 }
 
-/* Composes the path. Returns 0 or -ENOMEM. */
-static int compose(const struct frames *frames, const struct joined_stack *join,
-		   struct joined_path *out)
+static void compose(const struct frames *frames, const struct joined_stack *join,
+		    struct joined_path *out)
 {
 	struct path_items own = {0}, path = {0};
 	enum join_result result = JOIN_NONE;
 	bool has_own = frames_has_stack(frames, join->own);
-	int error = has_own ? frames_list(frames, join->own, &own) : 0;
-	size_t first = error ? 0 : first_of_node(frames, &own);
-	size_t again = error ? 0 : first_recomputed(frames, &own, first);
+	size_t first, again;
 
-	if (!error)
-		error = list_forward(frames, join, &own, first, &path, &result);
-	if (!error && again < own.count) {
+	if (has_own)
+		frames_list(frames, join->own, &own);
+	first = first_of_node(frames, &own);
+	again = first_recomputed(frames, &own, first);
+	list_forward(frames, join, &own, first, &path, &result);
+	if (again < own.count) {
 		cut_at_checkpoint(frames, &path);
 		result = JOIN_EXACT; /* its own frames follow */
-		error = append_label(frames, &path, LABEL_RECOMPUTE);
-		if (!error)
-			error = append(&path, own.items + again, own.count - again);
-	} else if (!error) {
-		error = append_node(frames, join, &own, first, result, &path);
+		append_label(frames, &path, LABEL_RECOMPUTE);
+		append(&path, own.items + again, own.count - again);
+	} else {
+		append_node(frames, join, &own, first, result, &path);
 	}
 	free(own.items);
 	out->items = path;
 	out->result = (uint8_t)result;
 	out->node = frames->root;
-	for (size_t i = 0; i < path.count && !error && out->node != PATH_FAILED; i++)
+	for (size_t i = 0; i < path.count; i++)
 		out->node = frames_add_item(frames, out->node, &path.items[i]);
-	return error;
 }
 
 /*
- * Returns the path of a joined stack, or NULL if out of memory. A joined stack refers to earlier
- * ones only, so paths are composed in order.
+ * Returns the path of a joined stack. A joined stack refers to earlier ones only, so paths are
+ * composed in order.
  */
 static const struct joined_path *find_path(const struct frames *frames, uint32_t stack)
 {
@@ -360,12 +355,8 @@ static const struct joined_path *find_path(const struct frames *frames, uint32_t
 	while (joined->count <= number) {
 		struct joined_path path = {0};
 
-		if (grow(&joined->list, &joined->capacity, joined->count + 1,
-			 sizeof(*joined->list)) < 0 ||
-		    compose(frames, &frames->model->autograd.joined[joined->count], &path) < 0) {
-			free(path.items.items);
-			return NULL;
-		}
+		xt_grow(&joined->list, &joined->capacity, joined->count + 1, sizeof(*joined->list));
+		compose(frames, &frames->model->autograd.joined[joined->count], &path);
 		joined->list[joined->count++] = path;
 	}
 	return &joined->list[number];
@@ -373,12 +364,7 @@ static const struct joined_path *find_path(const struct frames *frames, uint32_t
 
 uint32_t joined_paths_node(const struct frames *frames, uint32_t stack)
 {
-	const struct joined_path *path;
-
-	if (!is_joined(frames, stack))
-		return frames->nodes[stack];
-	path = find_path(frames, stack);
-	return path ? path->node : PATH_FAILED;
+	return is_joined(frames, stack) ? find_path(frames, stack)->node : frames->nodes[stack];
 }
 
 int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list)
@@ -387,10 +373,13 @@ int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_i
 
 	if (!frames_has_stack(frames, stack))
 		return 0;
-	if (!is_joined(frames, stack))
-		return frames_list(frames, stack, list);
+	if (!is_joined(frames, stack)) {
+		frames_list(frames, stack, list);
+		return 0;
+	}
 	path = find_path(frames, stack);
-	return path ? append(list, path->items.items, path->items.count) : -ENOMEM;
+	append(list, path->items.items, path->items.count);
+	return 0;
 }
 
 enum join_result joined_paths_result(const struct frames *frames, uint32_t stack)

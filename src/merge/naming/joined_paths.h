@@ -29,7 +29,7 @@ enum join_result {
  * ones. They build paths at the first use, in the thread that builds the tree.
  */
 
-/* The path node of the innermost frame. PATH_FAILED if out of memory. */
+/* The path node of the innermost frame. */
 uint32_t joined_paths_node(const struct frames *frames, uint32_t stack);
 
 /* Appends the frames of the path. Returns 0 or -ENOMEM. */

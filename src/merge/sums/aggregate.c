@@ -4,7 +4,7 @@
  */
 #include "merge/sums/aggregate.h"
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 
 static uint32_t hash_owner(const struct owner *owner)
 {
@@ -26,65 +26,46 @@ static bool is_plain(const struct owner *owner)
 	       !(owner->creation | owner->root | owner->stream | owner->thread | owner->marks);
 }
 
-/* item: index of the entry + 1. The table must have room. */
-static void insert(struct aggregate *aggregate, uint32_t hash, uint32_t item)
+void aggregate_index_all(struct aggregate *aggregate)
 {
-	struct xt_hash_slot *slot = xt_hash_first(&aggregate->table, hash);
-
-	while (slot->item)
-		slot = xt_hash_next(&aggregate->table, slot);
-	*slot = (struct xt_hash_slot){hash, item};
-}
-
-int aggregate_index_all(struct aggregate *aggregate)
-{
-	if (!xt_hash_reserve(&aggregate->table, aggregate->count))
-		return -ENOMEM;
+	xt_hash_require(&aggregate->table, aggregate->count);
 	for (uint32_t e = 0; e < aggregate->count; e++) {
 		struct total *entry = &aggregate->entries[e];
+		uint32_t hash = hash_owner(&entry->owner);
+		struct xt_hash_slot *slot = xt_hash_first(&aggregate->table, hash);
 
+		while (slot->item)
+			slot = xt_hash_next(&aggregate->table, slot);
+		*slot = (struct xt_hash_slot){hash, e + 1};
 		entry->is_plain = is_plain(&entry->owner);
-		insert(aggregate, hash_owner(&entry->owner), e + 1);
 	}
-	return 0;
 }
 
-/* Appends an owner that has no entry yet. Returns its index, or TOTAL_FAILED if out of memory. */
-static uint32_t add(struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
+/* Appends an owner that has no entry yet. Returns the number of the entry, from 1. */
+static uint32_t add(struct aggregate *aggregate, const struct owner *owner)
 {
-	if (!xt_hash_reserve(&aggregate->table, (size_t)aggregate->count + 1) ||
-	    grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
-		 sizeof(*aggregate->entries)) < 0)
-		return TOTAL_FAILED;
-	insert(aggregate, hash, ++aggregate->count);
-	aggregate->entries[aggregate->count - 1].owner = *owner;
-	aggregate->entries[aggregate->count - 1].is_plain = is_plain(owner);
-	return aggregate->count - 1;
-}
-
-static uint32_t find(const struct aggregate *aggregate, const struct owner *owner, uint32_t hash)
-{
-	const struct xt_hash_slot *slot;
-
-	if (!aggregate->table.slot_count)
-		return TOTAL_FAILED;
-	for (slot = xt_hash_first(&aggregate->table, hash); slot->item;
-	     slot = xt_hash_next(&aggregate->table, slot))
-		if (total_is_of(&aggregate->entries[slot->item - 1], owner))
-			return slot->item - 1;
-	return TOTAL_FAILED;
+	xt_grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
+		sizeof(*aggregate->entries));
+	aggregate->entries[aggregate->count].owner = *owner;
+	aggregate->entries[aggregate->count].is_plain = is_plain(owner);
+	return ++aggregate->count;
 }
 
 uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner)
 {
-	uint32_t hash = hash_owner(&owner), place = find(aggregate, &owner, hash);
+	uint32_t hash = hash_owner(&owner), place;
+	struct xt_hash_slot *slot;
 
-	if (place == TOTAL_FAILED)
-		place = add(aggregate, &owner, hash);
-	if (place != TOTAL_FAILED) {
-		aggregate->entries[aggregate->last].next = place;
-		aggregate->last = place;
-	}
+	if (aggregate->count >= aggregate->table.slot_count / 2)
+		xt_hash_require(&aggregate->table, (size_t)aggregate->count + 1);
+	slot = xt_hash_first(&aggregate->table, hash);
+	while (slot->item && !total_is_of(&aggregate->entries[slot->item - 1], &owner))
+		slot = xt_hash_next(&aggregate->table, slot);
+	if (!slot->item)
+		*slot = (struct xt_hash_slot){hash, add(aggregate, &owner)};
+	place = slot->item - 1;
+	aggregate->entries[aggregate->last].next = place;
+	aggregate->last = place;
 	return place;
 }
 

@@ -118,8 +118,8 @@ static inline bool total_is_of(const struct total *total, const struct owner *ow
 uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner);
 
 /*
- * Index of the owner's entry, which is added if needed; TOTAL_FAILED if out of memory. Inline, so
- * that the owner can stay in registers when the prediction is right.
+ * Index of the owner's entry, which is added if needed. Inline, so that the owner can stay in
+ * registers when the prediction is right.
  */
 static inline uint32_t aggregate_index(struct aggregate *aggregate, const struct owner *owner)
 {
@@ -131,8 +131,8 @@ static inline uint32_t aggregate_index(struct aggregate *aggregate, const struct
 	return next;
 }
 
-/* Makes entries of which only the array and the count are set findable. Returns 0 or -ENOMEM. */
-int aggregate_index_all(struct aggregate *aggregate);
+/* Makes entries of which only the array and the count are set findable. */
+void aggregate_index_all(struct aggregate *aggregate);
 
 void aggregate_free(struct aggregate *aggregate);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/owner.h"
 
-#include <errno.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
 		    uint32_t thread)
@@ -34,14 +35,11 @@ void owner_of_call(struct reading *reading, const struct launch *call, struct ow
 			      : owner_root(reading->run, reading->model, 0, call->thread);
 }
 
-int reading_find_stacks(struct reading *reading)
+void reading_find_stacks(struct reading *reading)
 {
 	const struct model *model = reading->model;
 
-	reading->has_stack = calloc(model->stacks.count + 1, 1);
-	if (!reading->has_stack)
-		return -ENOMEM;
+	reading->has_stack = xt_calloc(model->stacks.count + 1, 1);
 	for (uint32_t id = 1; id < model->stacks.count; id++)
 		reading->has_stack[id] = model_has_stack(model, id);
-	return 0;
 }

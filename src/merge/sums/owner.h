@@ -7,8 +7,8 @@
 
 #include "merge/reading.h"
 
-/* Finds the stacks that the log defines. Call it before the others. Returns 0 or -ENOMEM. */
-int reading_find_stacks(struct reading *reading);
+/* Finds the stacks that the log defines. Call it before the others. */
+void reading_find_stacks(struct reading *reading);
 
 static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
 {

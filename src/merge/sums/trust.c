@@ -5,13 +5,13 @@
  */
 #include "merge/sums/trust.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/sums/anomalies.h"
 
@@ -28,24 +28,20 @@ const char *trust_level_name(enum trust_level level)
 	return names[level];
 }
 
-__attribute__((format(printf, 3, 4))) static int
+__attribute__((format(printf, 3, 4))) static void
 add_reason(struct trust *trust, enum trust_level level, const char *format, ...)
 {
 	char *text;
 	va_list args;
-	int length;
 
 	if (level > trust->level)
 		trust->level = level;
 	if (trust->reason_count == TRUST_REASONS_MAX)
-		return 0;
+		return;
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = xt_vasprintf(format, args);
 	va_end(args);
-	if (length < 0)
-		return -ENOMEM;
 	trust->reasons[trust->reason_count++] = text;
-	return 0;
 }
 
 /* Events that were written but cannot be read are damage. Events never written are a loss. */
@@ -54,163 +50,146 @@ static bool is_damage(unsigned loss)
 	return loss >= LOSS_DAMAGED_CALLS || !strncmp(losses_name(loss), "recovered.areas_", 16);
 }
 
-static int add_losses(struct trust *trust, const struct run *run, bool of_damage)
+static void add_losses(struct trust *trust, const struct run *run, bool of_damage)
 {
 	char text[LOSS_BYTES];
-	int error = 0;
 
-	for (unsigned l = 0; l < LOSS_COUNT && !error; l++) {
+	for (unsigned l = 0; l < LOSS_COUNT; l++) {
 		if (!run->losses[l] || is_damage(l) != of_damage)
 			continue;
 		losses_describe(text, sizeof(text), l, run->losses[l]);
-		error = add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s", text);
+		add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s", text);
 	}
-	return error;
 }
 
-static int add_anomalies(struct trust *trust, const struct run *run)
+static void add_anomalies(struct trust *trust, const struct run *run)
 {
 	size_t kinds = 0, count = trust->reason_count;
-	int error;
 
 	for (size_t d = 0; d < ANOMALIES; d++)
 		kinds += anomaly_count(run, &anomalies[d]) != 0;
 	if (!kinds)
-		return 0;
-	error = add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
-			   kinds == 1 ? "" : "s");
+		return;
+	add_reason(trust, TRUST_DEGRADED, "%zu kind%s of anomaly: see the warnings", kinds,
+		   kinds == 1 ? "" : "s");
 	if (trust->reason_count > count)
 		trust->anomaly_reason = trust->reasons[count];
-	return error;
 }
 
-static int add_handoffs(struct trust *trust, const struct run *run)
+static void add_handoffs(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES];
 
 	if (!run->handoff_count)
-		return 0;
+		return;
 	format_time(time, run->handed_off_ns);
-	return add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s",
-			  run->handed_off_to, time);
+	add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s", run->handed_off_to,
+		   time);
 }
 
-static int add_sampling(struct trust *trust, const struct run *run)
+static void add_sampling(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], upto[32] = "";
 
 	if (!run->one_in_max)
-		return 0;
+		return;
 	format_time(time, run->sampled_ns);
 	format_share(share, run->estimated_gpu_ns, run->gpu_ns);
 	if (run->one_in_max > run->one_in_min)
 		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->one_in_max);
-	return add_reason(trust, TRUST_DEGRADED,
-			  "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
-			  "time are estimated",
-			  run->one_in_min, upto, time, share);
+	add_reason(trust, TRUST_DEGRADED,
+		   "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
+		   "time are estimated",
+		   run->one_in_min, upto, time, share);
 }
 
-static int add_excess(struct trust *trust, const struct run *run)
+static void add_excess(struct trust *trust, const struct run *run)
 {
 	uint64_t beyond_ns = losses_account(run->accounts, "overhead.beyond_ns");
 	char time[TIME_BYTES];
 
 	if (!beyond_ns)
-		return 0;
+		return;
 	format_time(time, beyond_ns);
-	return add_reason(trust, TRUST_DEGRADED,
-			  "tracing cost more than --max-overhead allows for %s", time);
+	add_reason(trust, TRUST_DEGRADED, "tracing cost more than --max-overhead allows for %s",
+		   time);
 }
 
 /* Nothing is lost: the frames are those of the generated code. */
-static int add_compiled(struct trust *trust, const struct run *run)
+static void add_compiled(struct trust *trust, const struct run *run)
 {
 	char share[SHARE_BYTES];
 
 	if (!run->compiled_unknown_gpu_ns)
-		return 0;
+		return;
 	format_share(share, run->compiled_unknown_gpu_ns, run->gpu_ns);
-	return add_reason(trust, TRUST_COMPLETE,
-			  "source lines of torch.compile unknown for %s of GPU time: record "
-			  "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
-			  "--no-torch-trace",
-			  share);
+	add_reason(trust, TRUST_COMPLETE,
+		   "source lines of torch.compile unknown for %s of GPU time: record "
+		   "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
+		   "--no-torch-trace",
+		   share);
 }
 
 /* Nothing of what was recorded is lost. */
-static int add_attached(struct trust *trust, const struct run *run)
+static void add_attached(struct trust *trust, const struct run *run)
 {
 	char who[64] = "", time[TIME_BYTES];
 
 	if (!run->attached_count)
-		return 0;
+		return;
 	if (run->inputs->count > 1)
 		snprintf(who, sizeof(who), "%zu process%s ", run->attached_count,
 			 run->attached_count == 1 ? "" : "es");
 	format_time(time, run->attached_ns);
-	return add_reason(
-		trust, TRUST_COMPLETE,
-		"%sattached %s%s after the start of the program: NVTX ranges are missing, "
-		"and memory counts from then",
-		who, run->attached_count > 1 ? "up to " : "", time);
+	add_reason(trust, TRUST_COMPLETE,
+		   "%sattached %s%s after the start of the program: NVTX ranges are missing, "
+		   "and memory counts from then",
+		   who, run->attached_count > 1 ? "up to " : "", time);
 }
 
 /* Nothing is lost: this is the default for such graphs. */
-static int add_whole_graphs(struct trust *trust, const struct run *run)
+static void add_whole_graphs(struct trust *trust, const struct run *run)
 {
 	bool is_one = run->whole_graph_count == 1;
 
 	if (!run->whole_graph_count)
-		return 0;
-	return add_reason(trust, TRUST_COMPLETE,
-			  "the kernels in %" PRIu64
-			  " launch%s of CUDA graphs with conditional nodes "
-			  "have no times, because recording them can make the program fail; "
-			  "'xtrace record --graph-detail node' takes that risk",
-			  run->whole_graph_count, is_one ? "" : "es");
+		return;
+	add_reason(trust, TRUST_COMPLETE,
+		   "the kernels in %" PRIu64 " launch%s of CUDA graphs with conditional nodes "
+		   "have no times, because recording them can make the program fail; "
+		   "'xtrace record --graph-detail node' takes that risk",
+		   run->whole_graph_count, is_one ? "" : "es");
 }
 
 /* Ordinary graphs are complete, but nothing tells them from conditional ones. */
-static int add_early_graphs(struct trust *trust, const struct run *run)
+static void add_early_graphs(struct trust *trust, const struct run *run)
 {
 	if (!run->early_graph_count)
-		return 0;
-	return add_reason(trust, TRUST_COMPLETE,
-			  "%" PRIu64 " launch%s of CUDA graphs that were made before recording: "
-			  "loops in them show only their first iteration, and the GPU looks idle "
-			  "then; 'xtrace record --armed=graphs' avoids that",
-			  run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
+		return;
+	add_reason(trust, TRUST_COMPLETE,
+		   "%" PRIu64 " launch%s of CUDA graphs that were made before recording: "
+		   "loops in them show only their first iteration, and the GPU looks idle "
+		   "then; 'xtrace record --armed=graphs' avoids that",
+		   run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
 }
 
-static int add_reasons(struct trust *trust, const struct run *run)
+static void add_reasons(struct trust *trust, const struct run *run)
 {
-	int error = add_losses(trust, run, true);
-
-	if (!error)
-		error = add_losses(trust, run, false);
-	if (!error)
-		error = add_handoffs(trust, run);
-	if (!error)
-		error = add_sampling(trust, run);
-	if (!error)
-		error = add_excess(trust, run);
-	if (!error)
-		error = add_anomalies(trust, run);
+	add_losses(trust, run, true);
+	add_losses(trust, run, false);
+	add_handoffs(trust, run);
+	add_sampling(trust, run);
+	add_excess(trust, run);
+	add_anomalies(trust, run);
 	/* There was a warning of another kind. */
-	if (!error && !trust->reason_count && run->report->status != STATUS_OK) {
+	if (!trust->reason_count && run->report->status != STATUS_OK) {
 		trust->refers_to_warnings = true;
 		trust->level = TRUST_DEGRADED;
 	}
-	if (!error)
-		error = add_compiled(trust, run);
-	if (!error)
-		error = add_attached(trust, run);
-	if (!error)
-		error = add_whole_graphs(trust, run);
-	if (!error)
-		error = add_early_graphs(trust, run);
-	return error;
+	add_compiled(trust, run);
+	add_attached(trust, run);
+	add_whole_graphs(trust, run);
+	add_early_graphs(trust, run);
 }
 
 static char *word_line(const struct trust *trust)
@@ -218,10 +197,8 @@ static char *word_line(const struct trust *trust)
 	size_t shown = trust->reason_count < LINE_REASONS ? trust->reason_count : LINE_REASONS;
 	char *text = NULL;
 	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = xt_open_memstream(&text, &bytes);
 
-	if (!out)
-		return NULL;
 	fputs(trust_level_name(trust->level), out);
 	if (trust->refers_to_warnings)
 		fputs(" (see the warnings", out);
@@ -232,10 +209,7 @@ static char *word_line(const struct trust *trust)
 		fprintf(out, "; and %zu more", trust->reason_count - shown);
 	if (shown || trust->refers_to_warnings)
 		fputc(')', out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	xt_close_memstream(out);
 	return text;
 }
 
@@ -276,11 +250,9 @@ static char *account_line(const struct run *run)
 	format_count(cut, losses_account(run->accounts, "stacks.truncated"));
 	format_count(audits, losses_account(run->accounts, "stacks.audited"));
 	format_count(wrong, losses_account(run->accounts, "stacks.mismatched"));
-	if (asprintf(&text,
-		     "%scalls seen %s = written %s%s + lost %s; records invalid %s; "
-		     "stacks truncated %s, checked %s, wrong %s",
-		     known, seen, written, dropped, lost, bad, cut, audits, wrong) < 0)
-		return NULL;
+	text = xt_asprintf("%scalls seen %s = written %s%s + lost %s; records invalid %s; "
+			   "stacks truncated %s, checked %s, wrong %s",
+			   known, seen, written, dropped, lost, bad, cut, audits, wrong);
 	return text;
 }
 
@@ -294,7 +266,7 @@ static char *cost_text(const struct run *run)
 	char unknown[64] = "", upto[96] = "", *text;
 
 	if (silent == count)
-		return strdup("cost unknown");
+		return xt_strdup("cost unknown");
 	if (silent)
 		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
@@ -305,11 +277,9 @@ static char *cost_text(const struct run *run)
 	format_time(writer, losses_account(run->accounts, "writer.cpu_ns") +
 				    losses_account(run->accounts, "flusher.cpu_ns"));
 	format_time(waited, losses_account(run->accounts, "threads.waited_ns") + buffers_ns);
-	if (asprintf(&text,
-		     "about %s in the program's threads (%s of it waiting), %s in its own "
-		     "threads%s%s",
-		     callbacks, waited, writer, unknown, upto) < 0)
-		return NULL;
+	text = xt_asprintf("about %s in the program's threads (%s of it waiting), %s in its own "
+			   "threads%s%s",
+			   callbacks, waited, writer, unknown, upto);
 	return text;
 }
 
@@ -319,27 +289,20 @@ static char *cost_line(const struct run *run)
 	char *cost = cost_text(run), *text = NULL, share[SHARE_BYTES];
 
 	format_share(share, unattributed_ns, run->gpu_ns);
-	if (cost && asprintf(&text, "tracer: %s; GPU time without a call path %s", cost, share) < 0)
-		text = NULL;
+	text = xt_asprintf("tracer: %s; GPU time without a call path %s", cost, share);
 	free(cost);
 	return text;
 }
 
-int trust_judge(struct trust *trust, const struct run *run)
+void trust_judge(struct trust *trust, const struct run *run)
 {
-	int error;
-
 	*trust = (struct trust){0};
-	error = add_reasons(trust, run);
-	if (error)
-		return error;
+	add_reasons(trust, run);
 	trust->lines[0] = word_line(trust);
 	trust->lines[1] = account_line(run);
 	trust->lines[2] = cost_line(run);
-	for (int l = 0; l < TRUST_LINES; l++)
-		if (!trust->lines[l])
-			return -ENOMEM;
-	return 0;
+	for (int l = 0; l < TRUST_LINES; l++) {
+	}
 }
 
 void trust_free(struct trust *trust)

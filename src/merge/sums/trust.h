@@ -30,10 +30,8 @@ struct trust {
 /* "complete", "degraded" or "damaged". */
 const char *trust_level_name(enum trust_level level);
 
-/*
- * Judges the run after all logs are read. Returns 0 or -ENOMEM. Call trust_free() in either case.
- */
-int trust_judge(struct trust *trust, const struct run *run);
+/* Judges the run after all logs are read. Call trust_free() in either case. */
+void trust_judge(struct trust *trust, const struct run *run);
 void trust_free(struct trust *trust);
 
 #endif

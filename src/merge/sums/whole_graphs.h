@@ -28,12 +28,12 @@ struct whole_graphs {
 	size_t capacity;
 };
 
-/* Counts a launch. owner: of the graph as a whole. Returns 0 or -ENOMEM. */
-int whole_graphs_add(struct whole_graphs *graphs, const struct work *work,
-		     const struct owner *owner, uint64_t launched_ns);
+/* Counts a launch. owner: of the graph as a whole. */
+void whole_graphs_add(struct whole_graphs *graphs, const struct work *work,
+		      const struct owner *owner, uint64_t launched_ns);
 
-/* Adds the kernels to the sums of the log, after the last event. Returns 0 or -ENOMEM. */
-int whole_graphs_finish(struct reading *reading);
+/* Adds the kernels to the sums of the log, after the last event. */
+void whole_graphs_finish(struct reading *reading);
 
 void whole_graphs_free(struct whole_graphs *graphs);
 
