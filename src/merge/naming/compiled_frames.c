@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/naming/compiled_frames.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/symbolize/generated_code.h"
 
 #define PLACES_SHOWN_MAX 16
 #define ROWS_MAX	 4096 /* of a frame; a damaged log may have more */
 
-int compiled_frames_find(struct compiled_frames *frames, const struct model *model)
+void compiled_frames_find(struct compiled_frames *frames, const struct model *model)
 {
 	*frames = (struct compiled_frames){
 		.model = model,
-		.first = calloc(model->python_frames.count + 1, sizeof(*frames->first)),
-		.file_has_lines = calloc(model->strings.count + 1, 1),
+		.first = xt_calloc(model->python_frames.count + 1, sizeof(*frames->first)),
+		.file_has_lines = xt_calloc(model->strings.count + 1, 1),
 	};
-	if (!frames->first || !frames->file_has_lines)
-		return -ENOMEM;
 	for (uint32_t r = 1; r < model->compiled.count; r++) {
 		const struct compiled_place *row = &model->compiled.rows[r];
 		uint32_t first, file;
@@ -34,7 +32,6 @@ int compiled_frames_find(struct compiled_frames *frames, const struct model *mod
 		if (row->trace && file < model->strings.count)
 			frames->file_has_lines[file] = 1;
 	}
-	return 0;
 }
 
 void compiled_frames_free(struct compiled_frames *frames)
@@ -103,18 +100,16 @@ static uint32_t list_places(const struct compiled_place *rows, uint32_t count,
 static uint32_t fused_name(struct frame_names *names, const struct compiled_place *rows,
 			   uint32_t count)
 {
-	struct place places[PLACES_SHOWN_MAX];
+	struct place places[PLACES_SHOWN_MAX] = {0};
 	uint32_t shown = list_places(rows, count, places);
 	uint32_t name = place_name(names, &places[0]);
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *out;
 
-	if (shown == 1 || name == NAME_FAILED)
+	if (shown == 1)
 		return name;
-	out = open_memstream(&text, &bytes);
-	if (!out)
-		return NAME_FAILED;
+	out = xt_open_memstream(&text, &bytes);
 	fputs("[fused:", out);
 	for (uint32_t i = 0; i < shown; i++)
 		fprintf(out, " %s:%u",
@@ -122,7 +117,8 @@ static uint32_t fused_name(struct frame_names *names, const struct compiled_plac
 					 names_text(&names->model->names, places[i].file, NULL)),
 			places[i].line);
 	fputc(']', out);
-	name = fclose(out) ? NAME_FAILED : frame_labelled_name(names, name, text);
+	xt_close_memstream(out);
+	name = frame_labelled_name(names, name, text);
 	free(text);
 	return name;
 }
@@ -143,23 +139,23 @@ static uint32_t unknown_name(const struct compiled_frames *frames, struct frame_
 	const char *nodes;
 	char *label;
 
-	if (own == NAME_FAILED || !generated_code_is_file(file))
+	if (!generated_code_is_file(file))
 		return own;
 	if (frames->first[id]) {
 		nodes = names_text(&model->names,
 				   model->compiled.rows[frames->first[id]].place.function, NULL);
-		if (asprintf(&label, "[%s]", nodes) < 0)
-			return NAME_FAILED;
+		label = xt_asprintf("[%s]", nodes);
 		own = frame_labelled_name(names, own, label);
 		free(label);
 	}
-	if (own == NAME_FAILED || !(frames->first[id] || is_graph(function)) ||
+	if (!(frames->first[id] || is_graph(function)) ||
 	    (frame->file < model->strings.count && frames->file_has_lines[frame->file]))
 		return own;
-	return paths_mark(names->paths, own, MARK_COMPILED_UNKNOWN) < 0 ? NAME_FAILED : own;
+	paths_mark(names->paths, own, MARK_COMPILED_UNKNOWN);
+	return own;
 }
 
-/* own: the frame's own name. Returns the shown name, or NAME_FAILED. */
+/* own: the frame's own name. Returns the shown name. */
 static uint32_t shown_name(const struct compiled_frames *frames, struct frame_names *names,
 			   uint32_t id, uint32_t own)
 {
@@ -169,8 +165,7 @@ static uint32_t shown_name(const struct compiled_frames *frames, struct frame_na
 	if (!frames->first[id] || !rows->trace)
 		return unknown_name(frames, names, id, own);
 	name = fused_name(names, rows, row_count(frames, id));
-	if (name == NAME_FAILED || paths_mark(names->paths, name, MARK_COMPILED_LINES) < 0)
-		return NAME_FAILED;
+	paths_mark(names->paths, name, MARK_COMPILED_LINES);
 	return name;
 }
 
@@ -201,8 +196,6 @@ uint32_t compiled_frames_add(const struct compiled_frames *frames, struct frame_
 		id = 0;
 	if (!names->python[id]) {
 		name = shown_name(frames, names, id, frame_python_name(names, id));
-		if (name == NAME_FAILED)
-			return PATH_FAILED;
 		names->python[id] = name + 1;
 	}
 	node = add_outer(frames, names, node, id);

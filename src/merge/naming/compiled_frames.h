@@ -19,13 +19,13 @@ struct compiled_frames {
 	uint8_t *file_has_lines; /* by XT_STRING_ID of a generated file */
 };
 
-/* Returns 0 or -ENOMEM. Call compiled_frames_free() in both cases. */
-int compiled_frames_find(struct compiled_frames *frames, const struct model *model);
+/* Call compiled_frames_free() in both cases. */
+void compiled_frames_find(struct compiled_frames *frames, const struct model *model);
 void compiled_frames_free(struct compiled_frames *frames);
 
 /*
  * Adds a Python frame below a node, and above it the user's frames around its line. Its name is
- * then in names->python. Returns the new node, or PATH_FAILED if out of memory. Any id is valid.
+ * then in names->python. Returns the new node. Any id is valid.
  */
 uint32_t compiled_frames_add(const struct compiled_frames *frames, struct frame_names *names,
 			     uint32_t node, uint32_t id);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/naming/demangle.h"
 #include "merge/symbolize/mangled_linkage.h"
 #include "merge/symbolize/symbols.h"
@@ -206,12 +207,12 @@ struct name_qualifier *disambiguate_functions(const struct model *model,
 	struct sorting s = {
 		.model = model,
 		.addresses = addresses,
-		.qualifiers = calloc(addresses->count + 1, sizeof(*s.qualifiers)),
-		.files = calloc(addresses->count + 1, sizeof(*s.files)),
+		.qualifiers = xt_calloc(addresses->count + 1, sizeof(*s.qualifiers)),
+		.files = xt_calloc(addresses->count + 1, sizeof(*s.files)),
 	};
-	uint32_t *order = calloc(addresses->count + 1, sizeof(*order)), count = 0;
+	uint32_t *order = xt_calloc(addresses->count + 1, sizeof(*order)), count = 0;
 
-	for (uint32_t a = 0; order && s.qualifiers && s.files && a < addresses->count; a++)
+	for (uint32_t a = 0; a < addresses->count; a++)
 		if (is_function(&s, a))
 			order[count++] = a;
 	if (count)
@@ -221,10 +222,6 @@ struct name_qualifier *disambiguate_functions(const struct model *model,
 			if (compare_names(&s, order[next], order[first]))
 				break;
 		qualify_name(&s, order + first, next - first);
-	}
-	if (!order || !s.files) {
-		free(s.qualifiers);
-		s.qualifiers = NULL;
 	}
 	free(s.files);
 	free(order);

@@ -19,10 +19,7 @@ struct name_qualifier {
 	bool has_address; /* append the function's address in the module */
 };
 
-/*
- * Returns the qualifiers by index in the addresses, or NULL if out of memory. The caller frees
- * them.
- */
+/* Returns the qualifiers by index in the addresses. The caller frees them. */
 struct name_qualifier *disambiguate_functions(const struct model *model,
 					      const struct addresses *addresses);
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/symbolize/generated_code.h"
 
 /*
@@ -115,16 +115,14 @@ static void clean_path(char *path)
 	*out = '\0';
 }
 
-/* Returns the number of the cleaned path in files->paths, or NAME_FAILED. */
+/* Returns the number of the cleaned path in files->paths. */
 static uint32_t intern_path(struct file_names *files, const char *path)
 {
-	char *clean = strdup(path);
-	uint32_t name = NAME_FAILED;
+	char *clean = xt_strdup(path);
+	uint32_t name;
 
-	if (clean) {
-		clean_path(clean);
-		name = names_intern(&files->paths, clean, strlen(clean));
-	}
+	clean_path(clean);
+	name = names_intern(&files->paths, clean, strlen(clean));
 	free(clean);
 	return name;
 }
@@ -139,21 +137,20 @@ static const char *extend_suffix(const char *path, const char *suffix)
 	return suffix;
 }
 
-int file_names_add(struct file_names *files, const char *path)
+void file_names_add(struct file_names *files, const char *path)
 {
 	const char *text, *suffix;
 	uint32_t name;
 	size_t length;
 
-	if (!files->paths.count &&
-	    (names_init(&files->paths) < 0 || names_init(&files->suffixes) < 0))
-		return -ENOMEM;
+	if (!files->paths.count) {
+		names_init(&files->paths);
+		names_init(&files->suffixes);
+	}
 	name = intern_path(files, path);
-	if (name == NAME_FAILED ||
-	    grow(&files->files, &files->file_capacity, (size_t)name + 1, sizeof(*files->files)) < 0)
-		return -ENOMEM;
+	xt_grow(&files->files, &files->file_capacity, (size_t)name + 1, sizeof(*files->files));
 	if (files->files[name].is_added)
-		return 0;
+		return;
 	text = names_text(&files->paths, name, &length);
 	suffix = text + length;
 	do {
@@ -161,19 +158,14 @@ int file_names_add(struct file_names *files, const char *path)
 
 		suffix = extend_suffix(text, suffix);
 		s = names_intern(&files->suffixes, suffix, strlen(suffix));
-		if (s == NAME_FAILED || grow(&files->path_counts, &files->suffix_capacity,
-					     (size_t)s + 1, sizeof(*files->path_counts)) < 0)
-			return -ENOMEM;
+		xt_grow(&files->path_counts, &files->suffix_capacity, (size_t)s + 1,
+			sizeof(*files->path_counts));
 		files->path_counts[s]++;
 	} while (suffix > text);
 	files->files[name].is_added = true;
-	return 0;
 }
 
-/*
- * Returns the shortest suffix that no other path has, or the whole path. NAME_FAILED if out of
- * memory.
- */
+/* Returns the shortest suffix that no other path has, or the whole path. */
 static uint32_t unique_suffix(struct file_names *files, uint32_t path)
 {
 	size_t length;
@@ -183,11 +175,11 @@ static uint32_t unique_suffix(struct file_names *files, uint32_t path)
 	do {
 		suffix = extend_suffix(text, suffix);
 		name = names_intern(&files->suffixes, suffix, strlen(suffix));
-	} while (name != NAME_FAILED && files->path_counts[name] > 1 && suffix > text);
+	} while (files->path_counts[name] > 1 && suffix > text);
 	return name;
 }
 
-int file_names_assign(struct file_names *files)
+void file_names_assign(struct file_names *files)
 {
 	for (uint32_t path = 0; path < files->paths.count && path < files->file_capacity; path++) {
 		struct file_name *file = &files->files[path];
@@ -196,18 +188,18 @@ int file_names_assign(struct file_names *files)
 		if (!file->is_added || file->suffix)
 			continue;
 		suffix = unique_suffix(files, path);
-		if (suffix == NAME_FAILED)
-			return -ENOMEM;
 		file->suffix = suffix + 1;
 	}
-	return 0;
 }
 
 const char *file_names_shown(struct file_names *files, const char *path)
 {
-	uint32_t name = files->paths.count ? intern_path(files, path) : NAME_FAILED;
+	uint32_t name;
 
-	if (name == NAME_FAILED || name >= files->file_capacity || !files->files[name].suffix)
+	if (!files->paths.count)
+		return path;
+	name = intern_path(files, path);
+	if (name >= files->file_capacity || !files->files[name].suffix)
 		return path;
 	return names_text(&files->suffixes, files->files[name].suffix - 1, NULL);
 }

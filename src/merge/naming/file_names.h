@@ -28,13 +28,11 @@ struct file_names {
 	size_t suffix_capacity;
 };
 
-/* Adds a path. Call file_names_assign() after the last one. Returns 0 or -ENOMEM. */
-int file_names_add(struct file_names *files, const char *path);
+/* Adds a path. Call file_names_assign() after the last one. */
+void file_names_add(struct file_names *files, const char *path);
 
-/*
- * Assigns names to the paths added since the last call. Earlier names stay. Returns 0 or -ENOMEM.
- */
-int file_names_assign(struct file_names *files);
+/* Assigns names to the paths added since the last call. Earlier names stay. */
+void file_names_assign(struct file_names *files);
 
 /* Returns the name of a path, or path itself if it was not added. Valid until the next addition. */
 const char *file_names_shown(struct file_names *files, const char *path);

@@ -2,11 +2,11 @@
 #include "merge/naming/frame_names.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/text.h"
 
 uint32_t frame_api_name(struct names *names, const char *name)
@@ -28,25 +28,21 @@ uint32_t frame_api_name(struct names *names, const char *name)
 			if (name[digit - 1] == 'v' && name[digit - 2] == '_')
 				shorter = digit - 2;
 	} while (shorter < length);
-	clean = malloc(text_clean_bound(length) + 1);
-	if (!clean)
-		return NAME_FAILED;
+	clean = xt_malloc(text_clean_bound(length) + 1);
 	shown = names_intern(names, clean, text_clean(clean, name, length, ';'));
 	free(clean);
 	return shown;
 }
 
-/* Interns and frees the result of asprintf(). length: its return value. */
-static uint32_t take_text(struct frame_names *c, char *text, int length)
+/* Interns and frees the text. */
+static uint32_t take_text(struct frame_names *c, char *text)
 {
-	char *clean = length < 0 ? NULL : malloc(text_clean_bound((size_t)length));
-	uint32_t shown = NAME_FAILED;
+	size_t length = strlen(text);
+	char *clean = xt_malloc(text_clean_bound(length));
+	uint32_t shown = names_intern(c->names, clean, text_clean(clean, text, length, ';'));
 
-	if (clean)
-		shown = names_intern(c->names, clean, text_clean(clean, text, (size_t)length, ';'));
 	free(clean);
-	if (length >= 0)
-		free(text);
+	free(text);
 	return shown;
 }
 
@@ -54,14 +50,12 @@ static uint32_t intern_unnamed(struct frame_names *c, const struct address *addr
 {
 	const struct module *module = &c->model->modules.rows[address->module];
 	const char *file_name = module_file_name(c->model, address->module);
-	char *text;
-	int length;
 
 	if (!address->module)
 		return names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
-	length = asprintf(&text, "%s+0x%llx", file_name,
-			  (unsigned long long)(address_value(address) - module->bias));
-	return take_text(c, text, length);
+	return take_text(c,
+			 xt_asprintf("%s+0x%llx", file_name,
+				     (unsigned long long)(address_value(address) - module->bias)));
 }
 
 const char *frame_shown_file(const struct frame_names *c, const char *path)
@@ -75,18 +69,16 @@ static uint32_t intern_line(struct frame_names *c, const char *name, const char 
 			    uint32_t line)
 {
 	const char *file = frame_shown_file(c, path);
-	char *text, number[16] = "";
-	int length;
+	char number[16] = "";
 
 	if (line)
 		snprintf(number, sizeof(number), ":%u", line);
-	length = asprintf(&text, "%s (%s%s)", name, file, number);
-	return take_text(c, text, length);
+	return take_text(c, xt_asprintf("%s (%s%s)", name, file, number));
 }
 
 static uint32_t add_line(struct frame_names *c, uint32_t name, const struct place *place)
 {
-	if (name == NAME_FAILED || place->file == NAME_EMPTY || !place->line)
+	if (place->file == NAME_EMPTY || !place->line)
 		return name;
 	return intern_line(c, names_text(c->names, name, NULL),
 			   names_text(&c->model->names, place->file, NULL), place->line);
@@ -96,20 +88,19 @@ static uint32_t add_line(struct frame_names *c, uint32_t name, const struct plac
 static uint32_t add_qualifier(struct frame_names *c, uint32_t name, uint32_t a)
 {
 	const struct name_qualifier *qualifier = &c->qualifiers[a];
-	char *text, start[24] = "";
-	int length;
+	char start[24] = "";
 
-	if (name == NAME_FAILED || qualifier->path == NAME_EMPTY)
+	if (qualifier->path == NAME_EMPTY)
 		return name;
 	if (c->lines && c->addresses->list[a].place_count) /* the caller appends "(file.c:12)" */
 		return name;
 	if (qualifier->has_address)
 		snprintf(start, sizeof(start), "+0x%llx",
 			 (unsigned long long)c->addresses->list[a].start);
-	length = asprintf(&text, "%s [%s%s]", names_text(c->names, name, NULL),
-			  frame_shown_file(c, names_text(&c->model->names, qualifier->path, NULL)),
-			  start);
-	return take_text(c, text, length);
+	return take_text(c, xt_asprintf("%s [%s%s]", names_text(c->names, name, NULL),
+					frame_shown_file(c, names_text(&c->model->names,
+								       qualifier->path, NULL)),
+					start));
 }
 
 static bool is_users(const struct frame_names *c, const char *path)
@@ -148,29 +139,28 @@ static bool is_of_interpreter(const struct frame_names *c, const char *path)
 
 /*
  * Marks a function without a known line as user code if its module is not an installed library.
- * Returns the name, or NAME_FAILED.
+ * Returns the name.
  */
 static uint32_t mark_user_module(struct frame_names *c, uint32_t name, uint32_t module)
 {
 	const char *path = names_text(&c->model->names, c->model->modules.rows[module].path, NULL);
 
-	if (name == NAME_FAILED || !module || path[0] != '/' ||
-	    module_is_driver(c->model, module) || module_is_installed(path) || !is_users(c, path) ||
-	    is_of_interpreter(c, path))
+	if (!module || path[0] != '/' || module_is_driver(c->model, module) ||
+	    module_is_installed(path) || !is_users(c, path) || is_of_interpreter(c, path))
 		return name;
-	return paths_mark(c->paths, name, MARK_USER_MODULE) < 0 ? NAME_FAILED : name;
+	paths_mark(c->paths, name, MARK_USER_MODULE);
+	return name;
 }
 
-/*
- * Marks a frame as user code if its line is in the user's file. Returns the name, or NAME_FAILED.
- */
+/* Marks a frame as user code if its line is in the user's file. Returns the name. */
 static uint32_t mark_user_path(struct frame_names *c, uint32_t name, const char *path,
 			       uint32_t line)
 {
-	if (name == NAME_FAILED || !line || !path[0] || !is_users(c, path))
+	if (!line || !path[0] || !is_users(c, path))
 		return name;
 	path = redact_path(c->redaction, path);
-	return paths_mark_line(c->paths, name, path, line) < 0 ? NAME_FAILED : name;
+	paths_mark_line(c->paths, name, path, line);
+	return name;
 }
 
 /* module: of native code, or 0. --my-code selects files in installed packages, too. */
@@ -191,18 +181,18 @@ uint32_t frame_line_name(struct frame_names *c, const char *function, const char
 /* Keeps the marks of the name. */
 uint32_t frame_labelled_name(struct frame_names *c, uint32_t name, const char *label)
 {
-	char *text;
-	int length = asprintf(&text, "%s %s", names_text(c->names, name, NULL), label);
 	bool is_users = paths_is_user_code(c->paths, name);
-	uint32_t labelled = take_text(c, text, length);
+	uint32_t labelled =
+		take_text(c, xt_asprintf("%s %s", names_text(c->names, name, NULL), label));
 	struct frame_line place;
 	const char *file;
 
-	if (labelled == NAME_FAILED || !is_users)
+	if (!is_users)
 		return labelled;
 	place = *paths_line(c->paths, name);
 	file = names_text(c->names, place.file, NULL);
-	return paths_mark_line(c->paths, labelled, file, place.line) < 0 ? NAME_FAILED : labelled;
+	paths_mark_line(c->paths, labelled, file, place.line);
+	return labelled;
 }
 
 /* Names the function that contains the address. */
@@ -232,8 +222,7 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 		name = mark_user_code(c, name, place->file, place->line, address->module);
 	else
 		name = mark_user_module(c, name, address->module);
-	if (name != NAME_FAILED)
-		c->native[a] = name + 1;
+	c->native[a] = name + 1;
 	return name;
 }
 
@@ -252,15 +241,14 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 	name = names_text(&model->names, model_string(model, frame->name), NULL);
 	file = model_string(model, frame->file);
 	if (name[0] && file == NAME_EMPTY && !frame->first_line) /* not a function */
-		shown = take_text(c, strdup(name), (int)strlen(name));
+		shown = take_text(c, xt_strdup(name));
 	else if (name[0])
 		shown = mark_user_code(
 			c, intern_line(c, name, names_text(&model->names, file, NULL), frame->line),
 			file, frame->line, 0);
 	else
 		shown = names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
-	if (shown != NAME_FAILED)
-		c->python[id] = shown + 1;
+	c->python[id] = shown + 1;
 	return shown;
 }
 
@@ -277,61 +265,57 @@ uint32_t frame_inlined_name(struct frame_names *c, uint32_t a, size_t p)
 	if (c->lines)
 		name = add_line(c, name, place);
 	name = mark_user_code(c, name, place->file, place->line, c->addresses->list[a].module);
-	if (name != NAME_FAILED)
-		c->inlined[p] = name + 1;
+	c->inlined[p] = name + 1;
 	return name;
 }
 
-static int add_file(struct frame_names *c, uint32_t path)
+static void add_file(struct frame_names *c, uint32_t path)
 {
-	return file_names_add(c->files,
-			      redact_path(c->redaction, names_text(&c->model->names, path, NULL)));
+	file_names_add(c->files,
+		       redact_path(c->redaction, names_text(&c->model->names, path, NULL)));
 }
 
 /* Assigns names to all files that will be shown. */
-static int assign_files(struct frame_names *c)
+static void assign_files(struct frame_names *c)
 {
 	const struct model *model = c->model;
 	const struct addresses *addresses = c->addresses;
 	uint32_t last = NAME_EMPTY;
-	int error = 0;
 
-	for (size_t id = 0; id < model->python_frames.count && !error; id++) {
+	for (size_t id = 0; id < model->python_frames.count; id++) {
 		uint32_t file = model_string(model, model->python_frames.rows[id].file);
 
 		if (file != NAME_EMPTY && file != last)
-			error = add_file(c, file);
+			add_file(c, file);
 		last = file;
 	}
-	for (size_t r = 1; r < model->compiled.count && !error; r++) {
+	for (size_t r = 1; r < model->compiled.count; r++) {
 		uint32_t file = model->compiled.rows[r].place.file;
 
 		if (file != NAME_EMPTY && file != last)
-			error = add_file(c, file);
+			add_file(c, file);
 		last = file;
 	}
-	for (size_t p = 0; c->lines && p < addresses->place_count && !error; p++) {
+	for (size_t p = 0; c->lines && p < addresses->place_count; p++) {
 		uint32_t file = addresses->places[p].file;
 
 		if (file != NAME_EMPTY && file != last)
-			error = add_file(c, file);
+			add_file(c, file);
 		last = file;
 	}
-	for (uint32_t a = 0; a < addresses->count && !error; a++)
+	for (uint32_t a = 0; a < addresses->count; a++)
 		if (c->qualifiers[a].path != NAME_EMPTY)
-			error = add_file(c, c->qualifiers[a].path);
-	return error ? error : file_names_assign(c->files);
+			add_file(c, c->qualifiers[a].path);
+	file_names_assign(c->files);
 }
 
-int frame_names_begin(struct frame_names *names)
+void frame_names_begin(struct frame_names *names)
 {
-	names->native = calloc(names->addresses->count + 1, sizeof(*names->native));
-	names->inlined = calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
-	names->python = calloc(names->model->python_frames.count + 1, sizeof(*names->python));
+	names->native = xt_calloc(names->addresses->count + 1, sizeof(*names->native));
+	names->inlined = xt_calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
+	names->python = xt_calloc(names->model->python_frames.count + 1, sizeof(*names->python));
 	names->qualifiers = disambiguate_functions(names->model, names->addresses);
-	if (!names->native || !names->inlined || !names->python || !names->qualifiers)
-		return -ENOMEM;
-	return assign_files(names);
+	assign_files(names);
 }
 
 void frame_names_end(struct frame_names *names)

@@ -41,7 +41,7 @@ struct frame_names {
 
 /* A line that a Python frame is shown as. */
 struct python_line {
-	uint32_t name; /* in the paths. NAME_FAILED if out of memory */
+	uint32_t name; /* in the paths */
 	struct place place;
 	uint32_t first_line; /* of the function; 0: unknown */
 	bool is_labelled;    /* more than function and line is in the name */
@@ -49,27 +49,27 @@ struct python_line {
 
 /*
  * Allocates native, inlined and python, which the caller frees, and assigns file names. The caller
- * has set the other members. Returns 0 or -ENOMEM; call frame_names_end() in any case.
+ * has set the other members. Free it with frame_names_end().
  */
-int frame_names_begin(struct frame_names *names);
+void frame_names_begin(struct frame_names *names);
 void frame_names_end(struct frame_names *names);
 
 /*
  * Returns the name of the function at an address, of a function inlined there, or of a Python
- * frame, "train_step (train.py:12)". Any Python frame id is valid. NAME_FAILED if out of memory.
+ * frame, "train_step (train.py:12)". Any Python frame id is valid.
  */
 uint32_t frame_native_name(struct frame_names *names, uint32_t address);
 uint32_t frame_inlined_name(struct frame_names *names, uint32_t address, size_t place);
 uint32_t frame_python_name(struct frame_names *names, uint32_t id);
 
-/* The name "function (file:line)" of the user's or a library's line. NAME_FAILED: no memory. */
+/* The name "function (file:line)" of the user's or a library's line. */
 uint32_t frame_line_name(struct frame_names *names, const char *function, const char *path,
 			 uint32_t line);
 
 /* The file name as shown. It is valid until names end. */
 const char *frame_shown_file(const struct frame_names *names, const char *path);
 
-/* The name followed by a space and a label. NAME_FAILED if out of memory. */
+/* The name followed by a space and a label. */
 uint32_t frame_labelled_name(struct frame_names *names, uint32_t name, const char *label);
 
 /*

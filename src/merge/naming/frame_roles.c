@@ -5,10 +5,10 @@
 #include "merge/naming/frame_roles.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/symbolize/symbols.h"
 
 #define RUNTIME_FRAMES_MAX 16 /* greater than the depth of the runtime */
@@ -234,19 +234,16 @@ void frame_roles_trim(const struct frame_roles *roles, const struct stack *stack
 	*end_out = skip_start(roles, stack, frames, *first_out, has_python);
 }
 
-int frame_roles_find(struct frame_roles *roles, const struct model *model,
-		     const struct addresses *addresses)
+void frame_roles_find(struct frame_roles *roles, const struct model *model,
+		      const struct addresses *addresses)
 {
 	*roles = (struct frame_roles){
 		.model = model,
 		.addresses = addresses,
-		.roles = calloc(addresses->count + 1, sizeof(*roles->roles)),
+		.roles = xt_calloc(addresses->count + 1, sizeof(*roles->roles)),
 	};
-	if (!roles->roles)
-		return -ENOMEM;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		roles->roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
-	return 0;
 }
 
 void frame_roles_free(struct frame_roles *roles)

@@ -36,9 +36,9 @@ struct frame_roles {
 	uint8_t *roles;
 };
 
-/* Returns 0 or -ENOMEM; call frame_roles_free() in any case. */
-int frame_roles_find(struct frame_roles *roles, const struct model *model,
-		     const struct addresses *addresses);
+/* Free it with frame_roles_free(). */
+void frame_roles_find(struct frame_roles *roles, const struct model *model,
+		      const struct addresses *addresses);
 void frame_roles_free(struct frame_roles *roles);
 
 /* Returns the role that a mangled name implies, ROLE_PROGRAM if none. */

@@ -4,11 +4,10 @@
  */
 #include "merge/naming/frames.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/naming/compiled_frames.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frame_roles.h"
@@ -96,7 +95,7 @@ bool frames_python_line(const struct frames *frames, uint32_t id, uint32_t n,
 				    line);
 }
 
-int frames_list(const struct frames *frames, uint32_t stack, struct path_items *list)
+void frames_list(const struct frames *frames, uint32_t stack, struct path_items *list)
 {
 	const uint32_t *addresses =
 		frames->by_frame + frames->model->stacks.rows[stack].first_frame;
@@ -105,15 +104,13 @@ int frames_list(const struct frames *frames, uint32_t stack, struct path_items *
 
 	frames_merge(frames, frames->model, stack, &merge);
 	while (frame_merge_next(&merge, &frame)) {
-		if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items)) < 0)
-			return -ENOMEM;
+		xt_grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items));
 		list->items[list->count++] = item_of(&frame, addresses);
 	}
-	return 0;
 }
 
 /* Adds one stack to the tree, outermost frame first. */
-static int build_stack(struct frames *out, struct frames_context *c, uint32_t id)
+static void build_stack(struct frames *out, struct frames_context *c, uint32_t id)
 {
 	const struct stack *stack = &c->model->stacks.rows[id];
 	const uint32_t *frames = c->addresses->by_frame + stack->first_frame;
@@ -129,8 +126,6 @@ static int build_stack(struct frames *out, struct frames_context *c, uint32_t id
 
 		out->api_names[id] =
 			frame_api_name(&c->paths->names, names_text(&c->model->names, name, NULL));
-		if (out->api_names[id] == NAME_FAILED)
-			return -ENOMEM;
 	}
 	frames_merge(out, c->model, id, &merge);
 	while (frame_merge_next(&merge, &frame)) {
@@ -143,32 +138,25 @@ static int build_stack(struct frames *out, struct frames_context *c, uint32_t id
 				   names_intern(&c->paths->names, FRAME_PYTHON_CHANGED,
 						strlen(FRAME_PYTHON_CHANGED)));
 	out->nodes[id] = node;
-	return node == PATH_FAILED ? -ENOMEM : 0;
 }
 
-static int build_apis(struct frames *frames, const struct model *model, struct paths *paths)
+static void build_apis(struct frames *frames, const struct model *model, struct paths *paths)
 {
 	for (size_t a = 0; a < frames->api_count; a++) {
 		const char *name = names_text(&model->names, model->apis.rows[a].name, NULL);
 
 		frames->api_shown[a] =
 			frame_api_name(&paths->names, name[0] ? name : "[unknown API]");
-		if (frames->api_shown[a] == NAME_FAILED)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
-int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, const struct frame_style *style,
-		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
-		 uint32_t root)
+void frames_build(struct frames *frames, const struct model *model,
+		  const struct addresses *addresses, const struct frame_style *style,
+		  struct demangle_cache *cache, struct file_names *files, struct paths *paths,
+		  uint32_t root)
 {
-	struct frames_context *c = calloc(1, sizeof(*c));
-	int error;
+	struct frames_context *c = xt_calloc(1, sizeof(*c));
 
-	if (!c)
-		return -ENOMEM;
 	*c = (struct frames_context){
 		.model = model,
 		.addresses = addresses,
@@ -189,40 +177,33 @@ int frames_build(struct frames *frames, const struct model *model,
 		.addresses = addresses,
 		.paths = paths,
 		.context = c,
-		.joined = calloc(1, sizeof(struct joined_paths)),
+		.joined = xt_calloc(1, sizeof(struct joined_paths)),
 		.backward = style->backward,
 		.root = root,
 		.stack_count = model->stacks.count,
 		.api_count = model->apis.count,
-		.nodes = calloc(model->stacks.count, sizeof(uint32_t)),
-		.api_names = calloc(model->stacks.count, sizeof(uint32_t)),
-		.shown = calloc(model->stacks.count, sizeof(struct shown_frames)),
+		.nodes = xt_calloc(model->stacks.count, sizeof(uint32_t)),
+		.api_names = xt_calloc(model->stacks.count, sizeof(uint32_t)),
+		.shown = xt_calloc(model->stacks.count, sizeof(struct shown_frames)),
 		.python = style->python,
-		.api_shown = calloc(model->apis.count, sizeof(uint32_t)),
-		.of_interpreter = calloc(addresses->count + 1, sizeof(uint8_t)),
+		.api_shown = xt_calloc(model->apis.count, sizeof(uint32_t)),
+		.of_interpreter = xt_calloc(addresses->count + 1, sizeof(uint8_t)),
 		.by_frame = addresses->by_frame,
 	};
-	if (!frames->joined || !frames->nodes || !frames->api_names || !frames->api_shown ||
-	    !frames->shown || !frames->of_interpreter)
-		return -ENOMEM;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
-	error = frame_roles_find(&c->roles, model, addresses);
-	if (!error)
-		error = compiled_frames_find(&c->compiled, model);
-	if (!error)
-		error = frame_names_begin(&c->names);
+	frame_roles_find(&c->roles, model, addresses);
+	compiled_frames_find(&c->compiled, model);
+	frame_names_begin(&c->names);
 	frames->address_names = c->names.native;
 	frames->place_names = c->names.inlined;
-	if (!error)
-		error = build_apis(frames, model, paths);
+	build_apis(frames, model, paths);
 	frames->nodes[0] = PATH_FAILED;
-	for (uint32_t id = 1; id < frames->stack_count && !error; id++) {
+	for (uint32_t id = 1; id < frames->stack_count; id++) {
 		frames->nodes[id] = PATH_FAILED;
 		if (model_has_stack(model, id))
-			error = build_stack(frames, c, id);
+			build_stack(frames, c, id);
 	}
-	return error;
 }
 
 static void free_joined(struct joined_paths *joined)

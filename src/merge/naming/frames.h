@@ -92,12 +92,12 @@ struct frame_style {
 
 /*
  * Builds the paths of all stacks below root. Names go through cache into paths->names. files
- * belongs to the run. Returns 0 or -ENOMEM; call frames_free() in any case.
+ * belongs to the run. Free it with frames_free().
  */
-int frames_build(struct frames *frames, const struct model *model,
-		 const struct addresses *addresses, const struct frame_style *style,
-		 struct demangle_cache *cache, struct file_names *files, struct paths *paths,
-		 uint32_t root);
+void frames_build(struct frames *frames, const struct model *model,
+		  const struct addresses *addresses, const struct frame_style *style,
+		  struct demangle_cache *cache, struct file_names *files, struct paths *paths,
+		  uint32_t root);
 void frames_free(struct frames *frames);
 
 /*
@@ -107,10 +107,10 @@ void frames_free(struct frames *frames);
 void frames_merge(const struct frames *frames, const struct model *model, uint32_t stack,
 		  struct frame_merge *merge);
 
-/* Appends the shown frames of a stack of the log. Returns 0 or -ENOMEM. */
-int frames_list(const struct frames *frames, uint32_t stack, struct path_items *list);
+/* Appends the shown frames of a stack of the log. */
+void frames_list(const struct frames *frames, uint32_t stack, struct path_items *list);
 
-/* Adds an item below a node. Returns PATH_FAILED if out of memory. */
+/* Adds an item below a node. Returns the new node. */
 uint32_t frames_add_item(const struct frames *frames, uint32_t node, const struct path_item *item);
 
 /*

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/naming/short_names.h"
 
 #define PART_BYTES_MAX	96 /* of a difference */
@@ -152,9 +153,7 @@ char *name_difference(const char *text, size_t head, size_t end, bool is_first)
 
 	if (!is_first)
 		pair_brackets(text, &head, &end);
-	room = strndup(text + head, end - head);
-	if (!room)
-		return NULL;
+	room = xt_strndup(text + head, end - head);
 	part = room;
 	length = drop_scopes(room, strlen(room));
 	if (is_first)

@@ -22,7 +22,7 @@ void name_common_ends(const struct names *names, const uint32_t *list, size_t co
 /*
  * Returns a readable copy of text[head .. end). Removes scopes, completes brackets, and cuts the
  * middle if the copy is long. If is_first, takes only the first of several arguments, or its start.
- * The copy may be empty. The caller frees it. NULL if out of memory.
+ * The copy may be empty. The caller frees it.
  */
 char *name_difference(const char *text, size_t head, size_t end, bool is_first);
 

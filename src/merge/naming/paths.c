@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/naming/paths.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "merge/base/text.h"
 
 int paths_init(struct paths *paths)
 {
 	*paths = (struct paths){.node_count = 1};
-	if (names_init(&paths->names) < 0 ||
-	    grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes)) < 0) {
-		paths_free(paths);
-		return -ENOMEM;
-	}
+	names_init(&paths->names);
+	xt_grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes));
 	return 0;
 }
 
@@ -30,34 +26,28 @@ void paths_free(struct paths *paths)
 	*paths = (struct paths){0};
 }
 
-int paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
+void paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 {
-	if (grow(&paths->marks, &paths->mark_capacity, (size_t)name + 1, 1) < 0)
-		return -ENOMEM;
+	xt_grow(&paths->marks, &paths->mark_capacity, (size_t)name + 1, 1);
 	paths->marks[name] |= (uint8_t)mark;
-	return 0;
 }
 
-int paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line)
+void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line)
 {
 	size_t length = strlen(file);
-	char *clean = malloc(text_clean_bound(length) + 1);
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
 	struct frame_line *known;
 	uint32_t file_name;
 
-	if (!clean)
-		return -ENOMEM;
 	file_name = names_intern(&paths->names, clean, text_clean(clean, file, length, ';'));
 	free(clean);
-	if (file_name == NAME_FAILED || paths_mark(paths, name, MARK_USER_FILE) < 0 ||
-	    grow(&paths->lines, &paths->line_capacity, (size_t)name + 1, sizeof(*known)) < 0)
-		return -ENOMEM;
+	paths_mark(paths, name, MARK_USER_FILE);
+	xt_grow(&paths->lines, &paths->line_capacity, (size_t)name + 1, sizeof(*known));
 	known = &paths->lines[name];
 	if (!known->line)
 		*known = (struct frame_line){file_name, line};
 	else if (known->file != file_name || known->line != line)
 		known->line = LINE_SEVERAL;
-	return 0;
 }
 
 char *paths_frame_where(const struct paths *paths, uint32_t frame)
@@ -68,14 +58,14 @@ char *paths_frame_where(const struct paths *paths, uint32_t frame)
 	char *text, end[16];
 
 	if (!line || !line->line || line->line == LINE_SEVERAL)
-		return strdup(name);
+		return xt_strdup(name);
 	snprintf(end, sizeof(end), ":%u)", line->line);
 	if (strstr(name, end))
-		return strdup(name);
+		return xt_strdup(name);
 	file = names_text(&paths->names, line->file, NULL);
 	slash = strrchr(file, '/');
-	return asprintf(&text, "%s (%s:%u)", name, slash ? slash + 1 : file, line->line) < 0 ? NULL
-											     : text;
+	text = xt_asprintf("%s (%s:%u)", name, slash ? slash + 1 : file, line->line);
+	return text;
 }
 
 /* Returns the marks of all frames of a path. */
@@ -109,19 +99,16 @@ uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)
 	struct xt_hash_table *table = &paths->by_parent_and_name;
 	struct xt_hash_slot *slot;
 
-	if (parent == PATH_FAILED || name == NAME_FAILED ||
-	    !xt_hash_reserve(table, paths->node_count))
-		return PATH_FAILED;
+	xt_hash_require(table, paths->node_count);
 	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
 		const struct path_node *node = &paths->nodes[slot->item];
 
 		if (node->parent == parent && node->name == name)
 			return slot->item;
 	}
-	if (paths->node_count >= UINT32_MAX / 4 ||
-	    grow(&paths->nodes, &paths->node_capacity, paths->node_count + 1,
-		 sizeof(*paths->nodes)) < 0)
-		return PATH_FAILED;
+	if (paths->node_count >= UINT32_MAX / 4)
+		xt_out_of_memory(0);
+	xt_grow(&paths->nodes, &paths->node_capacity, paths->node_count + 1, sizeof(*paths->nodes));
 	paths->nodes[paths->node_count] = (struct path_node){.parent = parent, .name = name};
 	*slot = (struct xt_hash_slot){hash, paths->node_count};
 	return paths->node_count++;
@@ -133,8 +120,7 @@ int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size
 
 	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent)
 		depth++;
-	if (grow(chain, capacity, depth, sizeof(**chain)) < 0)
-		return -ENOMEM;
+	xt_grow(chain, capacity, depth, sizeof(**chain));
 	for (uint32_t i = depth; i--; node = paths->nodes[node].parent)
 		(*chain)[i] = node;
 	return (int)depth;
@@ -149,9 +135,7 @@ char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out)
 		names_text(&paths->names, paths->nodes[n].name, &length);
 		bytes += length + 1;
 	}
-	text = malloc(bytes + 1);
-	if (!text)
-		return NULL;
+	text = xt_malloc(bytes + 1);
 	begin = text + bytes;
 	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent) {
 		const char *name = names_text(&paths->names, paths->nodes[n].name, &length);
@@ -226,14 +210,13 @@ int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leave
 		 uint32_t *count_out)
 {
 	uint32_t count = paths->node_count;
-	uint32_t *sorted = calloc(count, sizeof(*sorted));
-	uint32_t *first_child = calloc(count, sizeof(*first_child)); /* index in sorted + 1 */
-	uint32_t *place = calloc(count, sizeof(*place));
-	uint32_t *leaves = calloc(count, sizeof(*leaves));
-	struct order order = {paths, calloc(count, sizeof(bool))};
-	int error = -ENOMEM;
+	uint32_t *sorted = xt_calloc(count, sizeof(*sorted));
+	uint32_t *first_child = xt_calloc(count, sizeof(*first_child)); /* index in sorted + 1 */
+	uint32_t *place = xt_calloc(count, sizeof(*place));
+	uint32_t *leaves = xt_calloc(count, sizeof(*leaves));
+	struct order order = {paths, xt_calloc(count, sizeof(bool))};
 
-	if (!sorted || !first_child || !place || !leaves || !order.inner)
+	if (!leaves || !order.inner)
 		goto out;
 	for (uint32_t n = 1; n < count; n++) {
 		sorted[n - 1] = n;
@@ -245,12 +228,11 @@ int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leave
 	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);
 	*leaves_out = leaves;
 	leaves = NULL;
-	error = 0;
 out:
 	free(sorted);
 	free(first_child);
 	free(place);
 	free(leaves);
 	free(order.inner);
-	return error;
+	return 0;
 }

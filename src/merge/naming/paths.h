@@ -46,7 +46,7 @@ struct paths {
 int paths_init(struct paths *paths);
 void paths_free(struct paths *paths);
 
-/* Finds or adds the child of parent with this name. Returns PATH_FAILED if out of memory. */
+/* Finds or adds the child of parent with this name. */
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name);
 
 /* Properties of the frames with a name. */
@@ -58,11 +58,11 @@ enum frame_mark {
 };
 #define MARKS_USER (MARK_USER_FILE | MARK_USER_MODULE)
 
-/* Adds a mark to a name, which must not be NAME_FAILED. Returns 0 or -ENOMEM. */
-int paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark);
+/* Adds a mark to a name. */
+void paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark);
 
-/* Adds MARK_USER_FILE with a line of the frame. file is cleaned. Returns 0 or -ENOMEM. */
-int paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line);
+/* Adds MARK_USER_FILE with a line of the frame. file is cleaned. */
+void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line);
 
 /* Returns whether the name is a frame in the user's files. */
 static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
@@ -84,7 +84,7 @@ static inline const struct frame_line *paths_line(const struct paths *paths, uin
 
 /*
  * Returns the name of a frame with its line, "step (train.py:12)", if the line is known and the
- * same for all frames with this name. The caller frees it. NULL if out of memory.
+ * same for all frames with this name. The caller frees it.
  */
 char *paths_frame_where(const struct paths *paths, uint32_t frame);
 
@@ -113,7 +113,7 @@ static inline bool path_carries(const struct path_node *node, enum weight weight
  */
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity);
 
-/* Returns the names of these nodes joined with ';'. The caller frees it. NULL if out of memory. */
+/* Returns the names of these nodes joined with ';'. The caller frees it. */
 char *paths_text(const struct paths *paths, uint32_t node, size_t *length_out);
 
 #endif

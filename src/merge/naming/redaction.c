@@ -4,12 +4,11 @@
  */
 #include "merge/naming/redaction.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/script_name.h"
 #include "merge/naming/file_names.h"
 
@@ -17,19 +16,16 @@
 #define INDUCTOR     "/torchinductor_"
 #define NO_ARGUMENTS "[arguments redacted]"
 
-/* Numbers texts from 1 in order of use. Returns 0 if out of memory. */
+/* Numbers texts from 1 in order of use. */
 static uint32_t number_of(struct names *names, const char *text, size_t length)
 {
-	uint32_t name;
-
-	if (!names->count && names_init(names) < 0)
-		return 0;
+	if (!names->count)
+		names_init(names);
 	/* The empty text has the number NAME_EMPTY, whose place a folder "" needs, too. */
-	name = length ? names_intern(names, text, length) : names_intern(names, "/", 1);
-	return name == NAME_FAILED ? 0 : name;
+	return length ? names_intern(names, text, length) : names_intern(names, "/", 1);
 }
 
-/* The id of a process or thread. The main thread keeps that of its process. 0: out of memory. */
+/* The id of a process or thread. The main thread keeps that of its process. */
 static uint32_t number_of_id(struct redaction *redaction, uint32_t id)
 {
 	char text[16];
@@ -37,14 +33,11 @@ static uint32_t number_of_id(struct redaction *redaction, uint32_t id)
 	return number_of(&redaction->ids, text, (size_t)snprintf(text, sizeof(text), "%u", id));
 }
 
-/* Returns 0 or -ENOMEM. An id of 0 stays: it is unknown. */
-static int redact_id(struct redaction *redaction, uint32_t *id)
+/* An id of 0 stays: it is unknown. */
+static void redact_id(struct redaction *redaction, uint32_t *id)
 {
 	if (*id)
 		*id = number_of_id(redaction, *id);
-	else
-		return 0;
-	return *id ? 0 : -ENOMEM;
 }
 
 /* Several rows of a log share a path. */
@@ -66,8 +59,7 @@ static const char *redact_inductor(struct redaction *redaction, const char *path
 	const char *rest = strchr(path + 1, '/');
 	size_t bytes = strlen(path) + sizeof(INDUCTOR) + strlen(REDACTED);
 
-	if (grow(&redaction->path, &redaction->path_capacity, bytes, 1) < 0)
-		return "";
+	xt_grow(&redaction->path, &redaction->path_capacity, bytes, 1);
 	snprintf(redaction->path, bytes, INDUCTOR "%s%s", REDACTED + 1, rest ? rest : "");
 	return redaction->path;
 }
@@ -94,8 +86,7 @@ const char *redact_path(struct redaction *redaction, const char *path)
 	number = number_of(&redaction->folders, path, (size_t)(file - path));
 	file++;
 	bytes = strlen(file) + sizeof(REDACTED "-4294967295/");
-	if (!number || grow(&redaction->path, &redaction->path_capacity, bytes, 1) < 0)
-		return "";
+	xt_grow(&redaction->path, &redaction->path_capacity, bytes, 1);
 	if (number == 1)
 		snprintf(redaction->path, bytes, REDACTED "/%s", file);
 	else
@@ -104,13 +95,12 @@ const char *redact_path(struct redaction *redaction, const char *path)
 }
 
 /* Replaces text by "host-1" and so on. Empty text stays. */
-static int redact_text(struct names *names, const char *prefix, char *out, size_t out_bytes)
+static void redact_text(struct names *names, const char *prefix, char *out, size_t out_bytes)
 {
 	uint32_t number = number_of(names, out, strlen(out));
 
 	if (out[0])
 		snprintf(out, out_bytes, "%s%u", prefix, number);
-	return number ? 0 : -ENOMEM;
 }
 
 /* "python3 train.py [arguments redacted]": titles are read from the first words. */
@@ -136,7 +126,7 @@ static void redact_command(char *out, size_t out_bytes, const char *program, con
 		 is_whole ? "" : " " NO_ARGUMENTS);
 }
 
-static int redact_input(struct redaction *redaction, struct input *log)
+static void redact_input(struct redaction *redaction, struct input *log)
 {
 	char command[INPUT_COMMAND_BYTES];
 	const char *program = redact_path(redaction, log->program);
@@ -146,22 +136,18 @@ static int redact_input(struct redaction *redaction, struct input *log)
 	if (program != log->program)
 		snprintf(log->program, sizeof(log->program), "%s", program);
 	log->identity[0] = log->boot[0] = '\0';
-	if (redact_id(redaction, &log->header.pid) ||
-	    redact_text(&redaction->jobs, "", log->pid_namespace, sizeof(log->pid_namespace)) ||
-	    redact_text(&redaction->jobs, "job-", log->run, sizeof(log->run)) ||
-	    redact_text(&redaction->jobs, "job-", log->batch_job, sizeof(log->batch_job)))
-		return -ENOMEM;
-	return redact_text(&redaction->hosts, "host-", log->host, sizeof(log->host));
+	redact_id(redaction, &log->header.pid);
+	redact_text(&redaction->jobs, "", log->pid_namespace, sizeof(log->pid_namespace));
+	redact_text(&redaction->jobs, "job-", log->run, sizeof(log->run));
+	redact_text(&redaction->jobs, "job-", log->batch_job, sizeof(log->batch_job));
+	redact_text(&redaction->hosts, "host-", log->host, sizeof(log->host));
 }
 
-int redaction_begin(struct redaction *redaction, struct inputs *inputs)
+void redaction_begin(struct redaction *redaction, struct inputs *inputs)
 {
-	int error = 0;
-
-	for (size_t i = 0; i < inputs->all_count && !error; i++)
-		error = redact_input(redaction, &inputs->logs[i]);
+	for (size_t i = 0; i < inputs->all_count; i++)
+		redact_input(redaction, &inputs->logs[i]);
 	inputs_distinguish(inputs);
-	return error;
 }
 
 void redaction_free(struct redaction *redaction)
@@ -175,44 +161,36 @@ void redaction_free(struct redaction *redaction)
 }
 
 /* Replaces a path in the model's names. */
-static int replace_path(struct redaction *redaction, struct model *model, uint32_t *name)
+static void replace_path(struct redaction *redaction, struct model *model, uint32_t *name)
 {
 	/* A copy, because names_intern() moves the texts. */
-	char *path = strdup(names_text(&model->names, *name, NULL));
-	const char *shown = path ? redact_path(redaction, path) : "";
+	char *path = xt_strdup(names_text(&model->names, *name, NULL));
+	const char *shown = redact_path(redaction, path);
 
-	*name = path ? names_intern(&model->names, shown, strlen(shown)) : NAME_FAILED;
+	*name = names_intern(&model->names, shown, strlen(shown));
 	free(path);
-	return *name == NAME_FAILED ? -ENOMEM : 0;
 }
 
 /* A function of a perf map may name its file: "py::step:/srv/alice/train.py". */
-static int replace_name(struct redaction *redaction, struct model *model, uint32_t *name)
+static void replace_name(struct redaction *redaction, struct model *model, uint32_t *name)
 {
 	const char *text = names_text(&model->names, *name, NULL), *path = strstr(text, ":/");
 	char *shown;
-	int length;
 
 	if (!path && !strncmp(text, "py::", 4))
 		path = strchr(text + 4, ':');
 	if (!path)
-		return 0;
+		return;
 	path++;
-	length = asprintf(&shown, "%.*s%s", (int)(path - text), text, redact_path(redaction, path));
-	if (length < 0)
-		return -ENOMEM;
-	*name = names_intern(&model->names, shown, (size_t)length);
+	shown = xt_asprintf("%.*s%s", (int)(path - text), text, redact_path(redaction, path));
+	*name = names_intern(&model->names, shown, strlen(shown));
 	free(shown);
-	return *name == NAME_FAILED ? -ENOMEM : 0;
 }
 
-int redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses)
+void redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses)
 {
-	int error = 0;
-
-	for (size_t a = 0; a < addresses->count && !error; a++)
-		error = replace_name(redaction, model, &addresses->list[a].name);
-	return error;
+	for (size_t a = 0; a < addresses->count; a++)
+		replace_name(redaction, model, &addresses->list[a].name);
 }
 
 static bool ends_with(const char *text, const char *ending)
@@ -223,7 +201,7 @@ static bool ends_with(const char *text, const char *ending)
 }
 
 /* Replaces the value of a fact about the process, the host or the GPU. */
-static int replace_fact(struct redaction *redaction, struct model *model, struct pair *fact)
+static void replace_fact(struct redaction *redaction, struct model *model, struct pair *fact)
 {
 	const char *key = names_text(&model->names, fact->key, NULL);
 	const char *text = names_text(&model->names, fact->text, NULL);
@@ -234,29 +212,25 @@ static int replace_fact(struct redaction *redaction, struct model *model, struct
 		redact_command(shown, sizeof(shown), model_meta(model, "process.exe"), text);
 	} else if (!strcmp(key, "host.name")) {
 		snprintf(shown, sizeof(shown), "%s", text);
-		if (redact_text(&redaction->hosts, "host-", shown, sizeof(shown)) < 0)
-			return -ENOMEM;
+		redact_text(&redaction->hosts, "host-", shown, sizeof(shown));
 	} else if (!strcmp(key, "env.TORCHELASTIC_RUN_ID") || !strcmp(key, "env.SLURM_JOB_ID")) {
 		snprintf(shown, sizeof(shown), "%s", text);
-		if (redact_text(&redaction->jobs, "job-", shown, sizeof(shown)) < 0)
-			return -ENOMEM;
+		redact_text(&redaction->jobs, "job-", shown, sizeof(shown));
 	} else if (!strcmp(key, "process.id") || !strcmp(key, "process.parent")) {
 		snprintf(shown, sizeof(shown), "%s", text);
-		if (redact_text(&redaction->ids, "", shown, sizeof(shown)) < 0)
-			return -ENOMEM;
+		redact_text(&redaction->ids, "", shown, sizeof(shown));
 	} else if (!strcmp(key, "host.boot") || !strcmp(key, "process.identity") ||
 		   !strcmp(key, "process.pid_namespace")) {
 		shown[0] = '\0';
 	} else if (ends_with(key, ".uuid")) {
 		number = number_of(&redaction->gpus, text, strlen(text));
 		snprintf(shown, sizeof(shown), "GPU-redacted-%u", number);
-		if (!number)
-			return -ENOMEM;
 	} else {
-		return text[0] == '/' ? replace_path(redaction, model, &fact->text) : 0;
+		if (text[0] == '/')
+			replace_path(redaction, model, &fact->text);
+		return;
 	}
 	fact->text = names_intern(&model->names, shown, strlen(shown));
-	return fact->text == NAME_FAILED ? -ENOMEM : 0;
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -267,45 +241,40 @@ static int compare_threads(const void *a, const void *b)
 }
 
 /* Numbers all processes and threads, also those that samples wait for. */
-static int redact_ids(struct redaction *redaction, struct model *model)
+static void redact_ids(struct redaction *redaction, struct model *model)
 {
 	struct cpu_samples *samples = &model->cpu_samples;
-	int error = redact_id(redaction, &model->pid);
 
-	for (size_t t = 0; t < model->threads.count && !error; t++)
-		error = redact_id(redaction, &model->threads.rows[t].tid);
-	for (size_t t = 0; t < samples->thread_count && !error; t++)
-		error = redact_id(redaction, &samples->threads[t].tid);
+	redact_id(redaction, &model->pid);
+	for (size_t t = 0; t < model->threads.count; t++)
+		redact_id(redaction, &model->threads.rows[t].tid);
+	for (size_t t = 0; t < samples->thread_count; t++)
+		redact_id(redaction, &samples->threads[t].tid);
 	if (samples->thread_count)
 		qsort(samples->threads, samples->thread_count, sizeof(*samples->threads),
 		      compare_threads);
-	for (size_t s = 0; s < samples->count && !error; s++) {
-		error = redact_id(redaction, &samples->rows[s].tid);
-		if (!error)
-			error = redact_id(redaction, &samples->rows[s].wait_pid);
-		if (!error)
-			error = redact_id(redaction, &samples->rows[s].wait_tid);
+	for (size_t s = 0; s < samples->count; s++) {
+		redact_id(redaction, &samples->rows[s].tid);
+		redact_id(redaction, &samples->rows[s].wait_pid);
+		redact_id(redaction, &samples->rows[s].wait_tid);
 	}
-	return error;
 }
 
-int redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses)
+void redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses)
 {
-	int error = 0;
-
-	for (size_t m = 1; m < model->modules.count && !error; m++)
-		error = replace_path(redaction, model, &model->modules.rows[m].path);
-	for (size_t p = 0; p < addresses->place_count && !error; p++)
-		error = replace_path(redaction, model, &addresses->places[p].file);
-	for (size_t f = 0; f < model->python_frames.count && !error; f++) {
+	for (size_t m = 1; m < model->modules.count; m++)
+		replace_path(redaction, model, &model->modules.rows[m].path);
+	for (size_t p = 0; p < addresses->place_count; p++)
+		replace_path(redaction, model, &addresses->places[p].file);
+	for (size_t f = 0; f < model->python_frames.count; f++) {
 		uint32_t string = model->python_frames.rows[f].file;
 
 		if (string < model->strings.count)
-			error = replace_path(redaction, model, &model->strings.rows[string]);
+			replace_path(redaction, model, &model->strings.rows[string]);
 	}
-	for (size_t r = 1; r < model->compiled.count && !error; r++)
-		error = replace_path(redaction, model, &model->compiled.rows[r].place.file);
-	for (size_t i = 0; i < model->meta.count && !error; i++)
-		error = replace_fact(redaction, model, &model->meta.rows[i]);
-	return error ? error : redact_ids(redaction, model);
+	for (size_t r = 1; r < model->compiled.count; r++)
+		replace_path(redaction, model, &model->compiled.rows[r].place.file);
+	for (size_t i = 0; i < model->meta.count; i++)
+		replace_fact(redaction, model, &model->meta.rows[i]);
+	redact_ids(redaction, model);
 }

@@ -27,25 +27,20 @@ struct redaction {
 	size_t path_capacity;
 };
 
-/* Functions return 0 or -ENOMEM unless stated otherwise. redaction_free() accepts zeros. */
-
 /* Redacts the inputs. Call it after their processes have been distinguished. */
-int redaction_begin(struct redaction *redaction, struct inputs *inputs);
-void redaction_free(struct redaction *redaction);
+void redaction_begin(struct redaction *redaction, struct inputs *inputs);
+void redaction_free(struct redaction *redaction); /* accepts zeros */
 
-/*
- * Returns the path to show: path itself if redaction is NULL, "" if out of memory. Valid until the
- * next call.
- */
+/* Returns the path to show: path itself if redaction is NULL. Valid until the next call. */
 const char *redact_path(struct redaction *redaction, const char *path);
 
 /* Redacts paths in names of functions, after they were resolved. */
-int redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses);
+void redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses);
 
 /*
  * Redacts the paths and descriptions of a log, after its code was resolved and its frames were
  * built.
  */
-int redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses);
+void redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses);
 
 #endif

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/hash_table.h"
-#include "log/base/grow.h"
 #include "merge/naming/name_differences.h"
 
 struct named {
@@ -45,67 +45,55 @@ static int compare_named(const void *a, const void *b, void *context)
 }
 
 /* Adds a mangled name, unless it equals the last one added. */
-static int add_name(struct assignment *s, uint32_t mangled)
+static void add_name(struct assignment *s, uint32_t mangled)
 {
 	struct named named = {.mangled = mangled};
 
 	if (mangled == NAME_EMPTY || (s->count && s->list[s->count - 1].mangled == mangled))
-		return 0;
-	if (grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list));
 	named.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
 	named.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
 	named.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
-	if (named.shortened == NAME_FAILED || named.plain == NAME_FAILED ||
-	    named.full == NAME_FAILED)
-		return -ENOMEM;
 	s->list[s->count++] = named;
-	return 0;
 }
 
-static int list_kernels(struct assignment *s, const struct model *model)
+static void list_kernels(struct assignment *s, const struct model *model)
 {
-	int error = 0;
-
-	for (size_t i = 0; i < model->shapes.count && !error; i++)
-		error = add_name(s, model_kernel_name(model, (uint32_t)i));
-	return error;
+	for (size_t i = 0; i < model->shapes.count; i++)
+		add_name(s, model_kernel_name(model, (uint32_t)i));
 }
 
-static int list_functions(struct assignment *s, const struct model *model,
-			  const struct addresses *addresses)
+static void list_functions(struct assignment *s, const struct model *model,
+			   const struct addresses *addresses)
 {
-	int error = 0;
-
-	for (uint32_t a = 0; a < addresses->count && !error; a++)
+	for (uint32_t a = 0; a < addresses->count; a++)
 		if (!addresses->list[a].module ||
 		    !module_is_driver(model, addresses->list[a].module))
-			error = add_name(s, addresses->list[a].name);
+			add_name(s, addresses->list[a].name);
 	/* The last place of an address is the function itself. */
-	for (size_t p = 0; p < addresses->place_count && !error; p++)
-		error = add_name(s, addresses->places[p].function);
-	return error;
+	for (size_t p = 0; p < addresses->place_count; p++)
+		add_name(s, addresses->places[p].function);
 }
 
 static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
 {
-	return grow(list, capacity, (size_t)name + 1, sizeof(**list)) < 0 ? NULL : &(*list)[name];
+	xt_grow(list, capacity, (size_t)name + 1, sizeof(**list));
+	return &(*list)[name];
 }
 
-/* Assigns the shown name to the full name. Returns 0, 1 if another name owns it, or -ENOMEM. */
-static int claim(struct assignment *s, uint32_t shown, uint32_t full)
+/* Assigns the shown name to the full name. Returns false if another name owns it. */
+static bool claim(struct assignment *s, uint32_t shown, uint32_t full)
 {
 	struct name_space *space = s->space;
 	uint32_t *owner = entry(&space->full_of, &space->full_capacity, shown);
 	uint32_t *known = entry(&space->shown_of, &space->shown_capacity, full);
 
-	if (!owner || !known)
-		return -ENOMEM;
 	if (*owner && *owner != full + 1)
-		return 1;
+		return false;
 	*owner = full + 1;
 	*known = shown + 1;
-	return 0;
+	return true;
 }
 
 /* Kinds of suffixes, in the order they are tried. */
@@ -116,7 +104,7 @@ enum part {
 	PARTS
 };
 
-/* Returns "short [with part]". NAME_FAILED if out of memory. */
+/* Returns "short [with part]". */
 static uint32_t lengthen(struct assignment *s, const struct named *named, uint32_t whole,
 			 size_t head, size_t tail, enum part kind)
 {
@@ -124,24 +112,19 @@ static uint32_t lengthen(struct assignment *s, const struct named *named, uint32
 	size_t length = strlen(text), same = strlen(shortened);
 	const char *full = text_of(s, named->full);
 	char *part, *shown, number[16] = "";
-	uint32_t name = NAME_FAILED;
-	int bytes;
+	uint32_t name;
 
 	if (!head && !strncmp(text, shortened, same) && !is_name_char(text[same]))
 		head = same;
 	part = name_difference(text, head, tail > length - head ? head : length - tail,
 			       kind == PART_FIRST);
-	if (!part)
-		return NAME_FAILED;
 	if (kind == PART_NUMBERED)
 		snprintf(number, sizeof(number), "%s#%08x", part[0] ? " " : "",
 			 xt_hash_bytes(full, strlen(full)));
-	bytes = asprintf(&shown, part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
-			 number);
+	shown = xt_asprintf(part[0] || number[0] ? "%s [with %s%s]" : "%s", shortened, part,
+			    number);
 	free(part);
-	if (bytes < 0)
-		return NAME_FAILED;
-	name = names_intern(s->names, shown, (size_t)bytes);
+	name = names_intern(s->names, shown, strlen(shown));
 	free(shown);
 	return name;
 }
@@ -194,16 +177,12 @@ static bool is_assigned(const struct assignment *s, const struct named *named)
 }
 
 /* Fills firsts, sorted. */
-static int name_firsts(struct assignment *s, struct group *group)
+static void name_firsts(struct assignment *s, struct group *group)
 {
-	for (size_t i = 0; i < group->count; i++) {
+	for (size_t i = 0; i < group->count; i++)
 		group->firsts[i] = lengthen(s, &group->list[i], group->wholes[i], group->head,
 					    group->tail, PART_FIRST);
-		if (group->firsts[i] == NAME_FAILED)
-			return -ENOMEM;
-	}
 	qsort(group->firsts, group->count, sizeof(*group->firsts), compare_u32);
-	return 0;
 }
 
 /* Returns whether other names of the group have the same first part. */
@@ -216,96 +195,84 @@ static bool is_shared(const struct group *group, uint32_t first)
 	       (at + 1 < group->firsts + group->count && at[1] == first);
 }
 
-/* Assigns a unique name to one of the group. Returns 0, 1 if there is none, or -ENOMEM. */
-static int make_one_unique(struct assignment *s, const struct group *group, size_t i)
+/* Assigns a unique name to one of the group, if there is one. */
+static void make_one_unique(struct assignment *s, const struct group *group, size_t i)
 {
 	const struct named *named = &group->list[i];
 	/* A complete name keeps its form: "f" next to "f(int)". */
-	int error = named->full == named->shortened ? claim(s, named->shortened, named->full) : 1;
+	bool is_claimed =
+		named->full == named->shortened && claim(s, named->shortened, named->full);
 
-	for (enum part kind = 0; error == 1 && kind < PARTS; kind++) {
+	for (enum part kind = 0; !is_claimed && kind < PARTS; kind++) {
 		uint32_t shown =
 			lengthen(s, named, group->wholes[i], group->head, group->tail, kind);
 
-		if (shown == NAME_FAILED)
-			return -ENOMEM;
 		if (kind != PART_FIRST || !is_shared(group, shown))
-			error = claim(s, shown, named->full);
+			is_claimed = claim(s, shown, named->full);
 	}
-	return error;
 }
 
 /* Assigns names to list[0 .. count), whose full names differ. Earlier assignments stay. */
-static int make_unique(struct assignment *s, const struct named *list, size_t count)
+static void make_unique(struct assignment *s, const struct named *list, size_t count)
 {
 	struct group group = {
 		.list = list,
 		.count = count,
-		.wholes = calloc(count + 1, sizeof(*group.wholes)),
-		.firsts = calloc(count, sizeof(*group.firsts)),
+		.wholes = xt_calloc(count + 1, sizeof(*group.wholes)),
+		.firsts = xt_calloc(count, sizeof(*group.firsts)),
 	};
-	int error = group.wholes && group.firsts ? 0 : -ENOMEM;
 
-	if (!error) {
-		choose_wholes(s, &group);
-		error = name_firsts(s, &group);
-	}
-	for (size_t i = 0; error >= 0 && i < count; i++)
-		error = is_assigned(s, &list[i]) ? 0 : make_one_unique(s, &group, i);
+	choose_wholes(s, &group);
+	name_firsts(s, &group);
+	for (size_t i = 0; i < count; i++)
+		if (!is_assigned(s, &list[i]))
+			make_one_unique(s, &group, i);
 	free(group.wholes);
 	free(group.firsts);
-	return error < 0 ? error : 0;
 }
 
 /* Assigns names to a group with the same short form, sorted by full name. */
-static int assign_group(struct assignment *s, const struct named *group, size_t count)
+static void assign_group(struct assignment *s, const struct named *group, size_t count)
 {
-	struct named *list = calloc(count, sizeof(*list));
+	struct named *list = xt_calloc(count, sizeof(*list));
 	size_t different = 0;
-	int error = list ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !error && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (!different || list[different - 1].full != group[i].full)
 			list[different++] = group[i];
 	/* A single name gets the short form if it is free. */
-	if (different == 1 && !is_assigned(s, &list[0]))
-		error = claim(s, list[0].shortened, list[0].full);
-	else if (!error)
-		error = 1;
-	if (error > 0)
-		error = make_unique(s, list, different);
+	if (different != 1 || is_assigned(s, &list[0]) ||
+	    !claim(s, list[0].shortened, list[0].full))
+		make_unique(s, list, different);
 	free(list);
-	return error;
 }
 
 /* Stores an assigned name in the cache, unless it is the short form. */
-static int show(const struct assignment *s, const struct named *named, struct demangle_cache *cache)
+static void show(const struct assignment *s, const struct named *named,
+		 struct demangle_cache *cache)
 {
 	uint32_t assigned = s->space->shown_of[named->full] - 1, shown;
 	const char *text = text_of(s, assigned);
 
 	if (assigned == named->shortened)
-		return 0;
+		return;
 	shown = names_intern(cache->shown, text, strlen(text));
-	return shown == NAME_FAILED ? -ENOMEM : demangle_set_short(cache, named->mangled, shown);
+	demangle_set_short(cache, named->mangled, shown);
 }
 
 /* Assigns names to the whole list. */
-static int assign_list(struct assignment *s, struct demangle_cache *cache)
+static void assign_list(struct assignment *s, struct demangle_cache *cache)
 {
-	int error = 0;
-
 	qsort_r(s->list, s->count, sizeof(*s->list), compare_named, s);
-	for (size_t first = 0, next; !error && first < s->count; first = next) {
+	for (size_t first = 0, next; first < s->count; first = next) {
 		for (next = first; next < s->count; next++)
 			if (s->list[next].shortened != s->list[first].shortened)
 				break;
-		error = assign_group(s, &s->list[first], next - first);
+		assign_group(s, &s->list[first], next - first);
 	}
-	for (size_t i = 0; !error && i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++)
 		if (is_assigned(s, &s->list[i]))
-			error = show(s, &s->list[i], cache);
-	return error;
+			show(s, &s->list[i], cache);
 }
 
 static int compare_mangled(const void *a, const void *b)
@@ -319,7 +286,7 @@ static int compare_mangled(const void *a, const void *b)
  * A kernel and the function that launches it may have the same mangled name. Removes these
  * functions from the list and reserves their names. kernels is sorted by mangled name.
  */
-static int reserve_kernels(struct assignment *s, const struct assignment *kernels)
+static void reserve_kernels(struct assignment *s, const struct assignment *kernels)
 {
 	size_t kept = 0;
 
@@ -329,40 +296,37 @@ static int reserve_kernels(struct assignment *s, const struct assignment *kernel
 
 		if (!kernel || !is_assigned(kernels, kernel))
 			s->list[kept++] = s->list[i];
-		else if (claim(s, kernels->space->shown_of[kernel->full] - 1, kernel->full) < 0)
-			return -ENOMEM;
+		else
+			claim(s, kernels->space->shown_of[kernel->full] - 1, kernel->full);
 	}
 	s->count = kept;
-	return 0;
 }
 
-int unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
-			const struct model *model, const struct addresses *addresses)
+void unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
+			 const struct model *model, const struct addresses *addresses)
 {
 	struct assignment kernels = {.names = &unique->names,
 				     .space = &unique->kernels,
 				     .cache = {.mangled = cache->mangled, .shown = &unique->names}};
 	struct assignment functions = kernels;
-	int error = unique->names.count ? 0 : names_init(&unique->names);
 
+	if (!unique->names.count)
+		names_init(&unique->names);
 	functions.space = &unique->functions;
-	if (!error)
-		error = list_kernels(&kernels, model);
-	if (!error && kernels.count)
-		error = assign_list(&kernels, cache);
-	if (!error)
-		error = list_functions(&functions, model, addresses);
-	if (!error && kernels.count) {
+	list_kernels(&kernels, model);
+	if (kernels.count)
+		assign_list(&kernels, cache);
+	list_functions(&functions, model, addresses);
+	if (kernels.count) {
 		qsort(kernels.list, kernels.count, sizeof(*kernels.list), compare_mangled);
-		error = reserve_kernels(&functions, &kernels);
+		reserve_kernels(&functions, &kernels);
 	}
-	if (!error && functions.count)
-		error = assign_list(&functions, cache);
+	if (functions.count)
+		assign_list(&functions, cache);
 	demangle_cache_free(&kernels.cache);
 	demangle_cache_free(&functions.cache);
 	free(kernels.list);
 	free(functions.list);
-	return error;
 }
 
 static void free_space(struct name_space *space)

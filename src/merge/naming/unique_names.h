@@ -31,10 +31,10 @@ struct unique_names {
 
 /*
  * Assigns the shown names of a log's kernels and functions, in the cache. Names from earlier logs
- * stay. The order of names in a log does not matter. Returns 0 or -ENOMEM.
+ * stay. The order of names in a log does not matter.
  */
-int unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
-			const struct model *model, const struct addresses *addresses);
+void unique_names_assign(struct unique_names *unique, struct demangle_cache *cache,
+			 const struct model *model, const struct addresses *addresses);
 void unique_names_free(struct unique_names *unique);
 
 #endif

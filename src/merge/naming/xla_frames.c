@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/read/xla_ranges.h"
 
@@ -29,18 +30,16 @@ static uint32_t add_frame(struct paths *paths, uint32_t base, const char *before
 			  struct xt_bytes text, const char *after)
 {
 	size_t room = strlen(before) + text_clean_bound(text.length) + strlen(after);
-	char *label = malloc(room + 1), *end = label;
+	char *label = xt_malloc(room + 1), *end = label;
 	uint32_t name;
 
-	if (!label)
-		return PATH_FAILED;
 	end = text_copy(end, before, strlen(before));
 	if (text.length)
 		end += text_clean(end, text.data, text.length, ';');
 	end = text_copy(end, after, strlen(after));
 	name = names_intern(&paths->names, label, (size_t)(end - label));
 	free(label);
-	return name == NAME_FAILED ? PATH_FAILED : paths_child(paths, base, name);
+	return paths_child(paths, base, name);
 }
 
 /* The module jit_step is the function step under jax.jit. */
@@ -106,12 +105,11 @@ uint32_t xla_add_frames(struct paths *paths, const struct model *model, uint32_t
 	if (names_operation(xla.name))
 		xla.operation.length = 0;
 	skip_shown_scopes(model, range, &xla.name);
-	for (int s = 0; s < SCOPES_MAX && base != PATH_FAILED && xla_next_scope(&xla.name, &scope);
-	     s++)
+	for (int s = 0; s < SCOPES_MAX && xla_next_scope(&xla.name, &scope); s++)
 		base = add_frame(paths, base, "", scope, "");
-	if (base != PATH_FAILED && xla.name.length)
+	if (xla.name.length)
 		base = add_frame(paths, base, "", xla.name, "");
-	if (base == PATH_FAILED || !xla.operation.length)
+	if (!xla.operation.length)
 		return base;
 	return add_frame(paths, base, "[hlo ", xla.operation, "]");
 }

@@ -17,8 +17,7 @@ bool xla_is_profiler(const char *function);
 
 /*
  * Adds the frames of a range of XLA below a node. Scopes of the ranges around it are left out.
- * is_root: no Python frame precedes it, so the program becomes "[jit step]". Returns the last node;
- * PATH_FAILED if out of memory.
+ * is_root: no Python frame precedes it, so the program becomes "[jit step]". Returns the last node.
  */
 uint32_t xla_add_frames(struct paths *paths, const struct model *model, uint32_t base,
 			uint32_t range, bool is_root);
