@@ -5,15 +5,13 @@
  */
 #include "merge/symbolize/address_ranges.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
-int address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
+void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
 {
-	if (grow(&ranges->list, &ranges->capacity, ranges->count + 1, sizeof(*ranges->list)) < 0)
-		return -ENOMEM;
+	xt_grow(&ranges->list, &ranges->capacity, ranges->count + 1, sizeof(*ranges->list));
 	ranges->list[ranges->count++] =
 		(struct address_range){.start = start, .end = end, .value = value};
-	return 0;
 }
 
 static int compare(const void *a, const void *b)

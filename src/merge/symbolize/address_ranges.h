@@ -21,8 +21,8 @@ struct address_ranges {
 	size_t capacity;
 };
 
-/* Returns 0 or -ENOMEM. */
-int address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value);
+void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,
+			uint32_t value);
 
 /* Call once, after the last address_ranges_add(). */
 void address_ranges_sort(struct address_ranges *ranges);

@@ -4,8 +4,8 @@
  */
 #include "merge/symbolize/addresses.h"
 
+#include "base/tables.h"
 #include "log/base/hash_table.h"
-#include "log/base/grow.h"
 
 bool module_is_library(const char *file_name, const char *library)
 {
@@ -31,44 +31,38 @@ bool module_is_driver(const struct model *model, uint32_t module)
 	return false;
 }
 
-static int add_address(struct addresses *addresses, struct xt_hash_table *table, size_t *capacity,
-		       uint64_t frame, uint32_t module, uint32_t *index_out)
+static void add_address(struct addresses *addresses, struct xt_hash_table *table, size_t *capacity,
+			uint64_t frame, uint32_t module, uint32_t *index_out)
 {
 	uint32_t hash = xt_hash_u64(frame ^ (uint64_t)module << 40);
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(table, (size_t)addresses->count + 1))
-		return -ENOMEM;
+	xt_hash_require(table, (size_t)addresses->count + 1);
 	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
 		const struct address *known = &addresses->list[slot->item - 1];
 
 		if (known->frame == frame && known->module == module) {
 			*index_out = slot->item - 1;
-			return 0;
+			return;
 		}
 	}
-	if (grow(&addresses->list, capacity, addresses->count + 1, sizeof(*addresses->list)) < 0)
-		return -ENOMEM;
+	xt_grow(&addresses->list, capacity, addresses->count + 1, sizeof(*addresses->list));
 	addresses->list[addresses->count] = (struct address){.frame = frame, .module = module};
 	*index_out = addresses->count++;
 	*slot = (struct xt_hash_slot){hash, addresses->count};
-	return 0;
 }
 
-int addresses_collect(struct addresses *addresses, struct model *model)
+void addresses_collect(struct addresses *addresses, struct model *model)
 {
 	struct xt_hash_table table = {0};
 	size_t capacity = 0;
-	int error = 0;
 
 	*addresses = (struct addresses){0};
-	addresses->by_frame = calloc(model->frame_count + 1, sizeof(*addresses->by_frame));
-	if (!addresses->by_frame)
-		return -ENOMEM;
-	for (size_t id = 1; id < model->stacks.count && !error; id++) {
+	addresses->by_frame = xt_calloc(model->frame_count + 1, sizeof(*addresses->by_frame));
+	for (size_t id = 1; id < model->stacks.count; id++) {
 		const struct stack *stack = &model->stacks.rows[id];
 
-		for (uint32_t f = 0; f < stack->frame_count && !error; f++) {
+		for (uint32_t f = 0; f < stack->frame_count; f++) {
 			size_t place = stack->first_frame + f;
 			struct address address = {.frame = model->frames[place]};
 			struct module *module;
@@ -78,19 +72,16 @@ int addresses_collect(struct addresses *addresses, struct model *model)
 			module = &model->modules.rows[address.module];
 			if (stack->seen_ns < module->seen_ns)
 				module->seen_ns = stack->seen_ns;
-			error = add_address(addresses, &table, &capacity, address.frame,
-					    address.module, &addresses->by_frame[place]);
+			add_address(addresses, &table, &capacity, address.frame, address.module,
+				    &addresses->by_frame[place]);
 		}
 	}
 	xt_hash_free(&table);
-	if (error)
-		return error;
 	free(model->frames);
 	free(model->frame_modules);
 	model->frames = NULL;
 	model->frame_modules = NULL;
 	model->frame_capacity = model->frame_module_capacity = 0;
-	return 0;
 }
 
 void addresses_free(struct addresses *addresses)

@@ -37,9 +37,9 @@ struct addresses {
 
 /*
  * Collects the distinct addresses of the model's frames. On success, frees the model's frames.
- * Returns 0 or -ENOMEM; call addresses_free() in any case.
+ * Free it with addresses_free().
  */
-int addresses_collect(struct addresses *addresses, struct model *model);
+void addresses_collect(struct addresses *addresses, struct model *model);
 void addresses_free(struct addresses *addresses);
 
 /* The address without its kind. */

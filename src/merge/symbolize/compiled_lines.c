@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/symbolize/compiled_lines.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/hash_table.h"
 #include "merge/symbolize/generated_code.h"
 #include "merge/symbolize/source_text.h"
@@ -60,9 +59,9 @@ enum known { KNOWN_NOTHING, KNOWN_NODES, KNOWN_TRACES };
 /* Returns an enum known for each frame, owned by the caller. NULL: no memory. */
 static uint8_t *list_known(const struct model *model)
 {
-	uint8_t *known = calloc(model->python_frames.count + 1, 1);
+	uint8_t *known = xt_calloc(model->python_frames.count + 1, 1);
 
-	for (uint32_t r = 1; known && r < model->compiled.count; r++) {
+	for (uint32_t r = 1; r < model->compiled.count; r++) {
 		const struct compiled_place *row = &model->compiled.rows[r];
 
 		if (row->frame < model->python_frames.count && known[row->frame] != KNOWN_TRACES)
@@ -71,7 +70,7 @@ static uint8_t *list_known(const struct model *model)
 	return known;
 }
 
-static int list_frames(struct search *search, const struct model *model, const uint8_t *known)
+static void list_frames(struct search *search, const struct model *model, const uint8_t *known)
 {
 	for (uint32_t id = 1; id < model->python_frames.count; id++) {
 		const struct python_frame *frame = &model->python_frames.rows[id];
@@ -80,9 +79,8 @@ static int list_frames(struct search *search, const struct model *model, const u
 
 		if (!frame->line || !generated_code_is_file(file))
 			continue;
-		if (grow(&search->wanted, &search->capacity, search->count + 1,
-			 sizeof(*search->wanted)) < 0)
-			return -ENOMEM;
+		xt_grow(&search->wanted, &search->capacity, search->count + 1,
+			sizeof(*search->wanted));
 		search->wanted[search->count++] =
 			(struct wanted){.file = file,
 					.line = frame->line,
@@ -92,16 +90,14 @@ static int list_frames(struct search *search, const struct model *model, const u
 	}
 	if (search->count)
 		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
-	return 0;
 }
 
-static int list_wanted(struct search *search, const struct model *model)
+static void list_wanted(struct search *search, const struct model *model)
 {
 	uint8_t *known = list_known(model);
-	int error = known ? list_frames(search, model, known) : -ENOMEM;
 
+	list_frames(search, model, known);
 	free(known);
-	return error;
 }
 
 /* Returns the index of the first wanted line that is not before this one. */
@@ -129,16 +125,10 @@ static bool wants(void *context, const char *file)
 	return at < search->count && !strcmp(search->wanted[at].file, file);
 }
 
-static int add_line(struct compiled_lines *lines, struct compiled_line line)
+static void add_line(struct compiled_lines *lines, struct compiled_line line)
 {
-	if (line.function && line.file &&
-	    grow(&lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list)) == 0) {
-		lines->list[lines->count++] = line;
-		return 0;
-	}
-	free(line.function);
-	free(line.file);
-	return -ENOMEM;
+	xt_grow(&lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
+	lines->list[lines->count++] = line;
 }
 
 /*
@@ -151,7 +141,7 @@ static bool is_stale(struct search *search, const char *text)
 	bool differs = false;
 
 	while (!differs && torch_trace_next_place(&text, &place)) {
-		char *path = place.source ? strndup(place.file, place.file_length) : NULL;
+		char *path = place.source ? xt_strndup(place.file, place.file_length) : NULL;
 
 		differs = path && source_text_differs(&search->sources, path, place.line,
 						      place.source, place.source_length);
@@ -160,27 +150,27 @@ static bool is_stale(struct search *search, const char *text)
 	return differs;
 }
 
-/* Returns whether the trace has a place, or -ENOMEM. */
-static int add_trace(struct search *search, uint32_t frame, uint32_t number, const char *text)
+/* Returns whether the trace has a place. */
+static bool add_trace(struct search *search, uint32_t frame, uint32_t number, const char *text)
 {
 	struct torch_place place;
-	int count = 0, error = 0;
+	int count = 0;
 
 	if (is_stale(search, text))
-		return 0;
-	while (!error && count < PLACES_MAX && torch_trace_next_place(&text, &place)) {
+		return false;
+	while (count < PLACES_MAX && torch_trace_next_place(&text, &place)) {
 		if (place.file_length > TEXT_BYTES_MAX || place.function_length > TEXT_BYTES_MAX)
 			continue;
-		error = add_line(search->lines,
-				 (struct compiled_line){
-					 .frame = frame,
-					 .trace = number,
-					 .line = place.line,
-					 .function = strndup(place.function, place.function_length),
-					 .file = strndup(place.file, place.file_length)});
+		add_line(search->lines,
+			 (struct compiled_line){
+				 .frame = frame,
+				 .trace = number,
+				 .line = place.line,
+				 .function = xt_strndup(place.function, place.function_length),
+				 .file = xt_strndup(place.file, place.file_length)});
 		count++;
 	}
-	return error ? error : count > 0;
+	return count > 0;
 }
 
 static uint32_t hash_of(const struct torch_call *call)
@@ -214,45 +204,38 @@ static void note_ambiguity(struct compiled_lines *lines, struct wanted *wanted, 
 	lines->count = kept;
 }
 
-static int add_to(struct search *search, struct wanted *wanted, const struct torch_call *call)
+static void add_to(struct search *search, struct wanted *wanted, const struct torch_call *call)
 {
 	uint32_t number = 0, hash = hash_of(call);
 
 	if (call->trace_count && !wanted->is_ambiguous)
 		note_ambiguity(search->lines, wanted, hash);
 	for (uint32_t t = 0; t < call->trace_count && !wanted->has_traces && !wanted->is_ambiguous;
-	     t++) {
-		int added = add_trace(search, wanted->frame, number + 1, call->traces[t]);
-
-		if (added < 0)
-			return added;
-		number += (uint32_t)added;
-	}
+	     t++)
+		number += add_trace(search, wanted->frame, number + 1, call->traces[t]);
 	if (number)
 		wanted->traces_hash = hash;
 	wanted->has_traces |= number > 0;
 	if (wanted->has_traces || wanted->has_nodes || !call->nodes[0])
-		return 0;
+		return;
 	wanted->has_nodes = true;
-	return add_line(search->lines, (struct compiled_line){.frame = wanted->frame,
-							      .function = strdup(call->nodes),
-							      .file = strdup("")});
+	add_line(search->lines, (struct compiled_line){.frame = wanted->frame,
+						       .function = xt_strdup(call->nodes),
+						       .file = xt_strdup("")});
 }
 
 static int add(void *context, const struct torch_call *call)
 {
 	struct search *search = context;
-	int error = 0;
 
-	for (size_t w = find_wanted(search, call->file, call->line); w < search->count && !error;
-	     w++) {
+	for (size_t w = find_wanted(search, call->file, call->line); w < search->count; w++) {
 		struct wanted *wanted = &search->wanted[w];
 
 		if (wanted->line != call->line || strcmp(wanted->file, call->file))
 			break;
-		error = add_to(search, wanted, call);
+		add_to(search, wanted, call);
 	}
-	return error;
+	return 0;
 }
 
 /* Reads generated files that PyTorch's records do not have. */
@@ -295,11 +278,11 @@ int compiled_lines_find(struct compiled_lines *lines, const struct model *model,
 {
 	struct search search = {.lines = lines};
 	const struct torch_trace_sink sink = {.context = &search, .wants = wants, .add = add};
-	int error;
+	int error = 0;
 
 	*lines = (struct compiled_lines){0};
-	error = list_wanted(&search, model);
-	if (!error && search.count)
+	list_wanted(&search, model);
+	if (search.count)
 		error = torch_trace_read(folder, model->pid, &sink);
 	if (!error)
 		error = read_files(&search, &sink);

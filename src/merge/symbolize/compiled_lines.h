@@ -26,7 +26,7 @@ struct compiled_lines {
 };
 
 /*
- * Reads the files of folder (torch_trace.h) and the generated files. Returns 0 or -ENOMEM; call
+ * Reads the files of folder (torch_trace.h) and the generated files. Returns 0 or -errno; call
  * compiled_lines_free() in both cases.
  */
 int compiled_lines_find(struct compiled_lines *lines, const struct model *model,

@@ -16,7 +16,7 @@
 #include <search.h>
 #include <stdio.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/regular_file.h"
 #include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
@@ -69,10 +69,9 @@ static void free_texts(struct debug_info *info)
 /* Damage takes precedence over a missing file: see debug_info_problem(). */
 static void note_missing(struct debug_info *info, const char *file)
 {
-	if (!info->problem &&
-	    asprintf(&info->problem, "is split, and %s is missing or of another build",
-		     file ? file : "a part") < 0)
-		info->problem = NULL;
+	if (!info->problem)
+		info->problem = xt_asprintf("is split, and %s is missing or of another build",
+					    file ? file : "a part");
 }
 
 /*
@@ -88,7 +87,7 @@ static bool has_shared_part(struct debug_info *info)
 	struct elf_file *shared = &info->shared_file;
 
 	if (build_id_bytes <= 0 && elf_file_section_named(info->file, ".debug_sup", &header))
-		info->problem = strdup("needs a .debug_sup file, which is not supported");
+		info->problem = xt_strdup("needs a .debug_sup file, which is not supported");
 	if (build_id_bytes <= 0)
 		return !info->problem;
 	debug_files_find_shared(info->file, name, build_id, (size_t)build_id_bytes, shared);
@@ -100,13 +99,12 @@ static bool has_shared_part(struct debug_info *info)
 		dwarf_setalt(info->shared, info->shared); /* not a file that it may name */
 		return true;
 	}
-	if (asprintf(&info->problem, "needs %s, which is %s", name,
-		     shared->elf ? "of another build" : "missing") < 0)
-		info->problem = NULL;
+	info->problem = xt_asprintf("needs %s, which is %s", name,
+				    shared->elf ? "of another build" : "missing");
 	return false;
 }
 
-static int add_unit(struct debug_info *info, Dwarf_Die *die)
+static void add_unit(struct debug_info *info, Dwarf_Die *die)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
@@ -119,53 +117,44 @@ static int add_unit(struct debug_info *info, Dwarf_Die *die)
 		if (!debug_is_code(start, end))
 			continue;
 		if (is_new) {
-			if (grow(&info->units, &info->unit_capacity, info->unit_count + 1,
-				 sizeof(*info->units)) < 0)
-				return -ENOMEM;
+			xt_grow(&info->units, &info->unit_capacity, info->unit_count + 1,
+				sizeof(*info->units));
 			info->units[info->unit_count++] = (struct unit){.die = *die};
 			is_new = false;
 		}
-		if (address_ranges_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1) <
-		    0)
-			return -ENOMEM;
+		address_ranges_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1);
 	}
 	info->is_damaged |= at < 0;
-	return 0;
 }
 
-static int add_units(struct debug_info *info)
+static void add_units(struct debug_info *info)
 {
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 	uint8_t type;
 	int rc;
 
-	while (!(rc = dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL)))
-		if ((type == DW_UT_compile || type == DW_UT_skeleton) && die.addr &&
-		    add_unit(info, &die) < 0)
-			return -ENOMEM;
+	while (!(rc = dwarf_get_units(info->dwarf, unit, &unit, NULL, &type, &die, NULL))) {
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) && die.addr)
+			add_unit(info, &die);
+	}
 	info->is_damaged |= rc < 0;
 	address_ranges_sort(&info->ranges);
-	return 0;
 }
 
 struct debug_info *debug_info_open(const struct elf_file *file, const char *path)
 {
-	struct debug_info *info = calloc(1, sizeof(*info));
+	struct debug_info *info = xt_calloc(1, sizeof(*info));
 
-	if (!info)
-		return NULL;
 	info->entries_left = ENTRIES_MAX;
 	info->file = file;
 	info->path = path;
 	info->shared_file = ELF_FILE_NONE;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
-	if (!info->dwarf) {
+	if (!info->dwarf)
 		info->is_damaged = true;
-	} else if (has_shared_part(info) && add_units(info) < 0) {
-		debug_info_close(info);
-		return NULL;
-	}
+	else if (has_shared_part(info))
+		add_units(info);
 	return info;
 }
 
@@ -206,7 +195,7 @@ static int compare_trees(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
-/* Returns the tree of the unit, and reads it on first use. NULL if out of memory. */
+/* Returns the tree of the unit, and reads it on first use. */
 static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,
 					const struct split_unit *split)
 {
@@ -214,20 +203,14 @@ static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit
 	void **place = tsearch(&key, &info->trees, compare_trees);
 
 	if (!place)
-		return NULL;
+		xt_out_of_memory(0);
 	if (*place != &key)
 		return *place;
-	tree = calloc(1, sizeof(*tree));
+	tree = xt_calloc(1, sizeof(*tree));
 	*place = tree;
-	if (tree && !debug_tree_read(tree, unit_die, split)) {
-		info->is_damaged |= tree->is_damaged;
-		return tree;
-	}
-	*place = &key;
-	tdelete(&key, &info->trees, compare_trees);
-	if (tree)
-		free_tree(tree);
-	return NULL;
+	debug_tree_read(tree, unit_die, split);
+	info->is_damaged |= tree->is_damaged;
+	return tree;
 }
 
 static const char *text_of(Dwarf_Die *die, unsigned name)
@@ -242,7 +225,8 @@ static bool find_in_package(struct debug_info *info, struct unit *unit, uint64_t
 	struct stat status;
 	char *path;
 
-	if (!info->dwp && asprintf(&path, "%s.dwp", info->path) >= 0) {
+	if (!info->dwp) {
+		path = xt_asprintf("%s.dwp", info->path);
 		info->dwp = dwp_open(xt_regular_open(path, &status));
 		free(path);
 	}
@@ -369,8 +353,8 @@ static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int dept
 }
 
 /* Prefixes the name with its scopes. Functions without a mangled name, such as lambdas, need it. */
-static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
-		   const char **qualified_out)
+static void qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
+		    const char **qualified_out)
 {
 	const struct debug_tree *tree;
 	uint32_t scope, parent;
@@ -380,29 +364,22 @@ static int qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 
 	*qualified_out = name;
 	if (!dwarf_diecu(die, &unit_die, NULL, NULL))
-		return 0;
+		return;
 	tree = tree_of(info, &unit_die, &(struct split_unit){0});
-	if (!tree)
-		return -ENOMEM;
 	scope = debug_tree_scope(tree, die); /* die is already the declaration */
 	parent = scope ? tree->scopes[scope - 1].parent : 0;
 	if (!parent)
-		return 0;
-	if (grow(&info->texts, &info->text_capacity, info->text_count + 1, sizeof(*info->texts)) <
-	    0)
-		return -ENOMEM;
-	text = malloc(NAME_BYTES_MAX + strlen(name) + 1);
-	if (!text)
-		return -ENOMEM;
+		return;
+	xt_grow(&info->texts, &info->text_capacity, info->text_count + 1, sizeof(*info->texts));
+	text = xt_malloc(NAME_BYTES_MAX + strlen(name) + 1);
 	info->texts[info->text_count++] = text;
 	length = put_scopes(tree, parent, 0, text, NAME_BYTES_MAX);
 	strcpy(text + length, name);
 	*qualified_out = text;
-	return 0;
 }
 
-/* Sets the name of a function, NULL if it has none. Returns 0 or -ENOMEM. */
-static int function_name(struct debug_info *info, Dwarf_Die die, const char **name_out)
+/* Sets the name of a function, NULL if it has none. */
+static void function_name(struct debug_info *info, Dwarf_Die die, const char **name_out)
 {
 	const char *name = NULL;
 
@@ -412,13 +389,14 @@ static int function_name(struct debug_info *info, Dwarf_Die die, const char **na
 		if (!*name_out)
 			*name_out = text_of(&die, DW_AT_MIPS_linkage_name);
 		if (*name_out)
-			return 0;
+			return;
 		if (!name)
 			name = text_of(&die, DW_AT_name);
 		if (!to_origin(&die))
 			break;
 	}
-	return name ? qualify(info, &die, name, name_out) : 0;
+	if (name)
+		qualify(info, &die, name, name_out);
 }
 
 /*
@@ -505,26 +483,25 @@ static bool agrees(const struct debug_tree *tree, uint32_t scope, const struct s
  * Appends the inlined functions and the function itself after the innermost place, whose line is
  * set.
  */
-static int put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
-		      uint64_t address, size_t *count)
+static void put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *function,
+		       uint64_t address, size_t *count)
 {
 	struct search search = {.split = &unit->split,
 				.address = address,
 				.walk.entries_left = &info->entries_left};
-	int error = 0;
 
 	find_inlined(&search, function, 0);
 	info->is_damaged |= search.is_damaged;
-	for (size_t i = search.count; i-- && !error;) {
-		error = function_name(info, search.inlined[i], &info->places[*count - 1].function);
+	for (size_t i = search.count; i--;) {
+		function_name(info, search.inlined[i], &info->places[*count - 1].function);
 		info->places[*count] = (struct debug_place){0};
 		find_call(unit, &search.inlined[i], &info->places[(*count)++]);
 	}
-	return error ? error : function_name(info, *function, &info->places[*count - 1].function);
+	function_name(info, *function, &info->places[*count - 1].function);
 }
 
-int debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
-		    const struct debug_place **places_out, size_t *count_out)
+void debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
+		     const struct debug_place **places_out, size_t *count_out)
 {
 	const struct address_range *range = address_ranges_find(&info->ranges, address),
 				   *code = NULL;
@@ -533,13 +510,13 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 	struct unit *unit;
 	Dwarf_Line *line;
 	size_t count = 1;
-	int number, error;
+	int number;
 
 	*places_out = info->places;
 	*count_out = 0;
 	free_texts(info);
 	if (!range)
-		return 0;
+		return;
 	unit = &info->units[range->value];
 	if (!unit->has_code)
 		find_code(info, unit);
@@ -551,16 +528,11 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 	}
 	if (unit->code.addr) {
 		tree = tree_of(info, &unit->code, &unit->split);
-		if (!tree)
-			return -ENOMEM;
 		code = address_ranges_find(&tree->functions, address);
 		if (code && symbol && !agrees(tree, code->value, symbol))
-			return 0;
-		error = code ? put_places(info, unit, &tree->scopes[code->value].die, address,
-					  &count)
-			     : 0;
-		if (error)
-			return error;
+			return;
+		if (code)
+			put_places(info, unit, &tree->scopes[code->value].die, address, &count);
 	}
 	/* The symbol table has the better name for the function itself. */
 	if (symbol) {
@@ -570,7 +542,6 @@ int debug_info_find(struct debug_info *info, uint64_t address, const struct symb
 		info->places[count - 1].bytes = code ? code->end - code->start : 1;
 	}
 	*count_out = first->line || count > 1 || first->function ? count : 0;
-	return 0;
 }
 
 const char *debug_info_problem(const struct debug_info *info)

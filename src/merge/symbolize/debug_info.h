@@ -30,7 +30,7 @@ struct debug_info;
 
 /*
  * Opens the DWARF of file. path is the module's, to find files named after it. Both must outlive
- * the result. Returns NULL if out of memory.
+ * the result.
  */
 struct debug_info *debug_info_open(const struct elf_file *file, const char *path);
 
@@ -43,10 +43,10 @@ void debug_info_close(struct debug_info *info);
 /*
  * Finds the places at an ELF virtual address, innermost first. The last is the function of symbol
  * (NULL: no symbol known). *places_out is valid until the next call. *count_out is 0 if nothing is
- * known. Returns 0 or -ENOMEM.
+ * known.
  */
-int debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
-		    const struct debug_place **places_out, size_t *count_out);
+void debug_info_find(struct debug_info *info, uint64_t address, const struct symbol *symbol,
+		     const struct debug_place **places_out, size_t *count_out);
 
 /* Returns what was wrong so far, to follow "its debug information", or NULL. */
 const char *debug_info_problem(const struct debug_info *info);

@@ -7,7 +7,7 @@
 
 #include <dwarf.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define RANGES_MAX 65536 /* of one function */
 
@@ -125,7 +125,7 @@ bool debug_has_address(Dwarf_Die *die, const struct split_unit *split, uint64_t 
 	return false;
 }
 
-static int add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
+static void add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
@@ -134,28 +134,25 @@ static int add_function(struct debug_tree *tree, Dwarf_Die *die, uint32_t scope)
 		at = debug_ranges(die, &tree->split, at, &base, &start, &end);
 		if (at <= 0)
 			break;
-		if (debug_is_code(start, end) &&
-		    address_ranges_add(&tree->functions, start, end, scope) < 0)
-			return -ENOMEM;
+		if (debug_is_code(start, end))
+			address_ranges_add(&tree->functions, start, end, scope);
 	}
 	tree->is_damaged |= at < 0;
-	return 0;
 }
 
 /* Adds a scope or function. *scope becomes the scope of its children. */
-static int add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, uint32_t *scope)
+static void add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, uint32_t *scope)
 {
 	if (kind != KIND_SCOPE && kind != KIND_FUNCTION)
-		return 0;
-	if (grow(&tree->scopes, &tree->scope_capacity, tree->scope_count + 1,
-		 sizeof(*tree->scopes)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&tree->scopes, &tree->scope_capacity, tree->scope_count + 1, sizeof(*tree->scopes));
 	tree->scopes[tree->scope_count++] = (struct debug_scope){*die, *scope};
 	*scope = (uint32_t)tree->scope_count;
-	return kind == KIND_FUNCTION ? add_function(tree, die, *scope - 1) : 0;
+	if (kind == KIND_FUNCTION)
+		add_function(tree, die, *scope - 1);
 }
 
-int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct split_unit *split)
+void debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct split_unit *split)
 {
 	struct level {
 		Dwarf_Die die;
@@ -171,8 +168,7 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct s
 		enum kind kind = kind_of(&level->die);
 		uint32_t inner = level->scope;
 
-		if (add_entry(tree, &level->die, kind, &inner) < 0)
-			return -ENOMEM;
+		add_entry(tree, &level->die, kind, &inner);
 		rc = kind == KIND_OTHER ? 1 : debug_child(&walk, &level->die, &levels[depth].die);
 		if (!rc && depth + 1 < DEBUG_DEPTH_MAX) {
 			levels[depth++].scope = inner;
@@ -190,7 +186,6 @@ int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct s
 			break;
 	}
 	address_ranges_sort(&tree->functions);
-	return 0;
 }
 
 void debug_tree_free(struct debug_tree *tree)

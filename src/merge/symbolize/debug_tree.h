@@ -44,8 +44,8 @@ struct debug_tree {
 	bool is_damaged;		 /* entries read before the damage are kept */
 };
 
-/* Reads the unit with this root entry. Returns 0 or -ENOMEM; call debug_tree_free() in any case. */
-int debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct split_unit *split);
+/* Reads the unit with this root entry. Free it with debug_tree_free(). */
+void debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct split_unit *split);
 void debug_tree_free(struct debug_tree *tree);
 
 /* Returns the index of the entry's scope + 1, or 0. */

@@ -9,7 +9,6 @@
 #include "merge/symbolize/dwp.h"
 
 #include <dwarf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define PAGE_BYTES	       4096u
 #define DECOMPRESSED_BYTES_MAX (UINT64_C(1) << 30) /* of a section */
@@ -122,14 +121,10 @@ static bool copy_range(const struct dwp *dwp, struct file_range range)
 
 struct dwp *dwp_open(int fd)
 {
-	struct dwp *dwp = calloc(1, sizeof(*dwp));
+	struct dwp *dwp = xt_calloc(1, sizeof(*dwp));
 	GElf_Shdr header;
 	struct stat status;
 
-	if (!dwp) {
-		close(fd);
-		return NULL;
-	}
 	elf_file_adopt(&dwp->file, fd);
 	dwp->copy = memfd_create("xtrace dwp", MFD_CLOEXEC);
 	if (dwp->copy < 0 || !elf_file_is_elf(&dwp->file) || fstat(fd, &status) ||
@@ -347,9 +342,9 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 	Dwarf_CU *unit = NULL;
 	uint64_t unit_id;
 
-	if (!find_parts(dwp, id, parts) || grow(&dwp->images, &dwp->image_capacity,
-						dwp->image_count + 1, sizeof(*dwp->images)) < 0)
+	if (!find_parts(dwp, id, parts))
 		return false;
+	xt_grow(&dwp->images, &dwp->image_capacity, dwp->image_count + 1, sizeof(*dwp->images));
 	image = &dwp->images[dwp->image_count];
 	if (!make_image(dwp, file, skeleton, parts, image))
 		return false;

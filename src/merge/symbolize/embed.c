@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "log/write/writer.h"
-#include "log/base/grow.h"
 #include "merge/symbolize/compiled_lines.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/read/model_load.h"
@@ -177,12 +177,8 @@ static int append(const char *path, struct model *model, const struct addresses 
 		  const struct compiled_lines *compiled, uint64_t *function_count)
 {
 	struct embedding e = {.model = model, .addresses = addresses};
-	uint32_t *sorted = calloc(addresses->count + 1, sizeof(*sorted));
-	int error = -ENOMEM;
-
-	if (!sorted)
-		return -ENOMEM;
-	error = xt_table_init(&e.symbols, XT_KIND_SYMBOL, CHUNK_ROWS, CHUNK_NAME_BYTES);
+	uint32_t *sorted = xt_calloc(addresses->count + 1, sizeof(*sorted));
+	int error = xt_table_init(&e.symbols, XT_KIND_SYMBOL, CHUNK_ROWS, CHUNK_NAME_BYTES);
 	if (!error)
 		error = xt_table_init(&e.sources, XT_KIND_SOURCE, CHUNK_ROWS, CHUNK_NAME_BYTES);
 	if (!error)
@@ -226,9 +222,9 @@ static int find_compiled(struct compiled_lines *lines, const struct model *model
 			 const char *log_path, const char *torch_trace)
 {
 	const char *slash = strrchr(log_path, '/');
-	char *folder = slash ? strndup(log_path, (size_t)(slash - log_path) + 1) : strdup(".");
-	int error = folder ? compiled_lines_find(lines, model, torch_trace ? torch_trace : folder)
-			   : -ENOMEM;
+	char *folder =
+		slash ? xt_strndup(log_path, (size_t)(slash - log_path) + 1) : xt_strdup(".");
+	int error = compiled_lines_find(lines, model, torch_trace ? torch_trace : folder);
 
 	free(folder);
 	return error;
@@ -242,7 +238,7 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 	struct compiled_lines compiled = {0};
 	struct model *model = NULL;
 	uint64_t function_count = 0;
-	int error = 0;
+	int error;
 
 	if (log->has_crash_buffer || log->is_sampled) {
 		report_warn(report,
@@ -264,14 +260,12 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 	if (error)
 		goto out;
 	if (!is_embedded(model))
-		error = addresses_resolve(&addresses, model,
-					  &(struct resolve_options){.drivers = true,
-								    .places = true,
-								    .search = search,
-								    .log_path = log->path},
-					  report);
-	if (error)
-		goto out;
+		addresses_resolve(&addresses, model,
+				  &(struct resolve_options){.drivers = true,
+							    .places = true,
+							    .search = search,
+							    .log_path = log->path},
+				  report);
 	if (!has_names(&addresses) && !compiled.count) {
 		report_note(report,
 			    is_embedded(model) ? "%s: symbols are already embedded"

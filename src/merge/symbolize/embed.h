@@ -13,7 +13,7 @@
 /*
  * Appends SYMBOL, SOURCE and COMPILED chunks, META symbols.embedded=1 and END to the log. Skips
  * chunks that the log has, and a log that a process may still be writing. torch_trace: the folder
- * of PyTorch's structured logs; NULL: the folder of the log. Reports errors. Returns 0 or -ENOMEM.
+ * of PyTorch's structured logs; NULL: the folder of the log. Reports errors. Returns 0 or -errno.
  */
 int embed_symbols(const struct input *log, const char *torch_trace, struct debug_search *search,
 		  struct report *report);

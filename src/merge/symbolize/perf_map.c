@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "log/base/regular_file.h"
 
 #define LINE_BYTES    65536
@@ -83,8 +84,8 @@ static char *parse_line(char *line, uint64_t *start, uint64_t *bytes)
 	return end[1] ? end + 1 : NULL;
 }
 
-static int name_wanted(struct model *model, struct wanted *wanted, uint32_t count, uint64_t start,
-		       uint64_t bytes, const char *name)
+static void name_wanted(struct model *model, struct wanted *wanted, uint32_t count, uint64_t start,
+			uint64_t bytes, const char *name)
 {
 	uint32_t low = 0, high = count; /* low: the first at or after start */
 
@@ -100,35 +101,30 @@ static int name_wanted(struct model *model, struct wanted *wanted, uint32_t coun
 		struct address *address = wanted[low].address;
 		uint32_t interned = names_intern(&model->names, name, strlen(name));
 
-		if (interned == NAME_FAILED)
-			return -ENOMEM;
 		wanted[low].is_ambiguous |=
 			address->name != NAME_EMPTY && address->name != interned;
 		address->name = interned;
 		address->start = start;
 		address->bytes = bytes;
 	}
-	return 0;
 }
 
 /* Skips lines longer than LINE_BYTES. */
-static int read_map(FILE *map, struct model *model, struct wanted *wanted, uint32_t count)
+static void read_map(FILE *map, struct model *model, struct wanted *wanted, uint32_t count)
 {
-	char *line = malloc(LINE_BYTES);
+	char *line = xt_malloc(LINE_BYTES);
 	bool is_begin = true;
-	int error = line ? 0 : -ENOMEM;
 
-	while (!error && fgets(line, LINE_BYTES, map)) {
+	while (fgets(line, LINE_BYTES, map)) {
 		bool is_whole = strchr(line, '\n') || feof(map);
 		uint64_t start, bytes;
 		char *name = is_begin && is_whole ? parse_line(line, &start, &bytes) : NULL;
 
 		if (name)
-			error = name_wanted(model, wanted, count, start, bytes, name);
+			name_wanted(model, wanted, count, start, bytes, name);
 		is_begin = is_whole;
 	}
 	free(line);
-	return error;
 }
 
 /* The map has no times. If it lists several functions at an address, the called one is unknown. */
@@ -153,28 +149,23 @@ static void drop_ambiguous(struct wanted *wanted, uint32_t count, struct report 
 				 log_path, dropped, dropped == 1 ? "" : "es");
 }
 
-int perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
-		     const uint32_t *order, uint32_t count, struct report *report)
+void perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
+		      const uint32_t *order, uint32_t count, struct report *report)
 {
 	FILE *map = open_map(model, log_path);
 	struct wanted *wanted;
-	int error = -ENOMEM;
 
 	if (!map)
-		return 0;
-	wanted = calloc(count, sizeof(*wanted));
-	for (uint32_t i = 0; wanted && i < count; i++) {
+		return;
+	wanted = xt_calloc(count, sizeof(*wanted));
+	for (uint32_t i = 0; i < count; i++) {
 		struct address *address = &addresses->list[order[i]];
 
 		wanted[i] = (struct wanted){address_lookup(address), address, false};
 	}
-	if (wanted) {
-		qsort(wanted, count, sizeof(*wanted), compare_wanted);
-		error = read_map(map, model, wanted, count);
-		if (!error)
-			drop_ambiguous(wanted, count, report, log_path);
-	}
+	qsort(wanted, count, sizeof(*wanted), compare_wanted);
+	read_map(map, model, wanted, count);
+	drop_ambiguous(wanted, count, report, log_path);
 	free(wanted);
 	fclose(map);
-	return error;
 }

@@ -14,11 +14,11 @@
 #include "merge/symbolize/addresses.h"
 
 /*
- * Names the addresses order[0 .. count), which are outside all modules, from the map of the process
- * that wrote the log at log_path. Addresses with several functions stay unnamed, with a warning. A
- * missing map is not an error. Returns 0 or -ENOMEM.
+ * Names the addresses order[0 .. count), which are outside all modules, from the map of the
+ * process that wrote the log at log_path. Addresses with several functions stay unnamed, with a
+ * warning. A missing map is not an error.
  */
-int perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
-		     const uint32_t *order, uint32_t count, struct report *report);
+void perf_map_resolve(struct addresses *addresses, struct model *model, const char *log_path,
+		      const uint32_t *order, uint32_t count, struct report *report);
 
 #endif

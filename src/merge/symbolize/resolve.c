@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/symbolize/embedded_symbols.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/perf_map.h"
@@ -72,7 +72,7 @@ static void report_result(const struct resolving *r, const char *path, enum symb
  * Opens the module's file. Reports no problems if the log has embedded symbols, since these are
  * complete.
  */
-static int open_names(struct resolving *r)
+static void open_names(struct resolving *r)
 {
 	const struct names *names = &r->model->names;
 	const char *path = names_text(names, r->module->path, NULL), *build_id;
@@ -82,11 +82,11 @@ static int open_names(struct resolving *r)
 	r->tried = true;
 	build_id = names_text(names, r->module->build_id, &build_id_bytes);
 	if (path[0] != '/') /* the vDSO or generated code, which has no file */
-		return 0;
+		return;
 	r->open = module_cache_open(r->options->search, path, build_id, build_id_bytes,
 				    r->options->places);
 	if (!r->open)
-		return -ENOMEM;
+		xt_out_of_memory(0);
 	result = r->open->result;
 	if (result == SYMBOLS_OK && !build_id_bytes && is_later(r->model, r->module, path))
 		result = SYMBOLS_LATER;
@@ -96,7 +96,6 @@ static int open_names(struct resolving *r)
 	}
 	if (strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
 		report_result(r, path, result);
-	return 0;
 }
 
 static void close_names(struct resolving *r)
@@ -118,28 +117,26 @@ static uint32_t intern_text(struct model *model, const char *text)
 	return text ? names_intern(&model->names, text, strlen(text)) : NAME_EMPTY;
 }
 
-static int add_place(struct addresses *addresses, struct address *address,
-		     const struct place *place)
+static void add_place(struct addresses *addresses, struct address *address,
+		      const struct place *place)
 {
-	if (place->function == NAME_FAILED || place->file == NAME_FAILED ||
-	    addresses->place_count == UINT32_MAX ||
-	    grow(&addresses->places, &addresses->place_capacity, addresses->place_count + 1,
-		 sizeof(*addresses->places)) < 0)
-		return -ENOMEM;
+	if (addresses->place_count == UINT32_MAX)
+		xt_out_of_memory(0);
+	xt_grow(&addresses->places, &addresses->place_capacity, addresses->place_count + 1,
+		sizeof(*addresses->places));
 	if (!address->place_count++)
 		address->first_place = (uint32_t)addresses->place_count;
 	addresses->places[addresses->place_count++] = *place;
-	return 0;
 }
 
-static int find_places(struct resolving *r, struct address *address, const struct symbol *symbol)
+static void find_places(struct resolving *r, struct address *address, const struct symbol *symbol)
 {
 	const struct debug_place *places;
 	size_t count = 0;
-	int error = debug_info_find(r->debug_info, address_virtual(address, r->module), symbol,
-				    &places, &count);
 
-	for (size_t p = 0; p < count && !error; p++) {
+	debug_info_find(r->debug_info, address_virtual(address, r->module), symbol, &places,
+			&count);
+	for (size_t p = 0; p < count; p++) {
 		struct place place = {
 			.function = intern_text(r->model, places[p].function),
 			.file = intern_text(r->model, places[p].file),
@@ -153,69 +150,63 @@ static int find_places(struct resolving *r, struct address *address, const struc
 		}
 		if (p + 1 == count)
 			place.function = address->name;
-		error = add_place(r->addresses, address, &place);
+		add_place(r->addresses, address, &place);
 	}
-	return error;
 }
 
-static int find_names(struct resolving *r, struct address *address)
+static void find_names(struct resolving *r, struct address *address)
 {
 	const struct symbol *symbol;
 
-	if (!r->tried && open_names(r) < 0)
-		return -ENOMEM;
+	if (!r->tried)
+		open_names(r);
 	symbol = r->symbols ? symbols_find(r->symbols, address_virtual(address, r->module)) : NULL;
 	if (symbol) {
 		address->name = intern_text(r->model, symbol->name);
 		address->start = symbol->start;
 		address->bytes = symbol->bytes;
 	}
-	if (address->name == NAME_FAILED)
-		return -ENOMEM;
-	return r->debug_info ? find_places(r, address, symbol) : 0;
+	if (r->debug_info)
+		find_places(r, address, symbol);
 }
 
 /* Looks up the symbols embedded in the log. *found tells whether there is one. */
-static int find_embedded(struct resolving *r, struct address *address, bool *found)
+static void find_embedded(struct resolving *r, struct address *address, bool *found)
 {
 	uint64_t virtual = address_virtual(address, r->module);
 	const struct embedded_symbol *symbol =
 		embedded_symbol_find(r->model, r->module->id, virtual);
 	const struct embedded_source *source;
 	uint32_t count;
-	int error = 0;
 
 	*found = symbol;
 	if (!symbol) /* places belong to a symbol */
-		return 0;
+		return;
 	address->name = symbol->name;
 	address->start = symbol->start;
 	address->bytes = symbol->bytes;
 	source = embedded_sources_find(r->model, r->module->id, virtual, &count);
-	for (uint32_t s = 0; s < count && r->options->places && !error; s++)
-		error = add_place(r->addresses, address, &source[s].place);
-	return error;
+	for (uint32_t s = 0; s < count && r->options->places; s++)
+		add_place(r->addresses, address, &source[s].place);
 }
 
 /* Names the addresses order[0 .. count). All are in one module, or all in none (module 0). */
-static int resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
+static void resolve_module(struct resolving *r, const uint32_t *order, uint32_t count)
 {
 	bool is_code = r->module != r->model->modules.rows; /* the module has a file */
-	int error = 0;
 
 	if (!is_code && strcmp(model_meta(r->model, "symbols.embedded"), "1") != 0)
-		error = perf_map_resolve(r->addresses, r->model, r->options->log_path, order, count,
-					 r->report);
-	for (uint32_t i = 0; i < count && !error; i++) {
+		perf_map_resolve(r->addresses, r->model, r->options->log_path, order, count,
+				 r->report);
+	for (uint32_t i = 0; i < count; i++) {
 		struct address *address = &r->addresses->list[order[i]];
 		bool found;
 
-		error = find_embedded(r, address, &found);
-		if (!error && !found && is_code)
-			error = find_names(r, address);
+		find_embedded(r, address, &found);
+		if (!found && is_code)
+			find_names(r, address);
 	}
 	close_names(r);
-	return error;
 }
 
 static int compare_by_module(const void *a, const void *b, void *context)
@@ -228,18 +219,15 @@ static int compare_by_module(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static int resolve(struct addresses *addresses, struct model *model,
-		   const struct resolve_options *options, struct report *report)
+static void resolve(struct addresses *addresses, struct model *model,
+		    const struct resolve_options *options, struct report *report)
 {
-	uint32_t *order = calloc(addresses->count + 1, sizeof(*order));
-	int error = 0;
+	uint32_t *order = xt_calloc(addresses->count + 1, sizeof(*order));
 
-	if (!order)
-		return -ENOMEM;
 	for (uint32_t a = 0; a < addresses->count; a++)
 		order[a] = a;
 	qsort_r(order, addresses->count, sizeof(*order), compare_by_module, addresses->list);
-	for (uint32_t first = 0, next; first < addresses->count && !error; first = next) {
+	for (uint32_t first = 0, next; first < addresses->count; first = next) {
 		uint32_t module = addresses->list[order[first]].module;
 
 		for (next = first; next < addresses->count; next++)
@@ -247,7 +235,7 @@ static int resolve(struct addresses *addresses, struct model *model,
 				break;
 		if (module && !options->drivers && module_is_driver(model, module))
 			continue;
-		error = resolve_module(
+		resolve_module(
 			&(struct resolving){
 				.addresses = addresses,
 				.model = model,
@@ -258,13 +246,11 @@ static int resolve(struct addresses *addresses, struct model *model,
 			order + first, next - first);
 	}
 	free(order);
-	return error;
 }
 
-int addresses_resolve(struct addresses *addresses, struct model *model,
-		      const struct resolve_options *options, struct report *report)
+void addresses_resolve(struct addresses *addresses, struct model *model,
+		       const struct resolve_options *options, struct report *report)
 {
-	int error = addresses_collect(addresses, model);
-
-	return error ? error : resolve(addresses, model, options, report);
+	addresses_collect(addresses, model);
+	resolve(addresses, model, options, report);
 }

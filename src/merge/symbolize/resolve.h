@@ -25,9 +25,9 @@ struct resolve_options {
 
 /*
  * Collects the addresses of the model with addresses_collect() and names them. Reports modules
- * whose names cannot be found. Returns 0 or -ENOMEM; call addresses_free() in any case.
+ * whose names cannot be found. Free it with addresses_free().
  */
-int addresses_resolve(struct addresses *addresses, struct model *model,
-		      const struct resolve_options *options, struct report *report);
+void addresses_resolve(struct addresses *addresses, struct model *model,
+		       const struct resolve_options *options, struct report *report);
 
 #endif

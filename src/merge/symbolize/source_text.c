@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/regular_file.h"
 
 #define FILE_BYTES_MAX (16u << 20)
@@ -21,7 +21,7 @@ static char *read_text(const char *path, size_t *length_out)
 	if (fd < 0)
 		return NULL;
 	if (info.st_size < FILE_BYTES_MAX)
-		text = malloc((size_t)info.st_size + 1);
+		text = xt_malloc((size_t)info.st_size + 1);
 	if (text)
 		length = read(fd, text, (size_t)info.st_size);
 	close(fd);
@@ -33,19 +33,17 @@ static char *read_text(const char *path, size_t *length_out)
 	return text;
 }
 
-static int find_lines(struct source_file *file)
+static void find_lines(struct source_file *file)
 {
 	size_t capacity = 0, at = 0;
 
 	while (at < file->length) {
 		const char *end = memchr(file->text + at, '\n', file->length - at);
 
-		if (grow(&file->starts, &capacity, file->count + 1, sizeof(*file->starts)) < 0)
-			return -1;
+		xt_grow(&file->starts, &capacity, file->count + 1, sizeof(*file->starts));
 		file->starts[file->count++] = at;
 		at = end ? (size_t)(end - file->text) + 1 : file->length;
 	}
-	return 0;
 }
 
 static void free_file(struct source_file *file)
@@ -55,7 +53,7 @@ static void free_file(struct source_file *file)
 	free(file->starts);
 }
 
-/* NULL if out of memory or places. */
+/* NULL if there are too many files. */
 static const struct source_file *find_file(struct source_texts *texts, const char *path)
 {
 	struct source_file file = {0};
@@ -65,12 +63,9 @@ static const struct source_file *find_file(struct source_texts *texts, const cha
 			return &texts->files[f];
 	if (texts->file_count == SOURCE_FILES_MAX)
 		return NULL;
-	file.path = strdup(path);
+	file.path = xt_strdup(path);
 	file.text = read_text(path, &file.length);
-	if (!file.path || find_lines(&file) < 0) {
-		free_file(&file);
-		return NULL;
-	}
+	find_lines(&file);
 	texts->files[texts->file_count] = file;
 	return &texts->files[texts->file_count++];
 }

@@ -3,14 +3,13 @@
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/regular_file.h"
 #include "merge/symbolize/generated_code.h"
 
@@ -148,11 +147,10 @@ static int read_code(struct reading *r, const char *text, size_t length)
 
 	if (!generated_code_next(&r->code, text, length) || file->count == CALLS_MAX)
 		return 0;
-	if (grow(&file->calls, &file->capacity, file->count + 1, sizeof(*file->calls)) < 0)
-		return -ENOMEM;
-	call = (struct call){r->code.line, strdup(r->code.handle), strdup(r->code.nodes)};
+	xt_grow(&file->calls, &file->capacity, file->count + 1, sizeof(*file->calls));
+	call = (struct call){r->code.line, xt_strdup(r->code.handle), xt_strdup(r->code.nodes)};
 	file->calls[file->count++] = call;
-	return call.handle && call.nodes ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Files that are not wanted are noted, too: the next records may belong to them. */
@@ -165,9 +163,7 @@ static int begin_code(struct reading *r, const char *path, const struct compile_
 		if (error)
 			return error;
 	}
-	r->files[r->file_count].path = strdup(path);
-	if (!r->files[r->file_count].path)
-		return -ENOMEM;
+	r->files[r->file_count].path = xt_strdup(path);
 	r->files[r->file_count].id = *id;
 	r->files[r->file_count].is_wanted = r->sink->wants(r->sink->context, path);
 	r->file_count++;
@@ -240,7 +236,7 @@ static int read_line(struct reading *r, const char *text, size_t length)
 	return 0;
 }
 
-/* Returns the line's length, -1 at the end, or -ENOMEM. A line beyond the limit becomes empty. */
+/* Returns the line's length, -1 at the end. A line beyond the limit becomes empty. */
 static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
 {
 	size_t length = 0;
@@ -251,16 +247,14 @@ static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
 		is_too_long |= length == LINE_BYTES_MAX;
 		if (is_too_long)
 			continue;
-		if (grow(buffer, capacity, length + 2, 1) < 0)
-			return -ENOMEM;
+		xt_grow(buffer, capacity, length + 2, 1);
 		(*buffer)[length++] = (char)c;
 	}
 	if (c == EOF && !length)
 		return -1;
 	if (is_too_long)
 		length = 0;
-	if (grow(buffer, capacity, length + 1, 1) < 0)
-		return -ENOMEM;
+	xt_grow(buffer, capacity, length + 1, 1);
 	(*buffer)[length] = '\0';
 	return (ssize_t)length;
 }
@@ -285,7 +279,7 @@ static int read_lines(struct reading *r, FILE *in,
 	int error = 0;
 
 	while (!error && (length = next_line(in, &buffer, &capacity)) != -1)
-		error = length < 0 ? (int)length : read(r, buffer, (size_t)length);
+		error = read(r, buffer, (size_t)length);
 	free(buffer);
 	while (!error && r->file_count)
 		error = finish_file(r, 0, NULL);

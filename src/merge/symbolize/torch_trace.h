@@ -35,7 +35,7 @@ struct torch_trace_sink {
 
 /*
  * Reads what the process wrote into the folder. Calls without known source lines are added too.
- * Returns 0 if there is no such folder, or the error of add, or -ENOMEM.
+ * Returns 0 if there is no such folder, or the error of add.
  */
 int torch_trace_read(const char *folder, uint32_t pid, const struct torch_trace_sink *sink);
 

@@ -26,10 +26,10 @@ struct unnamed_modules {
 
 /*
  * Adds the modules of a log and sorts by place_count, largest first. shown: by index in the
- * addresses, 0 if hidden. Returns 0 or -ENOMEM; call unnamed_modules_free() in any case.
+ * addresses, 0 if hidden. Free it with unnamed_modules_free().
  */
-int unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
-			const struct addresses *addresses, const uint32_t *shown);
+void unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
+			 const struct addresses *addresses, const uint32_t *shown);
 void unnamed_modules_free(struct unnamed_modules *unnamed);
 
 #endif
