@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/autograd.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 
 #define ENTRIES_FIRST	  64
 #define ENTRIES_MAX	  (1u << 20) /* of one thread */
@@ -46,20 +45,18 @@ void autograd_free(struct autograd *autograd)
 	*autograd = (struct autograd){0};
 }
 
-int autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state)
+void autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state)
 {
 	size_t count = autograd->state_count;
 
 	if (id >= STATES_MAX)
-		return 0;
-	if (grow(&autograd->states, &autograd->state_capacity, id + 1, sizeof(*state)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&autograd->states, &autograd->state_capacity, id + 1, sizeof(*state));
 	if (id >= count) {
 		memset(autograd->states + count, 0, (id + 1 - count) * sizeof(*state));
 		autograd->state_count = id + 1;
 	}
 	autograd->states[id] = *state;
-	return 0;
 }
 
 static struct forward_thread *find_thread(const struct autograd *autograd, uint64_t thread)
@@ -75,19 +72,18 @@ static struct forward_thread *find_thread(const struct autograd *autograd, uint6
 	return NULL;
 }
 
+/* NULL if there are too many. */
 static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thread)
 {
 	struct xt_hash_slot *slot;
 	struct entry *entries;
 
-	if (autograd->thread_count == THREADS_MAX ||
-	    !xt_hash_reserve(&autograd->by_thread, autograd->thread_count + 1) ||
-	    grow(&autograd->threads, &autograd->thread_capacity, autograd->thread_count + 1,
-		 sizeof(*autograd->threads)) < 0)
+	if (autograd->thread_count == THREADS_MAX)
 		return NULL;
-	entries = calloc(ENTRIES_FIRST, sizeof(*entries));
-	if (!entries)
-		return NULL;
+	xt_hash_require(&autograd->by_thread, autograd->thread_count + 1);
+	xt_grow(&autograd->threads, &autograd->thread_capacity, autograd->thread_count + 1,
+		sizeof(*autograd->threads));
+	entries = xt_calloc(ENTRIES_FIRST, sizeof(*entries));
 	autograd->entry_count += ENTRIES_FIRST;
 	autograd->threads[autograd->thread_count] = (struct forward_thread){
 		.thread = thread, .entries = entries, .capacity = ENTRIES_FIRST};
@@ -120,9 +116,7 @@ static void widen(struct autograd *autograd, struct forward_thread *thread)
 	    autograd->entry_count + thread->capacity > ENTRIES_TOTAL_MAX)
 		return;
 	wide.capacity *= 2;
-	wide.entries = calloc(wide.capacity, sizeof(*wide.entries));
-	if (!wide.entries)
-		return;
+	wide.entries = xt_calloc(wide.capacity, sizeof(*wide.entries));
 	for (uint32_t e = 0; e < thread->capacity; e++)
 		if (thread->entries[e].stack)
 			*entry_at(&wide, thread->entries[e].sequence) = thread->entries[e];
@@ -132,7 +126,8 @@ static void widen(struct autograd *autograd, struct forward_thread *thread)
 }
 
 /* The first launch after each node counts: later ones may not belong to its operator. */
-static int note_forward(struct autograd *autograd, const struct autograd_call *call, uint32_t stack)
+static void note_forward(struct autograd *autograd, const struct autograd_call *call,
+			 uint32_t stack)
 {
 	const struct autograd_state *state = autograd_state(autograd, call->state);
 	struct forward_thread *thread = find_thread(autograd, state->thread);
@@ -141,10 +136,8 @@ static int note_forward(struct autograd *autograd, const struct autograd_call *c
 
 	if (!thread)
 		thread = add_thread(autograd, state->thread);
-	if (!thread)
-		return autograd->thread_count == THREADS_MAX ? 0 : -ENOMEM;
-	if (find_entry(thread, sequence))
-		return 0;
+	if (!thread || find_entry(thread, sequence))
+		return;
 	if (entry_at(thread, sequence)->stack)
 		widen(autograd, thread);
 	entry = entry_at(thread, sequence);
@@ -152,7 +145,6 @@ static int note_forward(struct autograd *autograd, const struct autograd_call *c
 		.sequence = (uint32_t)sequence, .stack = stack, .is_certain = !call->is_sampled};
 	if (sequence > thread->newest)
 		thread->newest = sequence;
-	return 0;
 }
 
 static uint32_t nearest(const struct forward_thread *thread, uint64_t sequence, int step)
@@ -186,29 +178,27 @@ static uint8_t max_depth(const struct autograd *autograd, const struct joined_st
 	return at > before ? at : before;
 }
 
-/* Returns the id of a joined stack; its `own` if there are too many, or 0 if out of memory. */
+/* Returns the id of a joined stack; its `own` if there are too many. */
 static uint32_t joined_id(struct autograd *autograd, const struct joined_stack *key)
 {
 	uint32_t hash = xt_hash_bytes(key, sizeof(*key));
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&autograd->by_key, autograd->joined_count + 1))
-		return 0;
+	xt_hash_require(&autograd->by_key, autograd->joined_count + 1);
 	for (slot = xt_hash_first(&autograd->by_key, hash); slot->item;
 	     slot = xt_hash_next(&autograd->by_key, slot))
 		if (!memcmp(&autograd->joined[slot->item - 1], key, sizeof(*key)))
 			return autograd->first_joined + slot->item - 1;
 	if (autograd->joined_count == JOINED_STACKS_MAX)
 		return key->own;
-	if (grow(&autograd->joined, &autograd->joined_capacity, autograd->joined_count + 1,
-		 sizeof(*key)) < 0)
-		return 0;
+	xt_grow(&autograd->joined, &autograd->joined_capacity, autograd->joined_count + 1,
+		sizeof(*key));
 	memcpy(&autograd->joined[autograd->joined_count++], key, sizeof(*key));
 	*slot = (struct xt_hash_slot){hash, (uint32_t)autograd->joined_count};
 	return autograd->first_joined + (uint32_t)autograd->joined_count - 1;
 }
 
-int autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out)
+void autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out)
 {
 	const struct autograd_state *state = autograd_state(autograd, call->state);
 	const struct forward_thread *thread =
@@ -220,7 +210,7 @@ int autograd_join(struct autograd *autograd, const struct autograd_call *call, u
 	*stack_out = call->stack;
 	/* An id that a joined stack may get is not one of the log. */
 	if (!call->state || !call->stack || call->stack >= autograd->first_joined)
-		return 0;
+		return;
 	if (state->node_type) {
 		memset(&key, 0, sizeof(key)); /* padding is compared, too */
 		key.own = call->stack;
@@ -237,9 +227,8 @@ int autograd_join(struct autograd *autograd, const struct autograd_call *call, u
 		key.depth = 1 + max_depth(autograd, &key);
 		if (key.depth <= JOIN_DEPTH_MAX)
 			*stack_out = joined_id(autograd, &key);
-		if (!*stack_out)
-			return -ENOMEM;
 		autograd->left_count += *stack_out == call->stack;
 	}
-	return call->sequence ? note_forward(autograd, call, *stack_out) : 0;
+	if (call->sequence)
+		note_forward(autograd, call, *stack_out);
 }

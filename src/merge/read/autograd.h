@@ -71,14 +71,15 @@ struct autograd_call {
 
 void autograd_free(struct autograd *autograd);
 
-/* Adds or replaces a state. Returns 0 or -ENOMEM. */
-int autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state);
+/* Adds or replaces a state. */
+void autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state);
 
 /*
- * Notes a launch and stores its stack in *stack_out: its own, or a joined one. Call it in the order
- * of the log. Returns 0 or -ENOMEM.
+ * Notes a launch and stores its stack in *stack_out: its own, or a joined one. Call it in the
+ * order of the log.
  */
-int autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out);
+void autograd_join(struct autograd *autograd, const struct autograd_call *call,
+		   uint32_t *stack_out);
 
 /* Forgets the launches, but not the joined stacks: another order of events begins. */
 void autograd_begin_events(struct autograd *autograd);

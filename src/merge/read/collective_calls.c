@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/read/model.h"
 #include "merge/read/range_values.h"
 
@@ -41,8 +41,8 @@ static bool is_of_nccl(struct collective_calls *calls, const struct model *model
 	return true;
 }
 
-int collective_calls_add(struct collective_calls *calls, const struct model *model,
-			 const struct xt_chunk *chunk)
+void collective_calls_add(struct collective_calls *calls, const struct model *model,
+			  const struct xt_chunk *chunk)
 {
 	const uint64_t *domains = xt_chunk_u64(chunk, XT_RANGE_DOMAIN);
 	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
@@ -60,9 +60,9 @@ int collective_calls_add(struct collective_calls *calls, const struct model *mod
 		if ((!is_push && operations[r] != XT_RANGE_POP) ||
 		    !is_of_nccl(calls, model, domains[r]))
 			continue;
-		if (calls->count >= UINT32_MAX || grow(&calls->list, &calls->capacity,
-						       calls->count + 1, sizeof(*calls->list)) < 0)
-			return -ENOMEM;
+		if (calls->count >= UINT32_MAX)
+			xt_out_of_memory(0);
+		xt_grow(&calls->list, &calls->capacity, calls->count + 1, sizeof(*calls->list));
 		name = text_of(model, texts[r], &length);
 		call = &calls->list[calls->count];
 		*call = (struct collective_call){
@@ -79,7 +79,6 @@ int collective_calls_add(struct collective_calls *calls, const struct model *mod
 				length == strlen(GROUP_END) && !memcmp(name, GROUP_END, length),
 		};
 	}
-	return 0;
 }
 
 static int compare_calls(const void *a, const void *b)
@@ -116,8 +115,8 @@ static uint64_t number_of(const struct range_value *value, uint64_t max, uint64_
 }
 
 /* Reads the payload. A call that states its ranks and its rank joins a communicator. */
-static int read_values(struct collective_calls *calls, const struct model *model,
-		       struct collective_call *call)
+static void read_values(struct collective_calls *calls, const struct model *model,
+			struct collective_call *call)
 {
 	struct range_value values[RANGE_VALUES_MAX];
 	size_t count = range_values(model, call->values[0], call->values[1], values);
@@ -136,20 +135,17 @@ static int read_values(struct collective_calls *calls, const struct model *model
 			info.rank = (uint32_t)number_of(&values[v], RANK_MAX, UINT32_MAX);
 	}
 	if (!call->communicator || info.rank >= info.rank_count)
-		return 0;
+		return;
 	info.communicator = call->communicator;
-	if (grow(&calls->joined, &calls->joined_capacity, calls->joined_count + 1,
-		 sizeof(*calls->joined)) < 0)
-		return -ENOMEM;
+	xt_grow(&calls->joined, &calls->joined_capacity, calls->joined_count + 1,
+		sizeof(*calls->joined));
 	calls->joined[calls->joined_count++] = info;
-	return 0;
 }
 
 /* Keeps the calls of a thread that are about a communicator, with both of their times. */
-int collective_calls_index(struct collective_calls *calls, const struct model *model)
+void collective_calls_index(struct collective_calls *calls, const struct model *model)
 {
 	size_t open[NESTED_MAX], open_count = 0, kept = 0;
-	int error = 0;
 
 	if (calls->count)
 		qsort(calls->list, calls->count, sizeof(*calls->list), compare_calls);
@@ -168,16 +164,15 @@ int collective_calls_index(struct collective_calls *calls, const struct model *m
 		calls->list[open[open_count]].end_ns = call->begin_ns;
 		calls->list[open[open_count]].values[1] = call->values[1];
 	}
-	for (size_t c = 0; c < calls->count && !error; c++) {
+	for (size_t c = 0; c < calls->count; c++) {
 		if (!calls->list[c].is_begin)
 			continue;
-		error = read_values(calls, model, &calls->list[c]);
+		read_values(calls, model, &calls->list[c]);
 		if ((calls->list[c].communicator && calls->list[c].operation) ||
 		    calls->list[c].is_group_end)
 			calls->list[kept++] = calls->list[c];
 	}
 	calls->count = kept;
-	return error;
 }
 
 void collective_calls_free(struct collective_calls *calls)

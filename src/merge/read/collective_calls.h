@@ -45,12 +45,12 @@ struct collective_calls {
 	uint32_t domain; /* XT_STRING_ID of "NCCL"; 0: not seen yet */
 };
 
-/* Adds the rows of a RANGE chunk that are of NCCL. Returns 0 or -ENOMEM. */
-int collective_calls_add(struct collective_calls *calls, const struct model *model,
-			 const struct xt_chunk *chunk);
+/* Adds the rows of a RANGE chunk that are of NCCL. */
+void collective_calls_add(struct collective_calls *calls, const struct model *model,
+			  const struct xt_chunk *chunk);
 
 /* Pairs begins with ends. Call it once, after the last row. */
-int collective_calls_index(struct collective_calls *calls, const struct model *model);
+void collective_calls_index(struct collective_calls *calls, const struct model *model);
 void collective_calls_free(struct collective_calls *calls);
 
 /* Notes that a node of a graph was created in a thread at a time. */

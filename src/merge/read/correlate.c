@@ -13,7 +13,7 @@
  */
 #include "merge/read/correlate.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define WAITING_FIRST 4096u
 
@@ -23,38 +23,31 @@
 #define OLD_ROUNDS	4
 #define OLD_ROUNDS_KEPT 1 /* rounds without work after which a full table evicts a call */
 
-int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
-		  struct work_receiver receiver)
+void correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
+		   struct work_receiver receiver)
 {
 	static const struct correlate_limits usual = {
 		.window_calls = CORRELATE_WINDOW_CALLS,
 		.old_calls_max = CORRELATE_OLD_CALLS_MAX,
 		.waiting_work_max = CORRELATE_WAITING_WORK_MAX,
 	};
-	struct correlate *c = calloc(1, sizeof(*c));
+	struct correlate *c = xt_calloc(1, sizeof(*c));
 
 	*correlate_out = NULL;
-	if (!c)
-		return -ENOMEM;
 	if (!limits)
 		limits = &usual;
 	c->receiver = receiver;
 	c->window.size = limits->window_calls;
-	c->window.entries = calloc(c->window.size, sizeof(*c->window.entries));
-	c->window.newest = calloc(c->window.size, sizeof(*c->window.newest));
+	c->window.entries = xt_calloc(c->window.size, sizeof(*c->window.entries));
+	c->window.newest = xt_calloc(c->window.size, sizeof(*c->window.newest));
 	c->window.first = c->window.count = limits->first_position + c->window.size + 1;
 	c->old.used_max = limits->old_calls_max;
 	c->waiting.size_max = limits->waiting_work_max;
 	c->waiting.size = c->waiting.size_max < WAITING_FIRST ? c->waiting.size_max : WAITING_FIRST;
-	c->waiting.entries = calloc(c->waiting.size, sizeof(*c->waiting.entries));
-	c->waiting.newest = calloc(c->waiting.size, sizeof(*c->waiting.newest));
+	c->waiting.entries = xt_calloc(c->waiting.size, sizeof(*c->waiting.entries));
+	c->waiting.newest = xt_calloc(c->waiting.size, sizeof(*c->waiting.newest));
 	c->waiting.first = c->waiting.count = limits->first_position + 1;
-	if (!c->window.entries || !c->window.newest || !c->waiting.entries || !c->waiting.newest) {
-		correlate_free(c);
-		return -ENOMEM;
-	}
 	*correlate_out = c;
-	return 0;
 }
 
 void correlate_free(struct correlate *correlate)
@@ -133,7 +126,7 @@ static struct launch *old_slot(struct old_calls *old, uint64_t correlation)
  * Makes room: evicts the finished calls. If too many others remain, also evicts those that were
  * neither added nor joined in the last rounds. Enlarges the table up to its limit.
  */
-static int evict_old(struct correlate *c)
+static void evict_old(struct correlate *c)
 {
 	struct old_calls *old = &c->old;
 	struct old_calls swept = *old;
@@ -149,9 +142,7 @@ static int evict_old(struct correlate *c)
 		swept.size *= 2;
 	swept.used = 0;
 	swept.swept_round = old->round;
-	swept.entries = calloc(swept.size, sizeof(*swept.entries));
-	if (!swept.entries)
-		return -ENOMEM;
+	swept.entries = xt_calloc(swept.size, sizeof(*swept.entries));
 	for (uint32_t s = 0; s < old->size; s++) {
 		const struct launch *launch = &old->entries[s];
 		uint8_t age = (uint8_t)(old->round - launch->round);
@@ -167,10 +158,9 @@ static int evict_old(struct correlate *c)
 	}
 	free(old->entries);
 	*old = swept;
-	return 0;
 }
 
-int correlate_keep_old(struct correlate *c, const struct launch *launch)
+void correlate_keep_old(struct correlate *c, const struct launch *launch)
 {
 	struct old_calls *old = &c->old;
 	struct launch *place;
@@ -178,15 +168,11 @@ int correlate_keep_old(struct correlate *c, const struct launch *launch)
 	if (++old->added % (old->used_max / OLD_ROUNDS) == 0)
 		old->round++;
 	if (old->used >= old->size / 3 * 2 ||
-	    (old->used >= old->used_max && old->swept_round != old->round)) {
-		int error = evict_old(c);
-
-		if (error)
-			return error;
-	}
+	    (old->used >= old->used_max && old->swept_round != old->round))
+		evict_old(c);
 	if (old->used >= old->used_max) {
 		count_if_unmatched(c, launch);
-		return 0;
+		return;
 	}
 	place = old_slot(old, launch->correlation);
 	if (place->correlation) {
@@ -197,7 +183,6 @@ int correlate_keep_old(struct correlate *c, const struct launch *launch)
 	}
 	*place = *launch;
 	place->round = old->round;
-	return 0;
 }
 
 static void emit_unmatched(struct correlate *c, const struct work *work)
@@ -253,18 +238,13 @@ static void link_waiting(struct waiting_work *waiting, const struct work *work)
 	waiting->newest[h] = (uint32_t)waiting->count++;
 }
 
-static int enlarge_waiting(struct waiting_work *waiting)
+static void enlarge_waiting(struct waiting_work *waiting)
 {
 	struct waiting_work larger = {
 		.size = waiting->size * 2, .size_max = waiting->size_max, .first = 1, .count = 1};
 
-	larger.entries = calloc(larger.size, sizeof(*larger.entries));
-	larger.newest = calloc(larger.size, sizeof(*larger.newest));
-	if (!larger.entries || !larger.newest) {
-		free(larger.entries);
-		free(larger.newest);
-		return -ENOMEM;
-	}
+	larger.entries = xt_calloc(larger.size, sizeof(*larger.entries));
+	larger.newest = xt_calloc(larger.size, sizeof(*larger.newest));
 	for (uint64_t p = waiting->first; p < waiting->count; p++) {
 		const struct waiting *entry = &waiting->entries[p & (waiting->size - 1)];
 
@@ -274,10 +254,9 @@ static int enlarge_waiting(struct waiting_work *waiting)
 	free(waiting->entries);
 	free(waiting->newest);
 	*waiting = larger;
-	return 0;
 }
 
-static int wait_for_call(struct correlate *c, const struct work *work)
+static void wait_for_call(struct correlate *c, const struct work *work)
 {
 	struct waiting_work *waiting = &c->waiting;
 
@@ -285,10 +264,7 @@ static int wait_for_call(struct correlate *c, const struct work *work)
 		struct waiting *oldest = &waiting->entries[waiting->first & (waiting->size - 1)];
 
 		if (waiting->size < waiting->size_max) {
-			int error = enlarge_waiting(waiting);
-
-			if (error)
-				return error;
+			enlarge_waiting(waiting);
 		} else {
 			if (!oldest->gone)
 				emit_unmatched(c, &oldest->work);
@@ -296,18 +272,17 @@ static int wait_for_call(struct correlate *c, const struct work *work)
 		}
 	}
 	link_waiting(waiting, work);
-	return 0;
 }
 
-/* Searches all calls that may get work. Returns 0 or -ENOMEM. */
-static __attribute__((noinline)) int search_call(struct correlate *c, const struct work *work)
+/* Searches all calls that may get work. */
+static __attribute__((noinline)) void search_call(struct correlate *c, const struct work *work)
 {
 	struct launch *launch;
 	bool is_later;
 
 	if (!work->correlation) {
 		emit_unmatched(c, work);
-		return 0;
+		return;
 	}
 	launch = find_in_window(&c->window, work->correlation, work->start_ns, &is_later);
 	if ((!launch || is_later) && c->old.used) {
@@ -318,20 +293,22 @@ static __attribute__((noinline)) int search_call(struct correlate *c, const stru
 			launch = old;
 		}
 	}
-	if (!launch)
-		return wait_for_call(c, work);
+	if (!launch) {
+		wait_for_call(c, work);
+		return;
+	}
 	correlate_join(c, work, launch);
-	return 0;
 }
 
-int correlate_work(struct correlate *c, const struct work *work)
+void correlate_work(struct correlate *c, const struct work *work)
 {
 	struct launch *launch = correlate_newest(c, work->correlation, work->start_ns);
 
-	if (!launch)
-		return search_call(c, work);
+	if (!launch) {
+		search_call(c, work);
+		return;
+	}
 	correlate_join(c, work, launch);
-	return 0;
 }
 
 const struct correlate_counts *correlate_finish(struct correlate *c)

@@ -124,13 +124,13 @@ struct correlate_counts {
 
 struct correlate;
 
-/* limits NULL: the constants above. Returns 0 or -ENOMEM. */
-int correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
-		  struct work_receiver receiver);
+/* limits NULL: the constants above. */
+void correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
+		   struct work_receiver receiver);
 void correlate_free(struct correlate *correlate);
 
-/* Returns 0 or -ENOMEM. Id 0 means no id: such a row is never joined. */
-int correlate_work(struct correlate *correlate, const struct work *work);
+/* Id 0 means no id: such a row is never joined. */
+void correlate_work(struct correlate *correlate, const struct work *work);
 
 /*
  * Call it after the last row. Passes on all waiting work without a call, and completes the counts.
@@ -219,7 +219,7 @@ static inline bool is_newest(const struct window_calls *window, uint32_t hash, u
 }
 
 /* For correlate_reserve(): keeps a call that leaves the window and may get work. */
-int correlate_keep_old(struct correlate *c, const struct launch *launch);
+void correlate_keep_old(struct correlate *c, const struct launch *launch);
 
 /* For correlate_commit(): a call without an id is counted and dropped. */
 void correlate_drop(struct correlate *c, struct launch *entry);
@@ -227,16 +227,13 @@ void correlate_drop(struct correlate *c, struct launch *entry);
 /* For correlate_commit(): joins the work that waits for this call, in the order of its arrival. */
 void correlate_join_waiting(struct correlate *c, struct launch *launch);
 
-/*
- * Returns the place for the next call, or NULL if out of memory. Fill in all of it, then commit it.
- * This saves a copy.
- */
+/* Returns the place for the next call. Fill in all of it, then commit it. This saves a copy. */
 static inline struct launch *correlate_reserve(struct correlate *c)
 {
 	struct launch *entry = &c->window.entries[c->window.count & (c->window.size - 1)];
 
-	if (may_get_work(entry) && correlate_keep_old(c, entry) < 0)
-		return NULL;
+	if (may_get_work(entry))
+		correlate_keep_old(c, entry);
 	return entry;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/cpu_samples.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/read/row_of_id.h"
 
@@ -53,7 +53,7 @@ const char *cpu_state_name(enum xt_cpu_state state)
 	return state_names[state];
 }
 
-int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)
+void cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_CPU_SAMPLE_TIME_NS);
 	const uint64_t *span_ns = xt_chunk_u64(chunk, XT_CPU_SAMPLE_SPAN_NS);
@@ -67,9 +67,7 @@ int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)
 	const uint64_t *flags = xt_chunk_u64(chunk, XT_CPU_SAMPLE_FLAGS);
 	uint32_t rows = xt_chunk_rows(chunk);
 
-	if (grow(&samples->rows, &samples->capacity, samples->count + rows,
-		 sizeof(*samples->rows)) < 0)
-		return -ENOMEM;
+	xt_grow(&samples->rows, &samples->capacity, samples->count + rows, sizeof(*samples->rows));
 	for (uint32_t r = 0; r < rows; r++) {
 		uint64_t last_ns;
 
@@ -88,7 +86,6 @@ int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)
 			.flags = (uint8_t)flags[r],
 		};
 	}
-	return 0;
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -264,26 +261,24 @@ static void set_covers(struct cpu_sample *rows, size_t count, uint64_t reach_ns)
 		previous->cover.until_ns = UINT64_MAX;
 }
 
-int cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
+void cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
 {
 	size_t capacity = 0;
 
 	if (!samples->count)
-		return 0;
+		return;
 	qsort(samples->rows, samples->count, sizeof(*samples->rows), compare_samples);
 	for (size_t r = 0; r < samples->count; r++) {
 		if (r && samples->rows[r].tid == samples->rows[r - 1].tid) {
 			samples->threads[samples->thread_count - 1].end = r + 1;
 			continue;
 		}
-		if (grow(&samples->threads, &capacity, samples->thread_count + 1,
-			 sizeof(*samples->threads)) < 0)
-			return -ENOMEM;
+		xt_grow(&samples->threads, &capacity, samples->thread_count + 1,
+			sizeof(*samples->threads));
 		samples->threads[samples->thread_count++] =
 			(struct cpu_thread){samples->rows[r].tid, r, r + 1};
 	}
 	for (size_t t = 0; t < samples->thread_count; t++)
 		set_covers(samples->rows + samples->threads[t].first,
 			   samples->threads[t].end - samples->threads[t].first, reach_ns);
-	return 0;
 }

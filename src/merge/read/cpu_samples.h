@@ -54,15 +54,14 @@ struct cpu_samples {
 	size_t thread_count;
 };
 
-/* Adds the rows of a chunk of kind CPU_SAMPLE. Returns 0 or -ENOMEM. */
-int cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
+/* Adds the rows of a chunk of kind CPU_SAMPLE. */
+void cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
 
 /*
  * Sorts the samples, whose tid must be set, and finds their covers. reach_ns: a sample represents
- * at least so much time before its first observation, and at most so much after its last. Returns
- * 0 or -ENOMEM.
+ * at least so much time before its first observation, and at most so much after its last.
  */
-int cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns);
+void cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns);
 void cpu_samples_free(struct cpu_samples *samples);
 
 /* Returns the samples of a thread, or NULL. */

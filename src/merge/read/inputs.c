@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "log/base/script_name.h"
-#include "log/base/grow.h"
 
 #define LOG_SUFFIX	    ".xtr"
 #define CRASH_BUFFER_SUFFIX ".spool"
@@ -48,26 +48,21 @@ static bool has_info(const char *path, const char *end, struct stat *status_out)
 }
 
 /* Takes ownership of path. Adds a log once, even if it is named twice. */
-static int add_path(struct inputs *inputs, char *path, struct report *report)
+static void add_path(struct inputs *inputs, char *path, struct report *report)
 {
 	struct stat status = {0};
 	struct input *log;
 
-	if (!path)
-		return -ENOMEM;
 	if (!stat(path, &status)) {
 		for (size_t i = 0; i < inputs->count; i++) {
 			if (inputs->logs[i].device == status.st_dev &&
 			    inputs->logs[i].inode == status.st_ino) {
 				free(path);
-				return 0;
+				return;
 			}
 		}
 	}
-	if (grow(&inputs->logs, &inputs->capacity, inputs->count + 1, sizeof(*inputs->logs)) < 0) {
-		free(path);
-		return -ENOMEM;
-	}
+	xt_grow(&inputs->logs, &inputs->capacity, inputs->count + 1, sizeof(*inputs->logs));
 	log = &inputs->logs[inputs->count++];
 	*log = (struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
 	if (has_info(path, strrchr(path, '/'), &status)) {
@@ -75,9 +70,9 @@ static int add_path(struct inputs *inputs, char *path, struct report *report)
 		log->recording = status.st_ino;
 	}
 	if (!report->is_redacted)
-		return 0;
+		return;
 	snprintf(log->alias, sizeof(log->alias), "log-%zu" LOG_SUFFIX, inputs->count);
-	return report_rename(report, path, log->alias);
+	report_rename(report, path, log->alias);
 }
 
 static int log_filter(const struct dirent *entry)
@@ -85,18 +80,17 @@ static int log_filter(const struct dirent *entry)
 	return is_log_name(entry->d_name);
 }
 
-static int add_directory(struct inputs *inputs, const char *directory, struct report *report)
+static void add_directory(struct inputs *inputs, const char *directory, struct report *report)
 {
 	size_t length = strlen(directory);
 	const char *slash = length && directory[length - 1] == '/' ? "" : "/";
 	struct dirent **entries;
 	int count = scandir(directory, &entries, log_filter, versionsort);
 	struct stat status;
-	int error = 0;
 
 	if (count < 0) {
 		report_error(report, STATUS_INCOMPLETE, "%s: %s", directory, strerror(errno));
-		return 0;
+		return;
 	}
 	if (!count)
 		report_error(report, STATUS_INCOMPLETE,
@@ -107,33 +101,32 @@ static int add_directory(struct inputs *inputs, const char *directory, struct re
 	for (int i = 0; i < count; i++) {
 		char *path = NULL;
 
-		if (!error && asprintf(&path, "%s%s%s", directory, slash, entries[i]->d_name) < 0)
-			path = NULL;
-		if (!error)
-			error = add_path(inputs, path, report);
+		path = xt_asprintf("%s%s%s", directory, slash, entries[i]->d_name);
+		add_path(inputs, path, report);
 		free(entries[i]);
 	}
 	free(entries);
-	return error;
 }
 
-static int add_argument(struct inputs *inputs, const char *argument, struct report *report)
+static void add_argument(struct inputs *inputs, const char *argument, struct report *report)
 {
 	struct stat status;
 
-	if (report->is_redacted && report_rename(report, argument, "the input") < 0)
-		return -ENOMEM;
+	if (report->is_redacted)
+		report_rename(report, argument, "the input");
 	if (stat(argument, &status) < 0) {
 		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
 			     errno == ENOENT ? "no such file or directory" : strerror(errno),
 			     errno == ENOENT && !strcmp(argument, INPUTS_DEFAULT)
 				     ? "; 'xtrace record COMMAND' creates it"
 				     : "");
-		return 0;
+		return;
 	}
-	if (S_ISDIR(status.st_mode))
-		return add_directory(inputs, argument, report);
-	return add_path(inputs, strdup(argument), report);
+	if (S_ISDIR(status.st_mode)) {
+		add_directory(inputs, argument, report);
+		return;
+	}
+	add_path(inputs, xt_strdup(argument), report);
 }
 
 struct xt_reader *inputs_open(const char *path, struct report *report)
@@ -178,15 +171,12 @@ struct clock_pairs {
 	size_t capacity;
 };
 
-static int add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t realtime_ns)
+static void add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t realtime_ns)
 {
 	if (pairs->count >= CLOCK_PAIRS_MAX)
-		return 0;
-	if (grow(&pairs->shifts_ns, &pairs->capacity, pairs->count + 1, sizeof(*pairs->shifts_ns)) <
-	    0)
-		return -ENOMEM;
+		return;
+	xt_grow(&pairs->shifts_ns, &pairs->capacity, pairs->count + 1, sizeof(*pairs->shifts_ns));
 	pairs->shifts_ns[pairs->count++] = (int64_t)(realtime_ns - monotonic_ns);
-	return 0;
 }
 
 /*
@@ -298,7 +288,7 @@ static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 	}
 }
 
-/* Reads host and clock. Returns 0, -ENOMEM, or -ENOENT after a report if the log cannot be read. */
+/* Reads host and clock. Returns 0, or -ENOENT after a report if the log cannot be read. */
 static int probe(struct input *input, struct report *report)
 {
 	struct xt_reader *reader = inputs_open(input->path, report);
@@ -308,16 +298,15 @@ static int probe(struct input *input, struct report *report)
 	char why[XT_REFUSAL_BYTES];
 	uint64_t done_bytes;
 	char *crash_buffer;
-	int error;
+	int error = 0;
 
 	if (!reader)
 		return -ENOENT;
 	memset(ranks, 0xff, sizeof(ranks)); /* RANK_UNKNOWN */
 	input->header = *xt_reader_header(reader);
 	xt_reader_position(reader, &done_bytes, &input->file_bytes);
-	error = add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
-	while (!error &&
-	       (chunk = xt_reader_next(reader, 1u << XT_KIND_META | 1u << XT_KIND_CLOCK))) {
+	add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
+	while ((chunk = xt_reader_next(reader, 1u << XT_KIND_META | 1u << XT_KIND_CLOCK))) {
 		const uint64_t *monotonic = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
 		const uint64_t *realtime = xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS);
 
@@ -325,10 +314,10 @@ static int probe(struct input *input, struct report *report)
 			read_facts(input, ranks, chunk);
 			continue;
 		}
-		for (uint32_t r = 0; !error && r < xt_chunk_rows(chunk); r++)
-			error = add_pair(&pairs, monotonic[r], realtime[r]);
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+			add_pair(&pairs, monotonic[r], realtime[r]);
 	}
-	if (!error && xt_reader_refused(reader, why)) {
+	if (xt_reader_refused(reader, why)) {
 		report_error(report, STATUS_INCOMPLETE, "cannot read %s: %s", input->path, why);
 		error = -ENOENT;
 	}
@@ -339,8 +328,8 @@ static int probe(struct input *input, struct report *report)
 		input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
 	}
 	free(pairs.shifts_ns);
-	if (!error && asprintf(&crash_buffer, "%s%s", input->path, CRASH_BUFFER_SUFFIX) < 0)
-		return -ENOMEM;
+	if (!error)
+		crash_buffer = xt_asprintf("%s%s", input->path, CRASH_BUFFER_SUFFIX);
 	if (!error) {
 		input->has_crash_buffer = !access(crash_buffer, F_OK);
 		free(crash_buffer);
@@ -523,25 +512,19 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 }
 
 /* Takes ownership of the log's path. */
-static int keep_unreadable(struct inputs *inputs, const struct input *log, int error)
+static void keep_unreadable(struct inputs *inputs, const struct input *log)
 {
-	if (grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
-		 sizeof(*inputs->unreadable)) < 0) {
-		free(log->path);
-		return -ENOMEM;
-	}
+	xt_grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
+		sizeof(*inputs->unreadable));
 	inputs->unreadable[inputs->unreadable_count++] = *log;
-	return error;
 }
 
-/* Puts the CPU logs behind the others, both in their order. Returns 0 or -ENOMEM. */
-static int move_cpu_logs(struct inputs *inputs)
+/* Puts the CPU logs behind the others, both in their order. */
+static void move_cpu_logs(struct inputs *inputs)
 {
-	struct input *sorted = calloc(inputs->all_count + 1, sizeof(*sorted));
+	struct input *sorted = xt_calloc(inputs->all_count + 1, sizeof(*sorted));
 	size_t count = 0;
 
-	if (!sorted)
-		return -ENOMEM;
 	for (int is_cpu = 0; is_cpu <= 1; is_cpu++) {
 		for (size_t i = 0; i < inputs->all_count; i++)
 			if (inputs->logs[i].is_cpu == is_cpu)
@@ -552,35 +535,26 @@ static int move_cpu_logs(struct inputs *inputs)
 	if (count)
 		memcpy(inputs->logs, sorted, count * sizeof(*sorted));
 	free(sorted);
-	return 0;
 }
 
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report)
 {
 	size_t kept = 0;
-	int error = 0;
 
 	*inputs = (struct inputs){0};
 	if (!argument_count)
-		error = add_argument(inputs, INPUTS_DEFAULT, report);
-	for (size_t i = 0; i < argument_count && !error; i++)
-		error = add_argument(inputs, arguments[i], report);
+		add_argument(inputs, INPUTS_DEFAULT, report);
+	for (size_t i = 0; i < argument_count; i++)
+		add_argument(inputs, arguments[i], report);
 	for (size_t i = 0; i < inputs->count; i++) {
-		int unreadable = error ? error : probe(&inputs->logs[i], report);
-
-		if (unreadable == -ENOMEM)
-			error = -ENOMEM;
-		if (unreadable)
-			error = keep_unreadable(inputs, &inputs->logs[i], error);
+		if (probe(&inputs->logs[i], report))
+			keep_unreadable(inputs, &inputs->logs[i]);
 		else
 			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
 	inputs->count = inputs->all_count = kept;
-	if (!error)
-		error = move_cpu_logs(inputs);
-	if (error)
-		return error;
+	move_cpu_logs(inputs);
 	align_clocks(inputs);
 	find_processes(inputs);
 	inputs_distinguish(inputs);

@@ -77,8 +77,8 @@ struct inputs {
 
 /*
  * Finds the logs in the arguments and reads their headers. Arguments are directories and files;
- * none means INPUTS_DEFAULT. Reports unreadable logs. Returns 0, -ENOMEM, or -ENOENT after a report
- * if no log is readable. Call inputs_free() in any case.
+ * none means INPUTS_DEFAULT. Reports unreadable logs. Returns 0, or -ENOENT after a report if no
+ * log is readable. Call inputs_free() in any case.
  */
 int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_count,
 		struct report *report);

@@ -4,7 +4,6 @@
  */
 #include "merge/read/model.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

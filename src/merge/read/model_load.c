@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 #include "merge/read/model_rows.h"
 #include "merge/read/xla_join.h"
 
@@ -50,16 +50,13 @@ static int compare_sources(const void *a, const void *b)
 /* Turns "./plugin.so" into "/folder/plugin.so". */
 static uint32_t join_paths(struct model *model, const char *folder, const char *path)
 {
-	uint32_t name = NAME_FAILED;
+	uint32_t name;
 	char *whole;
-	int length;
 
 	while (!strncmp(path, "./", 2))
 		path += 2 + strspn(path + 2, "/");
-	length = asprintf(&whole, "%s/%s", strcmp(folder, "/") ? folder : "", path);
-	if (length < 0)
-		return NAME_FAILED;
-	name = names_intern(&model->names, whole, (size_t)length);
+	whole = xt_asprintf("%s/%s", strcmp(folder, "/") ? folder : "", path);
+	name = names_intern(&model->names, whole, strlen(whole));
 	free(whole);
 	return name;
 }
@@ -68,7 +65,7 @@ static uint32_t join_paths(struct model *model, const char *folder, const char *
  * Completes the paths in the log of a killed process: the path of the executable, and relative
  * paths such as "./plugin.so".
  */
-static int resolve_paths(struct model *model)
+static void resolve_paths(struct model *model)
 {
 	for (size_t m = 1; m < model->modules.count; m++) {
 		const char *folder = model_meta(model, "process.cwd");
@@ -80,22 +77,17 @@ static int resolve_paths(struct model *model)
 			module->path = names_intern(&model->names, own, strlen(own));
 		else if (path[0] != '/' && strchr(path, '/') && folder[0] == '/')
 			module->path = join_paths(model, folder, path);
-		if (module->path == NAME_FAILED)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
 /* Sorts the modules. Stores for each the largest end so far, which bounds the search. */
-static int index_modules(struct model *model)
+static void index_modules(struct model *model)
 {
 	size_t count = model->modules.count;
 	uint64_t reach = 0;
 
 	qsort(model->modules.rows + 1, count - 1, sizeof(*model->modules.rows), compare_modules);
-	model->module_reach = calloc(count, sizeof(*model->module_reach));
-	if (!model->module_reach)
-		return -ENOMEM;
+	model->module_reach = xt_calloc(count, sizeof(*model->module_reach));
 	for (size_t m = 1; m < count; m++) {
 		if (model->modules.rows[m].end > reach)
 			reach = model->modules.rows[m].end;
@@ -103,7 +95,6 @@ static int index_modules(struct model *model)
 	}
 	for (size_t m = count; m-- > 1;)
 		model->module_places[model->modules.rows[m].id] = (uint32_t)m;
-	return 0;
 }
 
 /* Prefers a name that the program gave through NVTX to the system's name. */
@@ -120,13 +111,14 @@ static void name_threads(struct model *model)
 
 /* Creates row 0, the undefined one. */
 #define BEGIN_TABLE(table, room)                                                                   \
-	((table).count = 1, grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
+	((table).count = 1,                                                                        \
+	 xt_grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
 
 /*
  * Samples are found by the kernel's thread id, which the traced log of the process has too. Periods
  * vary by a fifth: a sample reaches far enough to meet the next one, if none is missing.
  */
-static int index_cpu_samples(struct model *model)
+static void index_cpu_samples(struct model *model)
 {
 	struct cpu_samples *samples = &model->cpu_samples;
 
@@ -136,16 +128,16 @@ static int index_cpu_samples(struct model *model)
 		samples->rows[s].tid =
 			thread < model->threads.count ? model->threads.rows[thread].tid : 0;
 	}
-	return cpu_samples_sort(samples, cpu_period_ns(model) * 3 / 4);
+	cpu_samples_sort(samples, cpu_period_ns(model) * 3 / 4);
 }
 
 /* A log with a size limit may lack its earliest events. */
-static int leave_out_beginning(struct model *model)
+static void leave_out_beginning(struct model *model)
 {
 	model->from_ns = strtoull(model_meta(model, "log.from"), NULL, 10);
 	if (model->from_ns <= model->start_ns)
-		return 0;
-	return pauses_leave_out(&model->pauses, model->start_ns, model->from_ns);
+		return;
+	pauses_leave_out(&model->pauses, model->start_ns, model->from_ns);
 }
 
 static int compare_node_times(const void *a, const void *b, void *rows)
@@ -160,61 +152,63 @@ static int compare_node_times(const void *a, const void *b, void *rows)
  * Gives nodes of CUDA graphs that were captured in a backward pass their joined stacks. Rows of
  * several threads are not in order, so sort them first.
  */
-static int join_graph_nodes(struct model *model)
+static void join_graph_nodes(struct model *model)
 {
 	struct nodes *nodes = &model->nodes;
-	uint32_t *order = calloc(nodes->count + 1, sizeof(*order));
+	uint32_t *order = xt_calloc(nodes->count + 1, sizeof(*order));
 	size_t count = 0;
-	int error = order ? 0 : -ENOMEM;
 
-	for (size_t n = 0; n < nodes->count && !error; n++)
+	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].autograd)
 			order[count++] = (uint32_t)n;
-	if (!error)
-		qsort_r(order, count, sizeof(*order), compare_node_times, nodes->rows);
-	for (size_t i = 0; i < count && !error; i++) {
+	qsort_r(order, count, sizeof(*order), compare_node_times, nodes->rows);
+	for (size_t i = 0; i < count; i++) {
 		struct node *node = &nodes->rows[order[i]];
 
-		error = autograd_join(&model->autograd,
-				      &(struct autograd_call){
-					      .stack = node->stack,
-					      .state = node->autograd,
-					      .sequence = node->sequence,
-					      .node_sequence = node->node_sequence,
-				      },
-				      &node->stack);
+		autograd_join(&model->autograd,
+			      &(struct autograd_call){
+				      .stack = node->stack,
+				      .state = node->autograd,
+				      .sequence = node->sequence,
+				      .node_sequence = node->node_sequence,
+			      },
+			      &node->stack);
 	}
 	autograd_begin_events(&model->autograd);
 	free(order);
-	return error;
 }
 
 int model_load(struct model **model_out, struct xt_reader *reader)
 {
-	struct model *model = calloc(1, sizeof(*model));
+	struct model *model = xt_calloc(1, sizeof(*model));
 	const struct xt_chunk *chunk;
 	char why[XT_REFUSAL_BYTES];
-	int error = -ENOMEM;
+	int error = 0;
 
 	*model_out = NULL;
-	if (!model)
-		return -ENOMEM;
 	model->pid = xt_reader_header(reader)->pid;
 	model->start_ns = xt_reader_header(reader)->start_monotonic_ns;
 	model->start_realtime_ns = xt_reader_header(reader)->start_realtime_ns;
-	if (names_init(&model->names) < 0 || BEGIN_TABLE(model->strings, 1) < 0 ||
-	    BEGIN_TABLE(model->stacks, 1) < 0 || BEGIN_TABLE(model->threads, 1) < 0 ||
-	    BEGIN_TABLE(model->streams, 1) < 0 || BEGIN_TABLE(model->shapes, 1) < 0 ||
-	    BEGIN_TABLE(model->copy_shapes, 1) < 0 || BEGIN_TABLE(model->python_frames, 1) < 0 ||
-	    BEGIN_TABLE(model->modules, 1) < 0 || BEGIN_TABLE(model->apis, 1) < 0 ||
-	    BEGIN_TABLE(model->compiled, 1) < 0 || BEGIN_TABLE(model->symbols, 1) < 0 ||
-	    BEGIN_TABLE(model->sources, 1) < 0 || BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX) < 0 ||
-	    BEGIN_TABLE(model->account, MODEL_PAIRS_MAX) < 0)
-		goto out;
+	names_init(&model->names);
+	BEGIN_TABLE(model->strings, 1);
+	BEGIN_TABLE(model->stacks, 1);
+	BEGIN_TABLE(model->threads, 1);
+	BEGIN_TABLE(model->streams, 1);
+	BEGIN_TABLE(model->shapes, 1);
+	BEGIN_TABLE(model->copy_shapes, 1);
+	BEGIN_TABLE(model->python_frames, 1);
+	BEGIN_TABLE(model->modules, 1);
+	BEGIN_TABLE(model->apis, 1);
+	BEGIN_TABLE(model->compiled, 1);
+	BEGIN_TABLE(model->symbols, 1);
+	BEGIN_TABLE(model->sources, 1);
+	BEGIN_TABLE(model->meta, MODEL_PAIRS_MAX);
+	BEGIN_TABLE(model->account, MODEL_PAIRS_MAX);
 	model->meta.count = model->account.count = 0; /* not indexed by id */
-	error = 0;
-	while (!error && (chunk = xt_reader_next(reader, model_row_kinds())))
-		error = model_add_rows(model, chunk);
+	while (!error && (chunk = xt_reader_next(reader, model_row_kinds()))) {
+		model_add_rows(model, chunk);
+		error = 0;
+	}
 	if (!error && xt_reader_refused(reader, why))
 		error = -EFBIG;
 	if (error)
@@ -225,23 +219,20 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	      compare_symbols);
 	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),
 	      compare_sources);
-	error = index_modules(model);
-	if (!error)
-		error = resolve_paths(model);
+	index_modules(model);
+	resolve_paths(model);
 	range_names_index(&model->category_names);
 	range_names_index(&model->thread_names);
 	range_names_index(&model->device_names);
 	range_names_index(&model->context_names);
 	range_names_index(&model->stream_names);
 	name_threads(model);
-	if (!error)
-		error = ranges_index(&model->ranges);
-	if (!error)
-		error = collective_calls_index(&model->collective_calls, model);
-	if (!error)
-		error = xla_join(model);
+	ranges_index(&model->ranges);
+	collective_calls_index(&model->collective_calls, model);
+	xla_join(model);
+	error = 0;
 	/* A node belongs to the range in which it was created. */
-	for (size_t n = 0; n < model->nodes.count && !error; n++) {
+	for (size_t n = 0; n < model->nodes.count; n++) {
 		struct node *node = &model->nodes.rows[n];
 
 		node->range = model_range_at(
@@ -253,14 +244,11 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 	if (model_meta(model, "torch.missing")[0])
 		autograd_free(&model->autograd);
 	model->autograd.first_joined = (uint32_t)model->stacks.count;
-	if (!error && model->autograd.state_count)
-		error = join_graph_nodes(model);
-	if (!error)
-		error = nodes_index(&model->nodes);
-	if (!error)
-		error = leave_out_beginning(model);
-	if (!error)
-		error = index_cpu_samples(model);
+	if (model->autograd.state_count)
+		join_graph_nodes(model);
+	nodes_index(&model->nodes);
+	leave_out_beginning(model);
+	index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	pauses_index(&model->stops);
 	if (model->renumbered_ns.count)

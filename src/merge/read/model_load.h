@@ -9,8 +9,8 @@
 #include "merge/read/model.h"
 
 /*
- * Reads the model with a newly opened reader. Returns 0, -ENOMEM, or -EFBIG if the log exceeds its
- * limits when decompressed. On errors there is no model.
+ * Reads the model with a newly opened reader. Returns 0, or -EFBIG if the log exceeds its limits
+ * when decompressed. On errors there is no model.
  */
 int model_load(struct model **model_out, struct xt_reader *reader);
 

@@ -24,38 +24,32 @@ static struct pair *pair_of_key(struct pair *pairs, size_t *count, uint32_t key)
 	return &pairs[(*count)++];
 }
 
-static int load_meta(struct model *model, const struct xt_chunk *chunk)
+static void load_meta(struct model *model, const struct xt_chunk *chunk)
 {
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t key = intern(model, xt_chunk_bytes(chunk, XT_META_KEY, r));
 		uint32_t text = intern(model, xt_chunk_bytes(chunk, XT_META_VALUE, r));
 		struct pair *pair;
 
-		if (key == NAME_FAILED || text == NAME_FAILED)
-			return -ENOMEM;
 		pair = pair_of_key(model->meta.rows, &model->meta.count, key);
 		if (pair)
 			pair->text = text;
 	}
-	return 0;
 }
 
-static int load_account(struct model *model, const struct xt_chunk *chunk)
+static void load_account(struct model *model, const struct xt_chunk *chunk)
 {
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		uint32_t key = intern(model, xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, r));
 		struct pair *pair;
 
-		if (key == NAME_FAILED)
-			return -ENOMEM;
 		pair = pair_of_key(model->account.rows, &model->account.count, key);
 		if (pair)
 			pair->value = CELL(XT_ACCOUNT_VALUE);
 	}
-	return 0;
 }
 
-static int load_threads(struct model *model, const struct xt_chunk *chunk)
+static void load_threads(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_THREAD_ID);
 
@@ -66,14 +60,11 @@ static int load_threads(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->threads.defined))
 			continue;
 		thread = ROW_OF_ID(model->threads, ids[r]);
-		if (!thread || name == NAME_FAILED)
-			return -ENOMEM;
 		*thread = (struct thread){narrow(CELL(XT_THREAD_TID)), name};
 	}
-	return 0;
 }
 
-static int load_strings(struct model *model, const struct xt_chunk *chunk)
+static void load_strings(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STRING_ID);
 
@@ -84,14 +75,11 @@ static int load_strings(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->strings.defined))
 			continue;
 		string = ROW_OF_ID(model->strings, ids[r]);
-		if (!string || name == NAME_FAILED)
-			return -ENOMEM;
 		*string = name;
 	}
-	return 0;
 }
 
-static int load_apis(struct model *model, const struct xt_chunk *chunk)
+static void load_apis(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
 
@@ -100,14 +88,11 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 		uint16_t place = model_api(model, ids[r]);
 		size_t s = model_api_slot(ids[r]);
 
-		if (name == NAME_FAILED)
-			return -ENOMEM;
 		if (!place) {
 			if (ids[r] > UINT32_MAX || model->apis.count == MODEL_APIS_MAX)
 				continue;
 			place = (uint16_t)model->apis.count;
-			if (!NEXT_ROW(model->apis))
-				return -ENOMEM;
+			NEXT_ROW(model->apis);
 			while (model->api_slots[s])
 				s = (s + 1) % (MODEL_APIS_MAX * 2);
 			model->api_slots[s] = place;
@@ -120,10 +105,9 @@ static int load_apis(struct model *model, const struct xt_chunk *chunk)
 								     : XT_API_OTHER,
 		};
 	}
-	return 0;
 }
 
-static int load_streams(struct model *model, const struct xt_chunk *chunk)
+static void load_streams(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
 
@@ -133,13 +117,10 @@ static int load_streams(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->streams.defined))
 			continue;
 		stream = ROW_OF_ID(model->streams, ids[r]);
-		if (!stream)
-			return -ENOMEM;
 		*stream = (struct stream){true, narrow(CELL(XT_STREAM_DEVICE)),
 					  narrow(CELL(XT_STREAM_CONTEXT)),
 					  narrow(CELL(XT_STREAM_STREAM))};
 	}
-	return 0;
 }
 
 static void set_collective(struct shape *shape, struct model *model, uint64_t string)
@@ -156,7 +137,7 @@ static void set_collective(struct shape *shape, struct model *model, uint64_t st
 	model->has_collectives = true;
 }
 
-static int load_shapes(struct model *model, const struct xt_chunk *chunk)
+static void load_shapes(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_SHAPE_ID);
 
@@ -166,8 +147,6 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->shapes.defined))
 			continue;
 		shape = ROW_OF_ID(model->shapes, ids[r]);
-		if (!shape)
-			return -ENOMEM;
 		*shape = (struct shape){
 			.string = narrow(CELL(XT_SHAPE_NAME)),
 			.grid = {narrow(CELL(XT_SHAPE_GRID_X)), narrow(CELL(XT_SHAPE_GRID_X + 1)),
@@ -181,10 +160,9 @@ static int load_shapes(struct model *model, const struct xt_chunk *chunk)
 		};
 		set_collective(shape, model, CELL(XT_SHAPE_NAME));
 	}
-	return 0;
 }
 
-static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
+static void load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_COPY_SHAPE_ID);
 
@@ -194,8 +172,6 @@ static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->copy_shapes.defined))
 			continue;
 		shape = ROW_OF_ID(model->copy_shapes, ids[r]);
-		if (!shape)
-			return -ENOMEM;
 		*shape = (struct copy_shape){
 			.kind = narrow(CELL(XT_COPY_SHAPE_KIND)),
 			.source = narrow(CELL(XT_COPY_SHAPE_SOURCE)),
@@ -205,84 +181,67 @@ static int load_copy_shapes(struct model *model, const struct xt_chunk *chunk)
 			.to_device = narrow(CELL(XT_COPY_SHAPE_TO_DEVICE)),
 		};
 	}
-	return 0;
 }
 
-static int load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
+static void load_graph_nodes(struct model *model, const struct xt_chunk *chunk)
 {
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = nodes_add(&model->nodes,
-				  &(struct node){
-					  .id = CELL(XT_GRAPH_NODE_ID),
-					  .origin = CELL(XT_GRAPH_NODE_ORIGIN),
-					  .time_ns = CELL(XT_GRAPH_NODE_TIME_NS),
-					  .stack = narrow(CELL(XT_GRAPH_NODE_STACK)),
-					  .thread = narrow(CELL(XT_GRAPH_NODE_THREAD)),
-					  .type = narrow(CELL(XT_GRAPH_NODE_TYPE)),
-					  .autograd = narrow(CELL(XT_GRAPH_NODE_AUTOGRAD)),
-					  .sequence = CELL(XT_GRAPH_NODE_SEQUENCE),
-					  .node_sequence = CELL(XT_GRAPH_NODE_NODE_SEQUENCE),
-				  });
-	return error;
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		nodes_add(&model->nodes, &(struct node){
+						 .id = CELL(XT_GRAPH_NODE_ID),
+						 .origin = CELL(XT_GRAPH_NODE_ORIGIN),
+						 .time_ns = CELL(XT_GRAPH_NODE_TIME_NS),
+						 .stack = narrow(CELL(XT_GRAPH_NODE_STACK)),
+						 .thread = narrow(CELL(XT_GRAPH_NODE_THREAD)),
+						 .type = narrow(CELL(XT_GRAPH_NODE_TYPE)),
+						 .autograd = narrow(CELL(XT_GRAPH_NODE_AUTOGRAD)),
+						 .sequence = CELL(XT_GRAPH_NODE_SEQUENCE),
+						 .node_sequence = CELL(XT_GRAPH_NODE_NODE_SEQUENCE),
+					 });
 }
 
-static int load_node_names(struct model *model, const struct xt_chunk *chunk)
+static void load_node_names(struct model *model, const struct xt_chunk *chunk)
 {
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = nodes_add_name(
-			&model->nodes,
-			&(struct node_name){CELL(XT_GRAPH_NODE_NAME_NODE),
-					    CELL(XT_GRAPH_NODE_NAME_TIME_NS),
-					    narrow(CELL(XT_GRAPH_NODE_NAME_STRING))});
-	return error;
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		nodes_add_name(&model->nodes,
+			       &(struct node_name){CELL(XT_GRAPH_NODE_NAME_NODE),
+						   CELL(XT_GRAPH_NODE_NAME_TIME_NS),
+						   narrow(CELL(XT_GRAPH_NODE_NAME_STRING))});
 }
 
-static int load_autograd(struct model *model, const struct xt_chunk *chunk)
+static void load_autograd(struct model *model, const struct xt_chunk *chunk)
 {
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = autograd_add_state(
-			&model->autograd, CELL(XT_AUTOGRAD_ID),
-			&(struct autograd_state){
-				.thread = CELL(XT_AUTOGRAD_THREAD),
-				.node_thread = CELL(XT_AUTOGRAD_NODE_THREAD),
-				.node_type = narrow(CELL(XT_AUTOGRAD_NODE_TYPE)),
-				.node_class = narrow(CELL(XT_AUTOGRAD_NODE_CLASS)),
-				.caller = narrow(CELL(XT_AUTOGRAD_CALLER)),
-				.caller_stack = narrow(CELL(XT_AUTOGRAD_CALLER_STACK)),
-			});
-	return error;
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		autograd_add_state(&model->autograd, CELL(XT_AUTOGRAD_ID),
+				   &(struct autograd_state){
+					   .thread = CELL(XT_AUTOGRAD_THREAD),
+					   .node_thread = CELL(XT_AUTOGRAD_NODE_THREAD),
+					   .node_type = narrow(CELL(XT_AUTOGRAD_NODE_TYPE)),
+					   .node_class = narrow(CELL(XT_AUTOGRAD_NODE_CLASS)),
+					   .caller = narrow(CELL(XT_AUTOGRAD_CALLER)),
+					   .caller_stack = narrow(CELL(XT_AUTOGRAD_CALLER_STACK)),
+				   });
 }
 
-static int load_graph_updates(struct model *model, const struct xt_chunk *chunk)
+static void load_graph_updates(struct model *model, const struct xt_chunk *chunk)
 {
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
 		if (CELL(XT_GRAPH_UPDATE_EXEC))
-			error = nodes_add(&model->nodes,
-					  &(struct node){
-						  .id = CELL(XT_GRAPH_UPDATE_NODE),
-						  .time_ns = CELL(XT_GRAPH_UPDATE_TIME_NS),
-						  .graph_exec = narrow(CELL(XT_GRAPH_UPDATE_EXEC)),
-						  .like_graph = narrow(CELL(XT_GRAPH_UPDATE_GRAPH)),
-						  .stack = narrow(CELL(XT_GRAPH_UPDATE_STACK)),
-						  .thread = narrow(CELL(XT_GRAPH_UPDATE_THREAD)),
-					  });
-	return error;
+			nodes_add(&model->nodes,
+				  &(struct node){
+					  .id = CELL(XT_GRAPH_UPDATE_NODE),
+					  .time_ns = CELL(XT_GRAPH_UPDATE_TIME_NS),
+					  .graph_exec = narrow(CELL(XT_GRAPH_UPDATE_EXEC)),
+					  .like_graph = narrow(CELL(XT_GRAPH_UPDATE_GRAPH)),
+					  .stack = narrow(CELL(XT_GRAPH_UPDATE_STACK)),
+					  .thread = narrow(CELL(XT_GRAPH_UPDATE_THREAD)),
+				  });
 }
 
-static int load_clocks(struct model *model, const struct xt_chunk *chunk)
+static void load_clocks(struct model *model, const struct xt_chunk *chunk)
 {
 	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
 		if (CELL(XT_CLOCK_MONOTONIC_NS) > model->last_clock_ns)
 			model->last_clock_ns = CELL(XT_CLOCK_MONOTONIC_NS);
-	return 0;
 }
 
 static bool names_something(const struct range_event *event)
@@ -291,27 +250,31 @@ static bool names_something(const struct range_event *event)
 }
 
 /* Names of events are not shown. */
-static int load_name(struct model *model, const struct range_event *event)
+static void load_name(struct model *model, const struct range_event *event)
 {
 	switch (event->operation) {
 	case XT_RANGE_NAME_THREAD:
-		return range_names_add(&model->thread_names, 0, event->key, event->text);
+		range_names_add(&model->thread_names, 0, event->key, event->text);
+		return;
 	case XT_RANGE_NAME_CATEGORY:
-		return range_names_add(&model->category_names, event->domain, event->key,
-				       event->text);
+		range_names_add(&model->category_names, event->domain, event->key, event->text);
+		return;
 	case XT_RANGE_NAME_DEVICE:
-		return range_names_add(&model->device_names, 0, event->key, event->text);
+		range_names_add(&model->device_names, 0, event->key, event->text);
+		return;
 	case XT_RANGE_NAME_CONTEXT:
-		return range_names_add(&model->context_names, 0, event->key, event->text);
+		range_names_add(&model->context_names, 0, event->key, event->text);
+		return;
 	case XT_RANGE_NAME_STREAM:
-		return range_names_add(&model->stream_names, narrow(event->payload), event->key,
-				       event->text);
+		range_names_add(&model->stream_names, narrow(event->payload), event->key,
+				event->text);
+		return;
 	default:
-		return 0;
+		return;
 	}
 }
 
-static int load_ranges(struct model *model, const struct xt_chunk *chunk)
+static void load_ranges(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
 	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
@@ -323,9 +286,8 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 	const uint64_t *categories = xt_chunk_u64(chunk, XT_RANGE_CATEGORY);
 	const uint64_t *payloads = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD);
 	const uint64_t *payload_types = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE);
-	int error = 0;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		const struct range_event event = {
 			.time_ns = time_ns[r],
 			.key = keys[r],
@@ -340,19 +302,19 @@ static int load_ranges(struct model *model, const struct xt_chunk *chunk)
 		};
 
 		if (names_something(&event))
-			error = load_name(model, &event);
+			load_name(model, &event);
 		else
-			error = ranges_add(&model->ranges, &event);
+			ranges_add(&model->ranges, &event);
 	}
-	return error ? error : collective_calls_add(&model->collective_calls, model, chunk);
+	collective_calls_add(&model->collective_calls, model, chunk);
 }
 
-static int load_cpu_samples(struct model *model, const struct xt_chunk *chunk)
+static void load_cpu_samples(struct model *model, const struct xt_chunk *chunk)
 {
-	return cpu_samples_load(&model->cpu_samples, chunk);
+	cpu_samples_load(&model->cpu_samples, chunk);
 }
 
-static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_chunk *) = {
+static void (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_chunk *) = {
 	[XT_KIND_META] = load_meta,
 	[XT_KIND_ACCOUNT] = load_account,
 	[XT_KIND_THREAD] = load_threads,
@@ -379,12 +341,13 @@ static int (*const load_by_kind[XT_KIND_COUNT])(struct model *, const struct xt_
 	[XT_KIND_CPU_SAMPLE] = load_cpu_samples,
 };
 
-int model_add_rows(struct model *model, const struct xt_chunk *chunk)
+void model_add_rows(struct model *model, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
 
 	model->rows_read[kind] += xt_chunk_rows(chunk);
-	return load_by_kind[kind] ? load_by_kind[kind](model, chunk) : 0;
+	if (load_by_kind[kind])
+		load_by_kind[kind](model, chunk);
 }
 
 /* Includes END, which is only checked. */

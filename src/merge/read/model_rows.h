@@ -10,7 +10,7 @@
 /* The kinds of chunks that a model needs, for xt_reader_next(). */
 uint32_t model_row_kinds(void);
 
-/* Adds the rows of a chunk to the tables. Returns 0 or -ENOMEM. */
-int model_add_rows(struct model *model, const struct xt_chunk *chunk);
+/* Adds the rows of a chunk to the tables. */
+void model_add_rows(struct model *model, const struct xt_chunk *chunk);
 
 #endif

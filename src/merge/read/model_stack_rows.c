@@ -4,9 +4,9 @@
  */
 #include "merge/read/model_stack_rows.h"
 
-#include <errno.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/read/row_of_id.h"
 
 /* A number of that row. Kinds with many rows look their columns up once, instead. */
@@ -14,7 +14,7 @@
 
 #define FRAMES_MAX XT_STACK_FRAMES_MAX /* per stack; further frames are dropped */
 
-int model_load_modules(struct model *model, const struct xt_chunk *chunk)
+void model_load_modules(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_ID);
 
@@ -26,10 +26,8 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->modules.defined))
 			continue;
 		module = NEXT_ROW(model->modules);
-		if (!module || path == NAME_FAILED || build_id == NAME_FAILED ||
-		    grow(&model->module_places, &model->module_place_capacity, ids[r] + 1,
-			 sizeof(*model->module_places)) < 0)
-			return -ENOMEM;
+		xt_grow(&model->module_places, &model->module_place_capacity, ids[r] + 1,
+			sizeof(*model->module_places));
 		model->module_places[ids[r]] = (uint32_t)(module - model->modules.rows);
 		*module = (struct module){
 			.load_ns = CELL(XT_MODULE_LOAD_NS),
@@ -43,10 +41,9 @@ int model_load_modules(struct model *model, const struct xt_chunk *chunk)
 			.build_id = build_id,
 		};
 	}
-	return 0;
 }
 
-int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
+void model_load_unloads(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_UNLOAD_ID);
 
@@ -57,10 +54,9 @@ int model_load_unloads(struct model *model, const struct xt_chunk *chunk)
 		if (place)
 			model->modules.rows[place].unload_ns = CELL(XT_MODULE_UNLOAD_NS);
 	}
-	return 0;
 }
 
-int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
+void model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_PYTHON_FRAME_ID);
 
@@ -70,8 +66,6 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->python_frames.defined))
 			continue;
 		frame = ROW_OF_ID(model->python_frames, ids[r]);
-		if (!frame)
-			return -ENOMEM;
 		*frame = (struct python_frame){
 			.name = narrow(CELL(XT_PYTHON_FRAME_NAME)),
 			.file = narrow(CELL(XT_PYTHON_FRAME_FILE)),
@@ -79,12 +73,11 @@ int model_load_python_frames(struct model *model, const struct xt_chunk *chunk)
 			.first_line = narrow(CELL(XT_PYTHON_FRAME_FIRST_LINE)),
 		};
 	}
-	return 0;
 }
 
 /* Loads the Python frames of a stack. Skips frames without a place. */
-static int load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
-		       uint32_t row)
+static void load_python(struct model *model, struct stack *stack, const struct xt_chunk *chunk,
+			uint32_t row)
 {
 	uint32_t count, place_count;
 	const uint64_t *frames = xt_chunk_list(chunk, XT_STACK_PYTHON, row, &count);
@@ -92,9 +85,8 @@ static int load_python(struct model *model, struct stack *stack, const struct xt
 
 	count = count < place_count ? count : place_count;
 	count = count < FRAMES_MAX ? count : FRAMES_MAX;
-	if (grow(&model->python, &model->python_capacity, model->python_count + count,
-		 sizeof(*model->python)) < 0)
-		return -ENOMEM;
+	xt_grow(&model->python, &model->python_capacity, model->python_count + count,
+		sizeof(*model->python));
 	stack->first_python = model->python_count;
 	stack->python_count = count;
 	for (uint32_t i = 0; i < count; i++)
@@ -103,28 +95,25 @@ static int load_python(struct model *model, struct stack *stack, const struct xt
 			.place = places[i] < stack->frame_count ? (uint32_t)places[i]
 								: stack->frame_count,
 		};
-	return 0;
 }
 
 /* Loads the module of each frame. Logs before version 2.3 lack them. */
-static int load_frame_modules(struct model *model, struct stack *stack,
-			      const struct xt_chunk *chunk, uint32_t row)
+static void load_frame_modules(struct model *model, struct stack *stack,
+			       const struct xt_chunk *chunk, uint32_t row)
 {
 	uint32_t count;
 	const uint64_t *ids = xt_chunk_list(chunk, XT_STACK_MODULES, row, &count);
 	uint32_t *modules;
 
-	if (grow(&model->frame_modules, &model->frame_module_capacity,
-		 model->frame_count + stack->frame_count, sizeof(*modules)) < 0)
-		return -ENOMEM;
+	xt_grow(&model->frame_modules, &model->frame_module_capacity,
+		model->frame_count + stack->frame_count, sizeof(*modules));
 	modules = model->frame_modules + model->frame_count;
 	stack->has_modules = count >= stack->frame_count;
 	for (uint32_t f = 0; f < stack->frame_count; f++)
 		modules[f] = stack->has_modules ? narrow(ids[f]) : 0;
-	return 0;
 }
 
-int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
+void model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
 
@@ -136,8 +125,6 @@ int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 		if (!is_possible(ids[r], model->stacks.defined))
 			continue;
 		stack = ROW_OF_ID(model->stacks, ids[r]);
-		if (!stack)
-			return -ENOMEM;
 		*stack = (struct stack){
 			.first_frame = model->frame_count,
 			.frame_count = length > FRAMES_MAX ? FRAMES_MAX : length,
@@ -145,22 +132,19 @@ int model_load_stacks(struct model *model, const struct xt_chunk *chunk)
 				 (length > FRAMES_MAX ? XT_STACK_TRUNCATED : 0),
 			.seen_ns = CELL(XT_STACK_SEEN_NS),
 		};
-		if (load_python(model, stack, chunk, r) < 0)
-			return -ENOMEM;
+		load_python(model, stack, chunk, r);
 		if (!stack->frame_count)
 			continue;
-		if (load_frame_modules(model, stack, chunk, r) < 0 ||
-		    grow(&model->frames, &model->frame_capacity,
-			 model->frame_count + stack->frame_count, sizeof(*frames)) < 0)
-			return -ENOMEM;
+		load_frame_modules(model, stack, chunk, r);
+		xt_grow(&model->frames, &model->frame_capacity,
+			model->frame_count + stack->frame_count, sizeof(*frames));
 		memcpy(model->frames + model->frame_count, frames,
 		       stack->frame_count * sizeof(*frames));
 		model->frame_count += stack->frame_count;
 	}
-	return 0;
 }
 
-int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
+void model_load_symbols(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *modules = xt_chunk_u64(chunk, XT_SYMBOL_MODULE);
 
@@ -171,15 +155,12 @@ int model_load_symbols(struct model *model, const struct xt_chunk *chunk)
 		if (modules[r] > MODEL_IDS_MAX || model->symbols.count > MODEL_IDS_MAX)
 			continue;
 		symbol = NEXT_ROW(model->symbols);
-		if (!symbol || name == NAME_FAILED)
-			return -ENOMEM;
 		*symbol = (struct embedded_symbol){CELL(XT_SYMBOL_START), CELL(XT_SYMBOL_BYTES),
 						   (uint32_t)modules[r], name};
 	}
-	return 0;
 }
 
-int model_load_sources(struct model *model, const struct xt_chunk *chunk)
+void model_load_sources(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *modules = xt_chunk_u64(chunk, XT_SOURCE_MODULE);
 
@@ -195,15 +176,12 @@ int model_load_sources(struct model *model, const struct xt_chunk *chunk)
 		if (modules[r] > MODEL_IDS_MAX || model->sources.count > MODEL_IDS_MAX)
 			continue;
 		source = NEXT_ROW(model->sources);
-		if (!source || place.function == NAME_FAILED || place.file == NAME_FAILED)
-			return -ENOMEM;
 		*source = (struct embedded_source){CELL(XT_SOURCE_ADDRESS), (uint32_t)modules[r],
 						   order, place};
 	}
-	return 0;
 }
 
-int model_load_compiled(struct model *model, const struct xt_chunk *chunk)
+void model_load_compiled(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *frames = xt_chunk_u64(chunk, XT_COMPILED_FRAME);
 
@@ -218,10 +196,7 @@ int model_load_compiled(struct model *model, const struct xt_chunk *chunk)
 		if (frames[r] > MODEL_IDS_MAX || model->compiled.count > MODEL_IDS_MAX)
 			continue;
 		compiled = NEXT_ROW(model->compiled);
-		if (!compiled || place.function == NAME_FAILED || place.file == NAME_FAILED)
-			return -ENOMEM;
 		*compiled = (struct compiled_place){(uint32_t)frames[r],
 						    narrow(CELL(XT_COMPILED_TRACE)), place};
 	}
-	return 0;
 }

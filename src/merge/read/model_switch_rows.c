@@ -4,9 +4,7 @@
  */
 #include "merge/read/model_switch_rows.h"
 
-#include <errno.h>
-
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/read/row_of_id.h"
 
 static void load_handoff(struct model *model, uint64_t time_ns, bool is_on, bool is_handoff,
@@ -26,36 +24,29 @@ static void load_handoff(struct model *model, uint64_t time_ns, bool is_on, bool
 	}
 }
 
-int model_load_switches(struct model *model, const struct xt_chunk *chunk)
+void model_load_switches(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
 	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
 	const uint64_t *why = xt_chunk_u64(chunk, XT_SWITCH_WHY);
-	int error = 0;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
 		load_handoff(model, time_ns[r], is_on[r] != 0, why[r] == XT_SWITCH_YIELDED,
 			     xt_chunk_bytes(chunk, XT_SWITCH_WHO, r));
-		error = model->cupti_handoffs.who == NAME_FAILED
-				? -ENOMEM
-				: pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
+		pauses_add(&model->pauses, time_ns[r], is_on[r] != 0);
 		if (!is_on[r] && why[r] == XT_SWITCH_SIZE)
 			model->full_ns = time_ns[r];
-		if (!error && (is_on[r] || why[r] == XT_SWITCH_STOPPED || why[r] == XT_SWITCH_DUTY))
-			error = pauses_add(&model->stops, time_ns[r], is_on[r] != 0);
-		if (!error && is_on[r] && why[r] == XT_SWITCH_YIELDED) {
-			error = grow(&model->renumbered_ns.rows, &model->renumbered_ns.capacity,
-				     model->renumbered_ns.count + 1,
-				     sizeof(*model->renumbered_ns.rows));
-			if (!error)
-				model->renumbered_ns.rows[model->renumbered_ns.count++] =
-					time_ns[r];
+		if ((is_on[r] || why[r] == XT_SWITCH_STOPPED || why[r] == XT_SWITCH_DUTY))
+			pauses_add(&model->stops, time_ns[r], is_on[r] != 0);
+		if (is_on[r] && why[r] == XT_SWITCH_YIELDED) {
+			xt_grow(&model->renumbered_ns.rows, &model->renumbered_ns.capacity,
+				model->renumbered_ns.count + 1, sizeof(*model->renumbered_ns.rows));
+			model->renumbered_ns.rows[model->renumbered_ns.count++] = time_ns[r];
 		}
 	}
-	return error;
 }
 
-int model_load_rates(struct model *model, const struct xt_chunk *chunk)
+void model_load_rates(struct model *model, const struct xt_chunk *chunk)
 {
 	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_STACK_RATE_TIME_NS);
 	const uint64_t *one_in = xt_chunk_u64(chunk, XT_STACK_RATE_ONE_IN);
@@ -72,5 +63,4 @@ int model_load_rates(struct model *model, const struct xt_chunk *chunk)
 		if (one_in[r] > rates->one_in_max)
 			rates->one_in_max = one_in[r];
 	}
-	return 0;
 }

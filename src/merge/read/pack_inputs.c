@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/pack_inputs.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 void pack_argv(struct pack *pack, int *argc, char ***argv)
 {
@@ -13,9 +14,7 @@ void pack_argv(struct pack *pack, int *argc, char ***argv)
 	pack_check(pack, count >= 0 && (size_t)count <= pack->bytes - pack->at);
 	if (pack->is_reading) {
 		*argc = 0;
-		*argv = pack->error ? NULL : calloc((size_t)count + 1, sizeof(**argv));
-		if (!*argv && !pack->error)
-			pack->error = -ENOMEM;
+		*argv = pack->error ? NULL : xt_calloc((size_t)count + 1, sizeof(**argv));
 	}
 	for (int i = 0; i < count && !pack->error; i++) {
 		pack_text(pack, &(*argv)[i]);

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /* The chunks in the ring, the one in use included. The ring is full at either limit. */
 #define CHUNKS		  16
 #define ROWS_AHEAD	  (128u << 10) /* with one helper */
@@ -194,11 +196,9 @@ static void start_helpers(struct prefetch *prefetch, size_t count)
 struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds,
 			       uint32_t packed_kinds, size_t helper_count)
 {
-	struct prefetch *prefetch = calloc(1, sizeof(*prefetch));
+	struct prefetch *prefetch = xt_calloc(1, sizeof(*prefetch));
 	size_t chunk_count = helper_count ? CHUNKS : 1;
 
-	if (!prefetch)
-		return NULL;
 	if (helper_count > PREFETCH_HELPERS_MAX)
 		helper_count = PREFETCH_HELPERS_MAX;
 	prefetch->reader = reader;

@@ -18,7 +18,7 @@ struct prefetch;
 /*
  * Starts reading chunks of these kinds, as bits 1 << enum xt_kind. Chunks of packed_kinds may be
  * packed: read them with xt_chunk_block(). helper_count: so many other threads decode chunks, too.
- * Do not use the reader until prefetch_close(). Returns NULL if out of memory.
+ * Do not use the reader until prefetch_close().
  */
 struct prefetch *prefetch_open(struct xt_reader *reader, uint32_t wanted_kinds,
 			       uint32_t packed_kinds, size_t helper_count);

@@ -4,7 +4,7 @@
  */
 #include "merge/read/reorder_buffer.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define SPARE_RUNS 64 /* empty runs that may remain among the ends */
 
@@ -117,22 +117,20 @@ static void release_first(struct reorder_buffer *buffer)
 	release_slot(buffer, slot, false);
 }
 
-/* Allocates a slot. Returns 0 or -ENOMEM. */
-static int take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
+/* Allocates a slot. */
+static void take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
 {
 	if (buffer->count == buffer->window)
 		release_first(buffer);
 	if (buffer->free_count) {
 		*slot_out = buffer->free_slots[--buffer->free_count];
-		return 0;
+		return;
 	}
 	*slot_out = buffer->slot_count;
-	if (grow(&buffer->slots, &buffer->slot_capacity, *slot_out + 1, buffer->slot_bytes) < 0 ||
-	    grow(&buffer->free_slots, &buffer->free_capacity, *slot_out + 1,
-		 sizeof(*buffer->free_slots)) < 0)
-		return -ENOMEM;
+	xt_grow(&buffer->slots, &buffer->slot_capacity, *slot_out + 1, buffer->slot_bytes);
+	xt_grow(&buffer->free_slots, &buffer->free_capacity, *slot_out + 1,
+		sizeof(*buffer->free_slots));
 	buffer->slot_count++;
-	return 0;
 }
 
 /*
@@ -179,8 +177,8 @@ static void drop_empty_runs(struct reorder_buffer *buffer)
 	buffer->end_count = kept;
 }
 
-/* Adds an empty run that is earlier than all others. Returns 0 or -ENOMEM. */
-static int add_run(struct reorder_buffer *buffer)
+/* Adds an empty run that is earlier than all others. */
+static void add_run(struct reorder_buffer *buffer)
 {
 	uint32_t run;
 
@@ -190,19 +188,15 @@ static int add_run(struct reorder_buffer *buffer)
 		run = buffer->free_runs[--buffer->free_run_count];
 	} else {
 		run = buffer->run_count;
-		if (grow(&buffer->runs, &buffer->run_capacity, run + 1, sizeof(*buffer->runs)) <
-			    0 ||
-		    grow(&buffer->free_runs, &buffer->free_run_capacity, run + 1,
-			 sizeof(*buffer->free_runs)) < 0 ||
-		    grow(&buffer->ends, &buffer->end_capacity, run + 1, sizeof(*buffer->ends)) <
-			    0 ||
-		    grow(&buffer->heap, &buffer->heap_capacity, run + 1, sizeof(*buffer->heap)) < 0)
-			return -ENOMEM;
+		xt_grow(&buffer->runs, &buffer->run_capacity, run + 1, sizeof(*buffer->runs));
+		xt_grow(&buffer->free_runs, &buffer->free_run_capacity, run + 1,
+			sizeof(*buffer->free_runs));
+		xt_grow(&buffer->ends, &buffer->end_capacity, run + 1, sizeof(*buffer->ends));
+		xt_grow(&buffer->heap, &buffer->heap_capacity, run + 1, sizeof(*buffer->heap));
 		buffer->run_count++;
 	}
 	buffer->runs[run] = (struct reorder_run){REORDER_NONE, REORDER_NONE};
 	buffer->ends[buffer->end_count++].run = run;
-	return 0;
 }
 
 static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
@@ -222,28 +216,22 @@ static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 		heap_push(buffer, first_of_run(buffer, number));
 }
 
-int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
-			uint64_t *ticket_out)
+void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
+			 uint64_t *ticket_out)
 {
 	uint32_t slot, end;
-	int error = take_slot(buffer, &slot);
 
-	if (error)
-		return error;
+	take_slot(buffer, &slot);
 	memcpy(item_at(buffer, slot), item, buffer->item_bytes);
 	*ticket_out = make_ticket(buffer, slot);
 	if (time_ns < buffer->released_ns) {
 		buffer->late_count++;
 		release_slot(buffer, slot, true);
-		return 0;
+		return;
 	}
 	end = find_end(buffer, time_ns);
 	if (end == buffer->end_count) {
-		error = add_run(buffer);
-		if (error) {
-			buffer->free_slots[buffer->free_count++] = slot;
-			return error;
-		}
+		add_run(buffer);
 		end = buffer->end_count - 1;
 	}
 	slot_at(buffer, slot)->time_ns = time_ns;
@@ -251,7 +239,6 @@ int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const v
 	slot_at(buffer, slot)->next = REORDER_NONE;
 	append(buffer, end, slot);
 	buffer->count++;
-	return 0;
 }
 
 void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket)

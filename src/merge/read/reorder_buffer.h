@@ -78,12 +78,9 @@ void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint3
 			 void (*release)(void *context, void *item, bool is_late), void *context);
 void reorder_buffer_free(struct reorder_buffer *buffer);
 
-/*
- * Adds a copy of item. *ticket_out (never 0) identifies it for reorder_buffer_item(). Returns 0 or
- * -ENOMEM.
- */
-int reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
-			uint64_t *ticket_out);
+/* Adds a copy of item. *ticket_out (never 0) identifies it for reorder_buffer_item(). */
+void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
+			 uint64_t *ticket_out);
 
 /* Returns the waiting item, which the caller may change, or NULL if it was released. */
 void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket);

@@ -4,7 +4,7 @@
  */
 #include "merge/read/replays.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/read/reorder_buffer.h"
 
 struct item {
@@ -37,7 +37,6 @@ struct replays {
 	struct nodes *nodes;
 	const struct pauses *pauses;
 	struct work_receiver receiver;
-	int error;
 };
 
 static int compare_graphs(const void *a, const void *b)
@@ -120,11 +119,7 @@ static void wait_for_next(struct replays *replays, struct graph *graph, struct w
 		emit(replays, work, NULL);
 		return;
 	}
-	if (grow(&graph->waiting, &graph->waiting_capacity, graph->waiting_count + 1,
-		 sizeof(*work)) < 0) {
-		replays->error = -ENOMEM;
-		return;
-	}
+	xt_grow(&graph->waiting, &graph->waiting_capacity, graph->waiting_count + 1, sizeof(*work));
 	graph->waiting[graph->waiting_count++] = *work;
 	replays->waiting_count++;
 }
@@ -146,20 +141,14 @@ static void next_item(void *context, void *place, bool is_late)
 	}
 }
 
-int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
-		struct work_receiver receiver)
+void replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		 struct work_receiver receiver)
 {
 	size_t graph_count = nodes->conditional_count;
-	struct replays *replays = calloc(1, sizeof(*replays));
+	struct replays *replays = xt_calloc(1, sizeof(*replays));
 
 	*replays_out = NULL;
-	if (!replays)
-		return -ENOMEM;
-	replays->graphs = calloc(graph_count, sizeof(*replays->graphs));
-	if (!replays->graphs) {
-		free(replays);
-		return -ENOMEM;
-	}
+	replays->graphs = xt_calloc(graph_count, sizeof(*replays->graphs));
 	replays->graph_count = graph_count;
 	for (size_t g = 0; g < graph_count; g++)
 		replays->graphs[g].number = nodes->conditional[g];
@@ -169,7 +158,6 @@ int replays_new(struct replays **replays_out, struct nodes *nodes, const struct 
 	replays->receiver = receiver;
 	reorder_buffer_init(&replays->reorder, sizeof(struct item), 0, next_item, replays);
 	*replays_out = replays;
-	return 0;
 }
 
 void replays_free(struct replays *replays)
@@ -187,8 +175,7 @@ static void push_item(struct replays *replays, const struct item *item)
 {
 	uint64_t ticket;
 
-	if (reorder_buffer_push(&replays->reorder, item->work.start_ns, item, &ticket) < 0)
-		replays->error = -ENOMEM;
+	reorder_buffer_push(&replays->reorder, item->work.start_ns, item, &ticket);
 }
 
 void replays_pass(struct replays *replays, const struct work *work, const struct launch *launch)
@@ -211,12 +198,11 @@ void replays_join(struct replays *replays, const struct work *work)
 		emit(replays, &item.work, NULL);
 }
 
-int replays_finish(struct replays *replays)
+void replays_finish(struct replays *replays)
 {
 	static const struct replay none;
 
 	reorder_buffer_finish(&replays->reorder);
 	for (size_t g = 0; g < replays->graph_count; g++)
 		settle(replays, &replays->graphs[g], &none);
-	return replays->error;
 }

@@ -27,10 +27,9 @@ struct replays;
 /*
  * nodes know which graphs have conditional nodes, and who created them. nodes and pauses must
  * outlive the result. The receiver gets each piece of work passed to replays_join() exactly once.
- * Returns 0 or -ENOMEM.
  */
-int replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
-		struct work_receiver receiver);
+void replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		 struct work_receiver receiver);
 void replays_free(struct replays *replays);
 
 /* Adds work of a graph that was joined by its id. launch NULL: its call is unknown. */
@@ -42,7 +41,7 @@ void replays_pass(struct replays *replays, const struct work *work, const struct
  */
 void replays_join(struct replays *replays, const struct work *work);
 
-/* Call it after the last work. Returns 0, or -ENOMEM if memory ran out at any time. */
-int replays_finish(struct replays *replays);
+/* Call it after the last work. */
+void replays_finish(struct replays *replays);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/xla_join.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/read/xla_ranges.h"
 #include "xtrace/log_format.h"
 
@@ -72,13 +72,11 @@ static bool is_in_tuner(const struct model *model, const struct trials *trials,
 }
 
 /* Marks the stacks that code of the tuner made. is_other: by stack, whether it is other work. */
-static int mark_stacks(struct model *model, struct trials *trials, const uint8_t *is_other)
+static void mark_stacks(struct model *model, struct trials *trials, const uint8_t *is_other)
 {
 	struct xla_tuning *tuning = &model->tuning;
 
-	tuning->in_tuner = calloc(model->stacks.count + 1, 1);
-	if (!tuning->in_tuner)
-		return -ENOMEM;
+	tuning->in_tuner = xt_calloc(model->stacks.count + 1, 1);
 	tuning->stack_count = model->stacks.count;
 	for (size_t s = 0; s < tuning->stack_count; s++)
 		if (is_other[s])
@@ -86,7 +84,6 @@ static int mark_stacks(struct model *model, struct trials *trials, const uint8_t
 	for (uint32_t s = 0; s < tuning->stack_count; s++)
 		tuning->in_tuner[s] = native_stack(model, s) &&
 				      is_in_tuner(model, trials, native_stack(model, s));
-	return 0;
 }
 
 static enum tuning_kind tuning_kind(const struct model *model, uint32_t range)
@@ -119,15 +116,14 @@ static bool sort_nodes(const struct model *model, uint8_t *kinds, uint8_t *in_tr
 	return counts[TUNING_PASS] && counts[TUNING_TRIAL];
 }
 
-/* Finds the stacks of the tuner. Returns 0 or -ENOMEM. */
-static int find_stacks(struct model *model, const uint8_t *kinds)
+/* Finds the stacks of the tuner. */
+static void find_stacks(struct model *model, const uint8_t *kinds)
 {
 	const struct ranges *ranges = &model->ranges;
-	uint8_t *is_other = calloc(model->stacks.count + 1, 1);
+	uint8_t *is_other = xt_calloc(model->stacks.count + 1, 1);
 	struct trials trials = {0};
-	int error;
 
-	for (uint32_t n = 1; n < ranges->node_count && is_other; n++) {
+	for (uint32_t n = 1; n < ranges->node_count; n++) {
 		uint32_t stack = ranges->nodes[n].stack;
 
 		if (kinds[n] == TUNING_TRIAL)
@@ -135,28 +131,20 @@ static int find_stacks(struct model *model, const uint8_t *kinds)
 		else if (!model->tuning.in_trial[n] && native_stack(model, stack))
 			is_other[stack] = 1;
 	}
-	error = is_other ? mark_stacks(model, &trials, is_other) : -ENOMEM;
+	mark_stacks(model, &trials, is_other);
 	free(is_other);
-	return error;
 }
 
-int xla_join(struct model *model)
+void xla_join(struct model *model)
 {
 	struct xla_tuning *tuning = &model->tuning;
-	uint8_t *kinds = calloc(model->ranges.node_count + 1, 1);
-	int error = 0;
+	uint8_t *kinds = xt_calloc(model->ranges.node_count + 1, 1);
 
-	tuning->in_trial = calloc(model->ranges.node_count + 1, 1);
-	if (!kinds || !tuning->in_trial) {
-		free(kinds);
-		return -ENOMEM;
-	}
+	tuning->in_trial = xt_calloc(model->ranges.node_count + 1, 1);
 	if (sort_nodes(model, kinds, tuning->in_trial)) {
 		tuning->node_count = model->ranges.node_count;
-		error = find_stacks(model, kinds);
-		if (!error)
-			error = xla_tuning_index(tuning, &model->ranges, kinds);
+		find_stacks(model, kinds);
+		xla_tuning_index(tuning, &model->ranges, kinds);
 	}
 	free(kinds);
-	return error;
 }

@@ -7,8 +7,8 @@
 
 /*
  * Fills the model's table of autotuning, and adds nodes to its ranges. Call it after
- * ranges_index(), once. Returns 0 or -ENOMEM.
+ * ranges_index(), once.
  */
-int xla_join(struct model *model);
+void xla_join(struct model *model);
 
 #endif
