@@ -6,11 +6,10 @@
  */
 #include "merge/read/child_nodes.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define NONE	    UINT32_MAX
 #define CONDITIONAL 13 /* CUgraphNodeType */
@@ -44,17 +43,14 @@ static uint32_t graph_number(uint64_t id)
 	return (uint32_t)(id >> 32);
 }
 
-static int begin_graph(struct forest *forest, uint32_t number)
+static void begin_graph(struct forest *forest, uint32_t number)
 {
 	struct graph *graph;
 
-	if (grow(&forest->graphs, &forest->graph_capacity, forest->graph_count + 1,
-		 sizeof(*graph)) < 0)
-		return -ENOMEM;
+	xt_grow(&forest->graphs, &forest->graph_capacity, forest->graph_count + 1, sizeof(*graph));
 	graph = &forest->graphs[forest->graph_count];
 	*graph = (struct graph){number, 0, NONE, NONE, forest->open, false};
 	forest->open = (uint32_t)forest->graph_count++;
-	return 0;
 }
 
 /*
@@ -73,19 +69,17 @@ static void close_inner(struct forest *forest, uint32_t number, struct clone *cl
 	}
 }
 
-static int add_clone(struct forest *forest, const struct nodes *nodes, uint32_t row)
+static void add_clone(struct forest *forest, const struct nodes *nodes, uint32_t row)
 {
 	uint32_t number = graph_number(nodes->rows[row].id);
 	struct clone clone = {row, NONE, NONE, false};
 	struct graph *graph;
 
 	close_inner(forest, number, &clone);
-	if ((forest->open == NONE || forest->graphs[forest->open].number != number) &&
-	    begin_graph(forest, number))
-		return -ENOMEM;
-	if (grow(&forest->clones, &forest->clone_capacity, forest->clone_count + 1,
-		 sizeof(*forest->clones)) < 0)
-		return -ENOMEM;
+	if ((forest->open == NONE || forest->graphs[forest->open].number != number))
+		begin_graph(forest, number);
+	xt_grow(&forest->clones, &forest->clone_capacity, forest->clone_count + 1,
+		sizeof(*forest->clones));
 	graph = &forest->graphs[forest->open];
 	forest->clones[forest->clone_count] = clone;
 	if (graph->count++)
@@ -93,7 +87,6 @@ static int add_clone(struct forest *forest, const struct nodes *nodes, uint32_t 
 	else
 		graph->first = (uint32_t)forest->clone_count;
 	graph->last = (uint32_t)forest->clone_count++;
-	return 0;
 }
 
 static int compare_threads(const void *a, const void *b, void *rows)
@@ -106,26 +99,22 @@ static int compare_threads(const void *a, const void *b, void *rows)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int build_forest(struct forest *forest, const struct nodes *nodes)
+static void build_forest(struct forest *forest, const struct nodes *nodes)
 {
-	uint32_t *by_thread = calloc(nodes->count, sizeof(*by_thread));
+	uint32_t *by_thread = xt_calloc(nodes->count, sizeof(*by_thread));
 	size_t count = 0;
-	int error = 0;
 
-	if (!by_thread)
-		return -ENOMEM;
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].origin)
 			by_thread[count++] = (uint32_t)n;
 	qsort_r(by_thread, count, sizeof(*by_thread), compare_threads, nodes->rows);
 	forest->open = NONE;
-	for (size_t i = 0; i < count && !error; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i && nodes->rows[by_thread[i]].thread != nodes->rows[by_thread[i - 1]].thread)
 			forest->open = NONE;
-		error = add_clone(forest, nodes, by_thread[i]);
+		add_clone(forest, nodes, by_thread[i]);
 	}
 	free(by_thread);
-	return error;
 }
 
 /* State of the numbering of an executable graph. */
@@ -136,21 +125,18 @@ struct numbering {
 	uint64_t time_ns; /* time of the report of its last own node */
 };
 
-/* A result besides 0 and -ENOMEM: the numbers of the following nodes are unknown. */
-#define UNKNOWN_FROM_HERE 1
-
-static int number_children(struct numbering *numbering, const struct graph *graph, int depth)
+/* Returns false if the numbers of the following nodes are unknown. */
+static bool number_children(struct numbering *numbering, const struct graph *graph, int depth)
 {
 	const struct forest *forest = numbering->forest;
 
 	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
 		const struct graph *child;
-		int error;
 
 		if (forest->clones[c].child == NONE)
 			continue;
 		if (depth == DEPTH_MAX || forest->clones[c].has_more)
-			return UNKNOWN_FROM_HERE;
+			return false;
 		child = &forest->graphs[forest->clones[c].child];
 		for (uint32_t n = child->first; n != NONE; n = forest->clones[n].next) {
 			const struct node *clone = &numbering->nodes->rows[forest->clones[n].row];
@@ -163,14 +149,12 @@ static int number_children(struct numbering *numbering, const struct graph *grap
 				.type = clone->type,
 			};
 
-			if (nodes_add(numbering->nodes, &row))
-				return -ENOMEM;
+			nodes_add(numbering->nodes, &row);
 		}
-		error = number_children(numbering, child, depth + 1);
-		if (error)
-			return error;
+		if (!number_children(numbering, child, depth + 1))
+			return false;
 	}
-	return 0;
+	return true;
 }
 
 static bool has_condition(const struct forest *forest, const struct nodes *nodes,
@@ -188,36 +172,33 @@ static bool has_condition(const struct forest *forest, const struct nodes *nodes
 	return false;
 }
 
-static int note_conditional(struct nodes *nodes, uint32_t number)
+static void note_conditional(struct nodes *nodes, uint32_t number)
 {
-	if (grow(&nodes->conditional, &nodes->conditional_capacity, nodes->conditional_count + 1,
-		 sizeof(*nodes->conditional)) < 0)
-		return -ENOMEM;
+	xt_grow(&nodes->conditional, &nodes->conditional_capacity, nodes->conditional_count + 1,
+		sizeof(*nodes->conditional));
 	nodes->conditional[nodes->conditional_count++] = number;
-	return 0;
 }
 
 /* Adds the nodes of nested graphs, for a graph that is not nested itself. */
-static int add_nodes_below(struct nodes *nodes, const struct forest *forest,
-			   const struct graph *graph)
+static void add_nodes_below(struct nodes *nodes, const struct forest *forest,
+			    const struct graph *graph)
 {
 	const struct node *last = &nodes->rows[forest->clones[graph->last].row];
 	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
 
-	if (has_condition(forest, nodes, graph, 0) && note_conditional(nodes, graph->number))
-		return -ENOMEM;
-	return number_children(&numbering, graph, 0) < 0 ? -ENOMEM : 0;
+	if (has_condition(forest, nodes, graph, 0))
+		note_conditional(nodes, graph->number);
+	number_children(&numbering, graph, 0);
 }
 
-int child_nodes_add(struct nodes *nodes)
+void child_nodes_add(struct nodes *nodes)
 {
 	struct forest forest = {0};
-	int error = build_forest(&forest, nodes);
 
-	for (size_t g = 0; g < forest.graph_count && !error; g++)
+	build_forest(&forest, nodes);
+	for (size_t g = 0; g < forest.graph_count; g++)
 		if (!forest.graphs[g].is_child)
-			error = add_nodes_below(nodes, &forest, &forest.graphs[g]);
+			add_nodes_below(nodes, &forest, &forest.graphs[g]);
 	free(forest.clones);
 	free(forest.graphs);
-	return error;
 }

@@ -19,8 +19,8 @@
 
 /*
  * Adds a row for each of these ids, with the child's clone as its origin. Call it before the rows
- * are sorted. Returns 0 or -ENOMEM.
+ * are sorted.
  */
-int child_nodes_add(struct nodes *nodes);
+void child_nodes_add(struct nodes *nodes);
 
 #endif

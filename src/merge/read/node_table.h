@@ -72,8 +72,8 @@ struct nodes {
 
 #define CREATION_PENDING UINT32_MAX /* not resolved yet */
 
-/* Append a row. Return 0 or -ENOMEM. */
-int nodes_add(struct nodes *nodes, const struct node *node);
-int nodes_add_name(struct nodes *nodes, const struct node_name *name);
+/* Append a row. */
+void nodes_add(struct nodes *nodes, const struct node *node);
+void nodes_add_name(struct nodes *nodes, const struct node_name *name);
 
 #endif

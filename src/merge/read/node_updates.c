@@ -10,10 +10,10 @@
  */
 #include "merge/read/node_updates.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "xtrace/log_format.h"
 
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
@@ -106,13 +106,11 @@ static void resolve(const struct clones *clones, struct node *update)
 		update->stack = 0;
 }
 
-static int resolve_all(struct nodes *nodes)
+static void resolve_all(struct nodes *nodes)
 {
 	struct clones clones = {.rows = nodes->rows};
 
-	clones.places = calloc(nodes->count, sizeof(*clones.places));
-	if (!clones.places)
-		return -ENOMEM;
+	clones.places = xt_calloc(nodes->count, sizeof(*clones.places));
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].origin)
 			clones.places[clones.count++] = (uint32_t)n;
@@ -121,7 +119,6 @@ static int resolve_all(struct nodes *nodes)
 		if (nodes->rows[n].graph_exec && !nodes->rows[n].like_graph)
 			resolve(&clones, &nodes->rows[n]);
 	free(clones.places);
-	return 0;
 }
 
 /* The rows of created or cloned nodes, by id and time, and buffers for two graphs. */
@@ -200,7 +197,8 @@ static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint
 /*
  * Makes the node have the creation of original from the time of the update on. original 0: unknown.
  */
-static int change(struct nodes *nodes, uint32_t place, uint64_t original, const struct node *update)
+static void change(struct nodes *nodes, uint32_t place, uint64_t original,
+		   const struct node *update)
 {
 	const struct node row = {
 		.id = nodes->rows[place].id,
@@ -210,7 +208,7 @@ static int change(struct nodes *nodes, uint32_t place, uint64_t original, const 
 		.type = nodes->rows[place].type,
 	};
 
-	return nodes_add(nodes, &row);
+	nodes_add(nodes, &row);
 }
 
 static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t some_count,
@@ -228,24 +226,22 @@ static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t so
  * Pairs the nodes of both graphs in order, as the driver does. How the driver pairs child graphs is
  * not reported.
  */
-static int apply(struct members *members, const struct node *update)
+static void apply(struct members *members, const struct node *update)
 {
 	size_t own_count, below_count, like_count, unused;
 	struct nodes *nodes = members->nodes;
 	bool is_known, is_whole = !update->id;
-	int error = 0;
 
 	list(members, update->like_graph, update->time_ns, members->like, &like_count,
 	     members->below, &unused);
 	list(members, update->graph_exec, update->time_ns, members->own, &own_count, members->below,
 	     &below_count);
 	is_known = are_alike(nodes, members->own, own_count, members->like, like_count);
-	for (size_t n = 0; n < own_count && is_whole && !error; n++)
-		error = change(nodes, members->own[n],
-			       is_known ? nodes->rows[members->like[n]].id : 0, update);
-	for (size_t n = 0; n < below_count && !error; n++)
-		error = change(nodes, members->below[n], 0, update);
-	return error;
+	for (size_t n = 0; n < own_count && is_whole; n++)
+		change(nodes, members->own[n], is_known ? nodes->rows[members->like[n]].id : 0,
+		       update);
+	for (size_t n = 0; n < below_count; n++)
+		change(nodes, members->below[n], 0, update);
 }
 
 static bool holds_graphs(struct members *members, const struct node *update)
@@ -275,17 +271,16 @@ static void give_up(struct nodes *nodes, const struct node *update)
 		nodes->unknown_from_ns = time_ns;
 }
 
-static int apply_all(struct members *members, size_t row_count)
+static void apply_all(struct members *members, size_t row_count)
 {
 	struct nodes *nodes = members->nodes;
-	int error = 0;
 
 	for (size_t n = 0; n < row_count; n++)
 		if (!nodes->rows[n].graph_exec && nodes->rows[n].type != XT_NODE_CHANGED)
 			members->places[members->count++] = (uint32_t)n;
 	qsort_r(members->places, members->count, sizeof(*members->places), compare_members,
 		nodes->rows);
-	for (size_t n = 0; n < row_count && !error; n++) {
+	for (size_t n = 0; n < row_count; n++) {
 		struct node update = nodes->rows[n];
 
 		if (!update.graph_exec)
@@ -293,35 +288,28 @@ static int apply_all(struct members *members, size_t row_count)
 		if (is_beyond_bound(members, row_count))
 			give_up(nodes, &update);
 		else if (update.like_graph || (update.id && holds_graphs(members, &update)))
-			error = apply(members, &update);
+			apply(members, &update);
 		if (!update.like_graph)
 			continue;
 		nodes->rows[n].id = 0;
 		nodes->rows[n].stack = 0;
 	}
-	return error;
 }
 
-int node_updates_resolve(struct nodes *nodes)
+void node_updates_resolve(struct nodes *nodes)
 {
 	struct members members = {.nodes = nodes};
 	size_t update_count = 0, row_count = nodes->count;
-	int error;
 
 	for (size_t n = 0; n < row_count; n++)
 		update_count += nodes->rows[n].graph_exec != 0;
 	if (!update_count)
-		return 0;
-	error = resolve_all(nodes);
-	if (error)
-		return error;
-	members.places = calloc(row_count, 4 * sizeof(*members.places));
-	if (!members.places)
-		return -ENOMEM;
+		return;
+	resolve_all(nodes);
+	members.places = xt_calloc(row_count, 4 * sizeof(*members.places));
 	members.own = members.places + row_count;
 	members.below = members.own + row_count;
 	members.like = members.below + row_count;
-	error = apply_all(&members, row_count);
+	apply_all(&members, row_count);
 	free(members.places);
-	return error;
 }

@@ -13,9 +13,8 @@
 /*
  * Gives each row with a graph_exec the id of the changed clone, so that the clone has a new creator
  * from that time on. Rows of unknown clones get id 0, which voids them. Adds rows for the nodes of
- * executable graphs that were updated as a whole. Call it after child_nodes_add(). Returns 0 or
- * -ENOMEM.
+ * executable graphs that were updated as a whole. Call it after child_nodes_add().
  */
-int node_updates_resolve(struct nodes *nodes);
+void node_updates_resolve(struct nodes *nodes);
 
 #endif

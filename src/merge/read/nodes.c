@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 #include "merge/read/child_nodes.h"
 #include "merge/read/node_updates.h"
 
@@ -57,11 +57,9 @@ static int compare_makers(const void *a, const void *b, void *rows)
  * Creates one creation for each stack and range. sorted: the rows that are not clones, by stack and
  * range.
  */
-static int make_creations(struct nodes *nodes, const uint32_t *sorted)
+static void make_creations(struct nodes *nodes, const uint32_t *sorted)
 {
-	nodes->creations = calloc(nodes->made_count + 1, sizeof(*nodes->creations));
-	if (!nodes->creations)
-		return -ENOMEM;
+	nodes->creations = xt_calloc(nodes->made_count + 1, sizeof(*nodes->creations));
 	nodes->creation_count = 1;
 	for (size_t i = 0; i < nodes->made_count; i++) {
 		struct node *node = &nodes->rows[sorted[i]];
@@ -72,7 +70,6 @@ static int make_creations(struct nodes *nodes, const uint32_t *sorted)
 				(struct creation){.stack = node->stack, .range = node->range};
 		node->creation = (uint32_t)nodes->creation_count - 1;
 	}
-	return 0;
 }
 
 /* Returns the first row with a larger id or a later time. */
@@ -111,25 +108,18 @@ static void add_names(const struct nodes *nodes)
 	}
 }
 
-int nodes_index(struct nodes *nodes)
+void nodes_index(struct nodes *nodes)
 {
-	int error;
-
 	if (!nodes->count)
-		return 0;
-	error = child_nodes_add(nodes);
+		return;
+	child_nodes_add(nodes);
 	if (nodes->conditional_count)
 		qsort(nodes->conditional, nodes->conditional_count, sizeof(*nodes->conditional),
 		      compare_u32);
-	if (!error)
-		error = node_updates_resolve(nodes);
-	if (error)
-		return error;
-	nodes->by_thread = calloc(nodes->count, sizeof(*nodes->by_thread));
-	nodes->recent = calloc(RECENT_COUNT, sizeof(*nodes->recent));
-	nodes->next_unresolved = calloc(nodes->count + 1, sizeof(*nodes->next_unresolved));
-	if (!nodes->by_thread || !nodes->recent || !nodes->next_unresolved)
-		return -ENOMEM;
+	node_updates_resolve(nodes);
+	nodes->by_thread = xt_calloc(nodes->count, sizeof(*nodes->by_thread));
+	nodes->recent = xt_calloc(RECENT_COUNT, sizeof(*nodes->recent));
+	nodes->next_unresolved = xt_calloc(nodes->count + 1, sizeof(*nodes->next_unresolved));
 	for (size_t place = 0; place <= nodes->count; place++)
 		nodes->next_unresolved[place] = (uint32_t)place;
 	qsort(nodes->rows, nodes->count, sizeof(*nodes->rows), compare_ids);
@@ -148,10 +138,9 @@ int nodes_index(struct nodes *nodes)
 	}
 	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
 		nodes->rows);
-	error = make_creations(nodes, nodes->by_thread);
+	make_creations(nodes, nodes->by_thread);
 	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_threads,
 		nodes->rows);
-	return error;
 }
 
 void nodes_free(struct nodes *nodes)

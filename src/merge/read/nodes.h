@@ -15,8 +15,8 @@
 
 #include "merge/read/node_table.h"
 
-/* Call it once, after the last row and before the functions below. Returns 0 or -ENOMEM. */
-int nodes_index(struct nodes *nodes);
+/* Call it once, after the last row and before the functions below. */
+void nodes_index(struct nodes *nodes);
 void nodes_free(struct nodes *nodes);
 
 /* Returns the creation of the node with that id at that time, or CREATION_UNKNOWN. */

@@ -5,24 +5,19 @@
  */
 #include "merge/read/pauses.h"
 
-#include <errno.h>
+#include "base/memory.h"
 
-#include "log/base/grow.h"
-
-int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
+void pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
 {
-	if (grow(&pauses->rows, &pauses->capacity, pauses->count + 1, sizeof(*pauses->rows)) < 0)
-		return -ENOMEM;
+	xt_grow(&pauses->rows, &pauses->capacity, pauses->count + 1, sizeof(*pauses->rows));
 	pauses->rows[pauses->count++] = (struct pause){time_ns, is_on};
-	return 0;
 }
 
-int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
+void pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t last_ns = 0;
 	bool is_on = true;
 	size_t kept = 0;
-	int error;
 
 	for (size_t i = 0; i < pauses->count; i++) {
 		const struct pause change = pauses->rows[i];
@@ -35,8 +30,10 @@ int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)
 		}
 	}
 	pauses->count = kept;
-	error = pauses_add(pauses, from_ns, false);
-	return error || !is_on ? error : pauses_add(pauses, until_ns, true);
+	pauses_add(pauses, from_ns, false);
+	if (!is_on)
+		return;
+	pauses_add(pauses, until_ns, true);
 }
 
 static int compare_times(const void *a, const void *b)

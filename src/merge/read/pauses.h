@@ -21,16 +21,14 @@ struct pauses {
 	size_t capacity;
 };
 
-/*
- * Adds that recording was paused or resumed at that time. Accepts any order. Returns 0 or -ENOMEM.
- */
-int pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on);
+/* Adds that recording was paused or resumed at that time. Accepts any order. */
+void pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on);
 
 /*
- * Adds a pause for the whole period, even if recording was on in it. Call it before pauses_index().
- * Returns 0 or -ENOMEM.
+ * Adds a pause for the whole period, even if recording was on in it. Call it before
+ * pauses_index().
  */
-int pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
+void pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns);
 
 /* Call it once, after the last pause and before the functions below. */
 void pauses_index(struct pauses *pauses);

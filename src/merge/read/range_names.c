@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/range_names.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
-int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
+void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
 {
-	if (names->count >= UINT32_MAX ||
-	    grow(&names->rows, &names->capacity, names->count + 1, sizeof(*names->rows)) < 0)
-		return -ENOMEM;
+	if (names->count >= UINT32_MAX)
+		xt_out_of_memory(0);
+	xt_grow(&names->rows, &names->capacity, names->count + 1, sizeof(*names->rows));
 	names->rows[names->count] = (struct range_name){key, domain, text, (uint32_t)names->count};
 	names->count++;
-	return 0;
 }
 
 static int compare(const void *a, const void *b)

@@ -22,8 +22,8 @@ struct range_names {
 	size_t capacity;
 };
 
-/* Adds a name. Returns 0 or -ENOMEM. */
-int range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text);
+/* Adds a name. */
+void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text);
 
 /* Call it once, after the last name and before range_names_find(). */
 void range_names_index(struct range_names *names);

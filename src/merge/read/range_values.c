@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/text.h"
 
 #define EXACT_DIGITS_MAX 15 /* digits that a double, as in JavaScript, represents exactly */
@@ -112,9 +113,7 @@ char *range_values_json(const struct model *model, uint32_t begin, uint32_t end)
 
 	for (size_t i = 0; i < count; i++)
 		room += text_json_bound(values[i].name.length + values[i].value.length) + 6;
-	p = json = malloc(room);
-	if (!json)
-		return NULL;
+	p = json = xt_malloc(room);
 	*p++ = '{';
 	for (size_t i = 0; i < count; i++) {
 		if (i)

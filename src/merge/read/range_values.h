@@ -33,7 +33,7 @@ static inline uint32_t id_or_none(uint64_t id)
 size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
 		    struct range_value values[RANGE_VALUES_MAX]);
 
-/* Returns the same values as a JSON object, which the caller frees. NULL if out of memory. */
+/* Returns the same values as a JSON object, which the caller frees. */
 char *range_values_json(const struct model *model, uint32_t begin, uint32_t end);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "merge/read/ranges.h"
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "xtrace/log_format.h"
 
 #define SEARCH_MAX  4096       /* open ranges to search for the one that ends */
@@ -66,7 +66,7 @@ void range_counts_add(struct range_counts *sums, const struct range_counts *coun
 }
 
 /* Events with equal texts share a label if they are close: most events of a loop. */
-static int add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
+static void add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
 {
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
 					  event->key};
@@ -78,18 +78,17 @@ static int add_label(struct ranges *ranges, const struct range_event *event, uin
 		    known->stack == label.stack && known->category == label.category &&
 		    known->key == label.key) {
 			*label_out = (uint32_t)(ranges->label_count - back);
-			return 0;
+			return;
 		}
 	}
-	if (ranges->label_count >= UINT32_MAX || grow(&ranges->labels, &ranges->label_capacity,
-						      ranges->label_count + 1, sizeof(label)) < 0)
-		return -ENOMEM;
+	if (ranges->label_count >= UINT32_MAX)
+		xt_out_of_memory(0);
+	xt_grow(&ranges->labels, &ranges->label_capacity, ranges->label_count + 1, sizeof(label));
 	ranges->labels[ranges->label_count] = label;
 	*label_out = (uint32_t)ranges->label_count++;
-	return 0;
 }
 
-int ranges_add(struct ranges *ranges, const struct range_event *event)
+void ranges_add(struct ranges *ranges, const struct range_event *event)
 {
 	struct raw_event raw = {
 		.time_ns = event->time_ns,
@@ -101,12 +100,12 @@ int ranges_add(struct ranges *ranges, const struct range_event *event)
 	};
 
 	if (event->operation < XT_RANGE_PUSH || event->operation > XT_RANGE_END)
-		return 0;
-	if (ranges->raw_count >= UINT32_MAX || add_label(ranges, event, &raw.label) < 0 ||
-	    grow(&ranges->raw, &ranges->raw_capacity, ranges->raw_count + 1, sizeof(raw)) < 0)
-		return -ENOMEM;
+		return;
+	if (ranges->raw_count >= UINT32_MAX)
+		xt_out_of_memory(0);
+	add_label(ranges, event, &raw.label);
+	xt_grow(&ranges->raw, &ranges->raw_capacity, ranges->raw_count + 1, sizeof(raw));
 	ranges->raw[ranges->raw_count++] = raw;
-	return 0;
 }
 
 static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
@@ -134,24 +133,22 @@ static struct xt_hash_slot *find_child(const struct ranges *ranges, uint32_t par
 	return slot;
 }
 
-/* Finds or creates the node of a range within parent. Returns 0 or -ENOMEM. */
-static int child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
-		 uint32_t *node_out)
+/* Finds or creates the node of a range within parent. */
+static void child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
+		  uint32_t *node_out)
 {
 	uint32_t hash = hash_range(parent, range->domain, range->text, range->stack);
 	struct xt_hash_table *table = &ranges->children;
 	struct xt_hash_slot *slot;
 
-	if (ranges->node_count >= table->slot_count / 2 &&
-	    !xt_hash_reserve(table, ranges->node_count + 1))
-		return -ENOMEM;
+	if (ranges->node_count >= table->slot_count / 2)
+		xt_hash_require(table, ranges->node_count + 1);
 	slot = find_child(ranges, parent, range->domain, range->text, range->stack);
 	*node_out = slot->item;
 	if (slot->item)
-		return 0;
-	if (grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
-		 sizeof(*ranges->nodes)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
+		sizeof(*ranges->nodes));
 	ranges->nodes[ranges->node_count] = (struct range_node){
 		.parent = parent,
 		.domain = range->domain,
@@ -161,7 +158,6 @@ static int child(struct ranges *ranges, uint32_t parent, const struct open_range
 	};
 	*node_out = (uint32_t)ranges->node_count++;
 	*slot = (struct xt_hash_slot){hash, *node_out};
-	return 0;
 }
 
 void range_payload_add(struct range_payload *a, const struct range_payload *b)
@@ -229,7 +225,7 @@ static void note_instance(struct range_node *node, const struct range_label *lab
 	range_payload_add(&node->payload, &payload);
 }
 
-static int open_range(struct nesting *nesting, const struct raw_event *event)
+static void open_range(struct nesting *nesting, const struct raw_event *event)
 {
 	struct ranges *ranges = nesting->ranges;
 	const struct range_label *label = &ranges->labels[event->label];
@@ -243,16 +239,14 @@ static int open_range(struct nesting *nesting, const struct raw_event *event)
 	};
 
 	range.is_nested = ranges->nodes[range.node].depth < RANGES_DEPTH_MAX;
-	if (grow(&nesting->open, &nesting->open_capacity, nesting->open_count + 1, sizeof(range)) <
-		    0 ||
-	    (range.is_nested && child(ranges, range.node, &range, &range.node) < 0))
-		return -ENOMEM;
+	xt_grow(&nesting->open, &nesting->open_capacity, nesting->open_count + 1, sizeof(range));
+	if (range.is_nested)
+		child(ranges, range.node, &range, &range.node);
 	if (range.is_nested)
 		note_instance(&ranges->nodes[range.node], label, event);
 	ranges->counts.opened++;
 	ranges->counts.not_nested += !range.is_nested;
 	nesting->open[nesting->open_count++] = range;
-	return 0;
 }
 
 /*
@@ -278,7 +272,7 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 }
 
 /* Moves the ranges opened within an ended range into the range around it. */
-static int reparent(struct nesting *nesting, size_t first)
+static void reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
 	uint32_t node = first ? nesting->open[first - 1].node : RANGE_NONE;
@@ -288,15 +282,14 @@ static int reparent(struct nesting *nesting, size_t first)
 	for (size_t i = first; i < nesting->open_count; i++) {
 		struct open_range *range = &nesting->open[i];
 
-		if (range->is_nested && child(ranges, node, range, &node) < 0)
-			return -ENOMEM;
+		if (range->is_nested)
+			child(ranges, node, range, &node);
 		range->node = node;
 	}
 	nesting->moved_count += ranges->node_count - node_count;
-	return 0;
 }
 
-static int close_range(struct nesting *nesting, const struct raw_event *event)
+static void close_range(struct nesting *nesting, const struct raw_event *event)
 {
 	const struct range_label *label = &nesting->ranges->labels[event->label];
 	bool is_end = event->operation == XT_RANGE_END, was_nested;
@@ -314,14 +307,15 @@ static int close_range(struct nesting *nesting, const struct raw_event *event)
 			nesting->ranges->counts.ends_unmatched++;
 		else
 			nesting->ranges->counts.pops_unmatched++;
-		return 0;
+		return;
 	}
 	i--;
 	was_nested = nesting->open[i].is_nested;
 	nesting->open_count--;
 	memmove(&nesting->open[i], &nesting->open[i + 1],
 		(nesting->open_count - i) * sizeof(*nesting->open));
-	return was_nested ? reparent(nesting, i) : 0;
+	if (was_nested)
+		reparent(nesting, i);
 }
 
 static uint64_t event_key(const struct ranges *ranges, size_t event)
@@ -364,15 +358,14 @@ static int compare_times(const void *a, const void *b)
  * Assigns each end to the thread that started the range. An end has only the key of its range. If
  * several starts have that key, the last one before the end counts.
  */
-static int assign_ends(struct ranges *ranges)
+static void assign_ends(struct ranges *ranges)
 {
 	struct xt_hash_table starts = {0};
 	size_t start_count = 0;
 
 	for (size_t r = 0; r < ranges->raw_count; r++)
 		start_count += ranges->raw[r].operation == XT_RANGE_START;
-	if (!xt_hash_reserve(&starts, start_count))
-		return -ENOMEM;
+	xt_hash_require(&starts, start_count);
 	for (size_t r = 0; r < ranges->raw_count; r++)
 		if (ranges->raw[r].operation == XT_RANGE_START)
 			ranges->counts.keys_recurring += set_start(ranges, &starts, r);
@@ -393,7 +386,6 @@ static int assign_ends(struct ranges *ranges)
 		}
 	}
 	xt_hash_free(&starts);
-	return 0;
 }
 
 static int compare_events(const void *a, const void *b)
@@ -408,12 +400,11 @@ static int compare_events(const void *a, const void *b)
 }
 
 /* Turns the sorted events into times and nodes. */
-static int nest_events(struct ranges *ranges)
+static void nest_events(struct ranges *ranges)
 {
 	struct nesting nesting = {.ranges = ranges};
-	int error = 0;
 
-	for (size_t r = 0; r < ranges->raw_count && !error; r++) {
+	for (size_t r = 0; r < ranges->raw_count; r++) {
 		const struct raw_event *event = &ranges->raw[r];
 		struct range_thread *thread = &ranges->threads[event->thread];
 
@@ -424,43 +415,35 @@ static int nest_events(struct ranges *ranges)
 		}
 		thread->end = r + 1;
 		if (event->operation == XT_RANGE_PUSH || event->operation == XT_RANGE_START)
-			error = open_range(&nesting, event);
+			open_range(&nesting, event);
 		else
-			error = close_range(&nesting, event);
+			close_range(&nesting, event);
 		ranges->times_ns[r] = event->time_ns;
 		ranges->states[r] = current_node(&nesting);
 	}
 	ranges->counts.unclosed += nesting.open_count;
 	free(nesting.open);
-	return error;
 }
 
-int ranges_index(struct ranges *ranges)
+void ranges_index(struct ranges *ranges)
 {
-	int error = -ENOMEM;
-
 	if (!ranges->raw_count)
-		return 0;
-	if (assign_ends(ranges) < 0 ||
-	    grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes)) < 0)
-		goto out;
+		return;
+	assign_ends(ranges);
+	xt_grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes));
 	ranges->node_count = 1;
 	qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_events);
 	ranges->thread_count = (size_t)ranges->raw[ranges->raw_count - 1].thread + 1;
-	ranges->threads = calloc(ranges->thread_count, sizeof(*ranges->threads));
-	ranges->times_ns = calloc(ranges->raw_count, sizeof(*ranges->times_ns));
-	ranges->states = calloc(ranges->raw_count, sizeof(*ranges->states));
-	if (!ranges->threads || !ranges->times_ns || !ranges->states)
-		goto out;
-	error = nest_events(ranges);
-out:
+	ranges->threads = xt_calloc(ranges->thread_count, sizeof(*ranges->threads));
+	ranges->times_ns = xt_calloc(ranges->raw_count, sizeof(*ranges->times_ns));
+	ranges->states = xt_calloc(ranges->raw_count, sizeof(*ranges->states));
+	nest_events(ranges);
 	free(ranges->raw);
 	free(ranges->labels);
 	ranges->raw = NULL;
 	ranges->labels = NULL;
 	ranges->raw_count = ranges->raw_capacity = 0;
 	ranges->label_count = ranges->label_capacity = 0;
-	return error;
 }
 
 void ranges_free(struct ranges *ranges)
@@ -489,19 +472,18 @@ static uint32_t list_nest(const struct ranges *ranges, uint32_t node,
 int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t *node_out)
 {
 	uint32_t nest[RANGES_DEPTH_MAX], count = list_nest(ranges, inner, nest);
-	int error = 0;
 
 	*node_out = outer;
 	if (ranges->nodes[outer].depth + count > RANGES_DEPTH_MAX)
 		return -E2BIG;
-	while (count-- > 0 && !error) {
+	while (count-- > 0) {
 		const struct range_node *node = &ranges->nodes[nest[count]];
 		const struct open_range range = {
 			.domain = node->domain, .text = node->text, .stack = node->stack};
 
-		error = child(ranges, *node_out, &range, node_out);
+		child(ranges, *node_out, &range, node_out);
 	}
-	return error;
+	return 0;
 }
 
 uint32_t ranges_grafted(const struct ranges *ranges, uint32_t outer, uint32_t inner)

@@ -97,16 +97,16 @@ void range_payload_add(struct range_payload *a, const struct range_payload *b);
  */
 struct range_payload range_payload_of(uint64_t bits, uint32_t type);
 
-/* Returns 0 or -ENOMEM. Ignores marks and names. */
-int ranges_add(struct ranges *ranges, const struct range_event *event);
+/* Ignores marks and names. */
+void ranges_add(struct ranges *ranges, const struct range_event *event);
 
-/* Call it once, after the last event and before the functions below. Returns 0 or -ENOMEM. */
-int ranges_index(struct ranges *ranges);
+/* Call it once, after the last event and before the functions below. */
+void ranges_index(struct ranges *ranges);
 void ranges_free(struct ranges *ranges);
 
 /*
  * Nests the node inner and its outer nodes in another node. Creates missing nodes, which have no
- * instances. Returns 0, -ENOMEM, or -E2BIG if too deep.
+ * instances. Returns 0, or -E2BIG if too deep.
  */
 int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t *node_out);
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/read/model.h"
 
 /*
@@ -24,12 +24,11 @@ static inline bool is_possible(uint64_t id, size_t defined)
 	return id && id <= MODEL_IDS_MAX && id <= MODEL_GAP_MAX + 2 * (uint64_t)defined;
 }
 
-/* Returns the row of a valid id, created if needed. NULL if out of memory. */
+/* Returns the row of a valid id, created if needed. */
 static inline void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined,
 			      uint64_t id, size_t row_bytes)
 {
-	if (grow(rows, capacity, id + 1, row_bytes) < 0)
-		return NULL;
+	xt_grow(rows, capacity, id + 1, row_bytes);
 	if (*count <= id)
 		*count = id + 1;
 	(*defined)++;

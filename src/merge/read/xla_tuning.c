@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/read/xla_tuning.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 
 #define NODES_ADDED_MAX (1u << 16) /* the log is untrusted: further work keeps its own range */
 #define NO_PASS		SIZE_MAX
@@ -17,22 +16,19 @@ static int compare_passes(const void *a, const void *b)
 	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static int add_pass(struct tuning_passes *passes, const struct tuning_pass *pass)
+static void add_pass(struct tuning_passes *passes, const struct tuning_pass *pass)
 {
-	if (grow(&passes->rows, &passes->capacity, passes->count + 1, sizeof(*pass)) < 0)
-		return -ENOMEM;
+	xt_grow(&passes->rows, &passes->capacity, passes->count + 1, sizeof(*pass));
 	passes->rows[passes->count++] = *pass;
-	return 0;
 }
 
 /* Adds the times that a thread spent in ranges. outermost: by node, the range around it, or 0. */
-static int add_passes(struct tuning_passes *passes, const struct range_history *history,
-		      uint32_t thread, const uint32_t *outermost)
+static void add_passes(struct tuning_passes *passes, const struct range_history *history,
+		       uint32_t thread, const uint32_t *outermost)
 {
 	uint32_t current = RANGE_NONE;
-	int error = 0;
 
-	for (size_t i = 0; i < history->count && !error; i++) {
+	for (size_t i = 0; i < history->count; i++) {
 		uint32_t pass = outermost[history->states[i]];
 
 		if (pass == current)
@@ -40,16 +36,15 @@ static int add_passes(struct tuning_passes *passes, const struct range_history *
 		if (current)
 			passes->rows[passes->count - 1].end_ns = history->times_ns[i];
 		if (pass)
-			error = add_pass(passes, &(struct tuning_pass){
-							 .start_ns = history->times_ns[i],
-							 .end_ns = UINT64_MAX,
-							 .thread = thread,
-							 .range = pass,
-							 .is_alone = true,
-						 });
+			add_pass(passes, &(struct tuning_pass){
+						 .start_ns = history->times_ns[i],
+						 .end_ns = UINT64_MAX,
+						 .thread = thread,
+						 .range = pass,
+						 .is_alone = true,
+					 });
 		current = pass;
 	}
-	return error;
 }
 
 static void sort_passes(struct tuning_passes *passes)
@@ -135,8 +130,8 @@ static bool is_in_trial(const struct xla_tuning *tuning, uint32_t node)
 	return node < tuning->node_count && tuning->in_trial[node];
 }
 
-static int add_helpers(struct xla_tuning *tuning, const struct range_history *history,
-		       uint32_t thread)
+static void add_helpers(struct xla_tuning *tuning, const struct range_history *history,
+			uint32_t thread)
 {
 	for (size_t i = 0; i < history->count; i++) {
 		bool begins = is_in_trial(tuning, history->states[i]) &&
@@ -147,12 +142,10 @@ static int add_helpers(struct xla_tuning *tuning, const struct range_history *hi
 		if (pass == NO_PASS || tuning->passes.rows[pass].thread == thread ||
 		    (tuning->helper_count && tuning->helpers[tuning->helper_count - 1] == key))
 			continue;
-		if (grow(&tuning->helpers, &tuning->helper_capacity, tuning->helper_count + 1,
-			 sizeof(key)) < 0)
-			return -ENOMEM;
+		xt_grow(&tuning->helpers, &tuning->helper_capacity, tuning->helper_count + 1,
+			sizeof(key));
 		tuning->helpers[tuning->helper_count++] = key;
 	}
-	return 0;
 }
 
 /* The instance that begins with this event is one of the new node. */
@@ -168,8 +161,8 @@ static void move_instance(struct ranges *ranges, const struct range_history *his
 }
 
 /* Adds the nodes of a thread's trials in passes, and of the ranges around them. */
-static int graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges, uint32_t thread,
-			size_t node_count_max)
+static void graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges, uint32_t thread,
+			 size_t node_count_max)
 {
 	struct range_history history = ranges_history(ranges, thread);
 	uint32_t own, before = RANGE_NONE;
@@ -178,34 +171,27 @@ static int graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges, 
 	     i++, before = own) {
 		size_t pass = pass_at(tuning, history.times_ns[i]);
 		uint32_t range, node;
-		int error;
 
 		own = history.states[i];
 		if (!is_helper(tuning, pass, thread) ||
 		    (!is_in_trial(tuning, own) && !is_in_trial(tuning, before)))
 			continue;
 		range = tuning->passes.rows[pass].range;
-		error = ranges_graft(ranges, range, own, &node);
-		if (!error && is_in_trial(tuning, own))
+		if (!ranges_graft(ranges, range, own, &node) && is_in_trial(tuning, own))
 			move_instance(ranges, &history, i, node);
-		if (error != -ENOMEM)
-			error = ranges_graft(ranges, range, before, &node);
-		if (error == -ENOMEM)
-			return error;
+		ranges_graft(ranges, range, before, &node);
 	}
-	return 0;
 }
 
-/* Lists passes and compilations of all threads. Returns 0 or -ENOMEM. */
-static int list_passes(struct xla_tuning *tuning, const struct ranges *ranges, const uint8_t *kinds,
-		       struct tuning_passes *compilations)
+/* Lists passes and compilations of all threads. */
+static void list_passes(struct xla_tuning *tuning, const struct ranges *ranges,
+			const uint8_t *kinds, struct tuning_passes *compilations)
 {
-	uint32_t *outer_pass = calloc(ranges->node_count + 1, sizeof(*outer_pass));
-	uint32_t *outer_compile = calloc(ranges->node_count + 1, sizeof(*outer_compile));
-	int error = outer_pass && outer_compile ? 0 : -ENOMEM;
+	uint32_t *outer_pass = xt_calloc(ranges->node_count + 1, sizeof(*outer_pass));
+	uint32_t *outer_compile = xt_calloc(ranges->node_count + 1, sizeof(*outer_compile));
 
 	/* Parents come first. */
-	for (uint32_t n = 1; n < ranges->node_count && !error; n++) {
+	for (uint32_t n = 1; n < ranges->node_count; n++) {
 		uint32_t parent = ranges->nodes[n].parent;
 
 		outer_pass[n] = outer_pass[parent];
@@ -215,36 +201,33 @@ static int list_passes(struct xla_tuning *tuning, const struct ranges *ranges, c
 		if (!outer_compile[n] && (kinds[n] == TUNING_PASS || kinds[n] == TUNING_COMPILE))
 			outer_compile[n] = n;
 	}
-	for (uint32_t t = 0; t < ranges->thread_count && !error; t++) {
+	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
 
-		error = add_passes(&tuning->passes, &history, t, outer_pass);
-		if (!error)
-			error = add_passes(compilations, &history, t, outer_compile);
+		add_passes(&tuning->passes, &history, t, outer_pass);
+		add_passes(compilations, &history, t, outer_compile);
 	}
 	free(outer_pass);
 	free(outer_compile);
-	return error;
 }
 
-int xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const uint8_t *kinds)
+void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const uint8_t *kinds)
 {
 	struct tuning_passes compilations = {0};
 	size_t node_count_max = ranges->node_count + NODES_ADDED_MAX;
-	int error = list_passes(tuning, ranges, kinds, &compilations);
 
+	list_passes(tuning, ranges, kinds, &compilations);
 	mark_overlapping(&tuning->passes, &compilations);
 	free(compilations.rows);
-	for (uint32_t t = 0; t < ranges->thread_count && !error; t++) {
+	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
 
-		error = add_helpers(tuning, &history, t);
+		add_helpers(tuning, &history, t);
 	}
 	if (tuning->helper_count)
 		qsort(tuning->helpers, tuning->helper_count, sizeof(*tuning->helpers), compare_u64);
-	for (uint32_t t = 0; t < ranges->thread_count && !error && tuning->helper_count; t++)
-		error = graft_ranges(tuning, ranges, t, node_count_max);
-	return error;
+	for (uint32_t t = 0; t < ranges->thread_count && tuning->helper_count; t++)
+		graft_ranges(tuning, ranges, t, node_count_max);
 }
 
 void xla_tuning_free(struct xla_tuning *tuning)

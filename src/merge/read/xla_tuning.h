@@ -54,10 +54,9 @@ enum tuning_kind {
 
 /*
  * Finds passes and helpers, and adds nodes to the ranges for their work. kinds: enum tuning_kind by
- * node. in_trial must be set. Call it after ranges_index() and before xla_tuning_range(). Returns 0
- * or -ENOMEM.
+ * node. in_trial must be set. Call it after ranges_index() and before xla_tuning_range().
  */
-int xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const uint8_t *kinds);
+void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const uint8_t *kinds);
 void xla_tuning_free(struct xla_tuning *tuning);
 
 /*
