@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/memory.h"
+
 #define GZIP_WINDOW_BITS (15 + 16) /* the largest window; 16 adds a gzip header */
 #define GZIP_MEMORY	 8
 #define ROOM_BYTES	 65536
@@ -15,16 +17,13 @@ struct gzip {
 
 struct gzip *gzip_new(struct output *out)
 {
-	struct gzip *gzip = calloc(1, sizeof(*gzip));
+	struct gzip *gzip = xt_calloc(1, sizeof(*gzip));
 
-	if (!gzip)
-		return NULL;
 	gzip->out = out;
 	if (deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
-			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK)
-		return gzip;
-	free(gzip);
-	return NULL;
+			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+		xt_out_of_memory(0);
+	return gzip;
 }
 
 static int deflate_some(struct gzip *gzip, int flush)

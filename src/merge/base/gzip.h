@@ -11,7 +11,6 @@
 
 struct gzip;
 
-/* Returns NULL if out of memory. */
 struct gzip *gzip_new(struct output *out);
 
 /* Writes errors are stored in the output. */

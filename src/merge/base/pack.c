@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 #define CHECKSUM_BYTES 8 /* at the end */
 #define ERRNO_MAX      4095
@@ -68,7 +68,7 @@ void pack_bytes(struct pack *pack, void *value, size_t bytes)
 	if (pack->is_reading)
 		pack_check(pack, bytes <= pack->bytes - pack->at);
 	else if (!pack->error)
-		pack->error = grow(&pack->data, &pack->capacity, pack->bytes + bytes, 1);
+		xt_grow(&pack->data, &pack->capacity, pack->bytes + bytes, 1);
 	if (pack->error || !bytes)
 		return;
 	if (pack->is_reading) {
@@ -92,11 +92,7 @@ void pack_array(struct pack *pack, void *array, size_t *count, size_t *capacity,
 					 number <= (pack->bytes - pack->at) / element_bytes);
 		if (pack->error)
 			return;
-		*place = calloc(number + 1, element_bytes);
-		if (!*place) {
-			pack->error = -ENOMEM;
-			return;
-		}
+		*place = xt_calloc(number + 1, element_bytes);
 		*count = number;
 		if (capacity)
 			*capacity = number + 1;

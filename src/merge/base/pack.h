@@ -21,7 +21,7 @@ struct pack {
 	size_t bytes, capacity; /* reading: capacity is unused */
 	size_t at;		/* reading: the next byte */
 	bool is_reading;
-	int error; /* 0, -ENOMEM, -EBADMSG: damaged, -ESTALE: the log has changed */
+	int error; /* 0, -EBADMSG: damaged, -ESTALE: the log has changed */
 };
 
 /* Begins a buffer to write. */

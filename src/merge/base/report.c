@@ -4,12 +4,11 @@
  */
 #include "merge/base/report.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/text.h"
 
 static char *format_line(const char *format, va_list arguments)
@@ -28,20 +27,13 @@ struct shown_name {
 	char *shown;
 };
 
-int report_rename(struct report *report, const char *path, const char *shown)
+void report_rename(struct report *report, const char *path, const char *shown)
 {
 	/* Messages have the path cleaned, too. */
-	struct shown_name name = {text_clean_copy(path), strdup(shown)};
+	struct shown_name name = {text_clean_copy(path), xt_strdup(shown)};
 
-	if (!name.path || !name.shown ||
-	    grow(&report->names, &report->name_capacity, report->name_count + 1, sizeof(name)) <
-		    0) {
-		free(name.path);
-		free(name.shown);
-		return -ENOMEM;
-	}
+	xt_grow(&report->names, &report->name_capacity, report->name_count + 1, sizeof(name));
 	report->names[report->name_count++] = name;
-	return 0;
 }
 
 /* The longest renamed path at this place of a line; NULL: none. */
@@ -63,33 +55,29 @@ static const struct shown_name *find_name(const struct report *report, const cha
 	return found;
 }
 
-/* Takes ownership of line. Returns NULL if out of memory. */
+/* Takes ownership of line. */
 static char *redact_line(const struct report *report, char *line)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = xt_open_memstream(&text, &bytes);
 
-	for (const char *at = line; out && *at;) {
+	for (const char *at = line; *at;) {
 		const struct shown_name *name = find_name(report, line, at);
 
 		fputs(name ? name->shown : (const char[]){*at, '\0'}, out);
 		at += name ? strlen(name->path) : 1;
 	}
-	if (out && fclose(out) != 0) {
-		free(text);
-		text = NULL;
-	}
+	xt_close_memstream(out);
 	free(line);
-	if (text)
-		text_hide_folders(text);
+	text_hide_folders(text);
 	return text;
 }
 
 static void print_line(struct report *report, const char *line)
 {
 	progress_clear(&report->progress);
-	fprintf(stderr, "%s: %s\n", message_name(), line ? line : "out of memory");
+	fprintf(stderr, "%s: %s\n", message_name(), line);
 }
 
 /* Takes ownership of line. */
@@ -97,11 +85,8 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 {
 	if (report->status < status)
 		report->status = status;
-	if (!line || grow(&report->warnings, &report->warning_capacity, report->warning_count + 1,
-			  sizeof(*report->warnings)) < 0) {
-		free(line);
-		return;
-	}
+	xt_grow(&report->warnings, &report->warning_capacity, report->warning_count + 1,
+		sizeof(*report->warnings));
 	report->warnings[report->warning_count++] = line;
 }
 
@@ -121,7 +106,7 @@ struct held_line {
 
 static bool was_reported(const struct report *report, const char *line)
 {
-	for (size_t w = 0; line && w < report->warning_count; w++)
+	for (size_t w = 0; w < report->warning_count; w++)
 		if (!strcmp(report->warnings[w], line))
 			return true;
 	return false;
@@ -131,13 +116,8 @@ static bool was_reported(const struct report *report, const char *line)
 static void hold(struct report *report, enum line_kind line_kind, enum exit_status status,
 		 char *line)
 {
-	if (!line || grow(&report->held, &report->held_capacity, report->held_count + 1,
-			  sizeof(*report->held)) < 0) {
-		if (report->status < status)
-			report->status = status;
-		free(line);
-		return;
-	}
+	xt_grow(&report->held, &report->held_capacity, report->held_count + 1,
+		sizeof(*report->held));
 	report->held[report->held_count++] = (struct held_line){line_kind, status, line};
 }
 
@@ -149,7 +129,7 @@ static void emit(struct report *report, enum line_kind line_kind, enum exit_stat
 		hold(report, line_kind, status, line);
 		return;
 	}
-	if (report->is_redacted && line)
+	if (report->is_redacted)
 		line = redact_line(report, line);
 	if (line_kind == MANNER_WARN_ONCE && was_reported(report, line)) {
 		free(line);

@@ -32,11 +32,8 @@ struct report {
 	struct progress progress; /* its line is removed before a message is printed */
 };
 
-/*
- * Shows a path under another name in the messages of a redacted report. Copies both. Returns 0 or
- * -ENOMEM.
- */
-int report_rename(struct report *report, const char *path, const char *shown);
+/* Shows a path under another name in the messages of a redacted report. Copies both. */
+void report_rename(struct report *report, const char *path, const char *shown);
 
 /* Prints a note, such as a success that the user should see. */
 void report_note(struct report *report, const char *format, ...)

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "page/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -34,10 +35,9 @@ size_t text_clean(char *out, const char *text, size_t length, char forbidden)
 char *text_clean_copy(const char *text)
 {
 	size_t length = strlen(text);
-	char *clean = malloc(text_clean_bound(length) + 1);
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
 
-	if (clean)
-		clean[text_clean(clean, text, length, '\0')] = '\0';
+	clean[text_clean(clean, text, length, '\0')] = '\0';
 	return clean;
 }
 

@@ -20,7 +20,7 @@ static inline size_t text_clean_bound(size_t length)
 	return length * 3;
 }
 
-/* Returns a cleaned copy. Free it with free(). NULL if out of memory. */
+/* Returns a cleaned copy. Free it with free(). */
 char *text_clean_copy(const char *text);
 
 /* Writes text as the inside of a JSON string. Returns the length. */
