@@ -9,12 +9,12 @@
  */
 #include "bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "child.h"
 #include "cli/subprocess.h"
 #include "commands.h"
@@ -24,15 +24,10 @@
 #define DEFAULT_RUNS	  5
 #define DEFAULT_WARMUPS	  1
 
-/* Appends "--option=value" to a list of words. Returns 0 or -ENOMEM. */
-static int add_word(char **words, size_t *count, const char *option, const char *value)
+/* Appends "--option=value" to a list of words. */
+static void add_word(char **words, size_t *count, const char *option, const char *value)
 {
-	char *word;
-
-	if (asprintf(&word, "--%s%s%s", option, value ? "=" : "", value ? value : "") < 0)
-		return -ENOMEM;
-	words[(*count)++] = word;
-	return 0;
+	words[(*count)++] = xt_asprintf("--%s%s%s", option, value ? "=" : "", value ? value : "");
 }
 
 static int pass_to_record(void *context, const struct option_row *row, const char *value)
@@ -40,14 +35,16 @@ static int pass_to_record(void *context, const struct option_row *row, const cha
 	struct bench *bench = context;
 
 	bench->is_simulated |= !strcmp(row->name, "simulate");
-	return add_word(bench->passed, &bench->passed_count, row->name, value);
+	add_word(bench->passed, &bench->passed_count, row->name, value);
+	return 0;
 }
 
 static int pass_to_diff(void *context, const struct option_row *row, const char *value)
 {
 	struct bench *bench = context;
 
-	return add_word(bench->diff_passed, &bench->diff_passed_count, row->name, value);
+	add_word(bench->diff_passed, &bench->diff_passed_count, row->name, value);
+	return 0;
 }
 
 #define TARGET(member) .offset = offsetof(struct bench, member)
@@ -165,14 +162,10 @@ static int make_runs(struct bench *bench)
 /* Runs xtrace diff. second may be NULL. Returns its exit status. */
 static int run_diff(const struct bench *bench, const char *first, const char *second)
 {
-	const char **arguments = calloc(bench->diff_passed_count + 4, sizeof(*arguments));
+	const char **arguments = xt_calloc(bench->diff_passed_count + 4, sizeof(*arguments));
 	size_t count = 0;
 	int status;
 
-	if (!arguments) {
-		print_error("out of memory");
-		return STATUS_FAILED;
-	}
 	arguments[count++] = "diff";
 	for (size_t i = 0; i < bench->diff_passed_count; i++)
 		arguments[count++] = bench->diff_passed[i];
@@ -227,14 +220,11 @@ static int measure(struct bench *bench, char **command)
 {
 	char *vs_command[] = {"/bin/sh", "-c", (char *)bench->vs, NULL};
 	size_t runs_max = bench->runs + bench->warmups;
-	int error;
 
-	error = bench->vs ? bench_sides_init(bench, runs_max, vs_command, command)
-			  : bench_sides_init(bench, runs_max, command, NULL);
-	if (error) {
-		print_error("cannot start: %s", strerror(-error));
-		return STATUS_FAILED;
-	}
+	if (bench->vs)
+		bench_sides_init(bench, runs_max, vs_command, command);
+	else
+		bench_sides_init(bench, runs_max, command, NULL);
 	if (bench_dir_create(bench))
 		return STATUS_FAILED;
 	bench_watch_open(bench);
@@ -243,13 +233,11 @@ static int measure(struct bench *bench, char **command)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct bench bench = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
-			      .diff_passed = calloc((size_t)argc + 1, sizeof(char *))};
+	struct bench bench = {.passed = xt_calloc((size_t)argc + 1, sizeof(char *)),
+			      .diff_passed = xt_calloc((size_t)argc + 1, sizeof(char *))};
 	char **longer = NULL;
 	int status = STATUS_FAILED, error;
 
-	if (!bench.passed || !bench.diff_passed)
-		goto out;
 	status = parse(&bench, command, argc, argv);
 	if (status != COMMAND_GO_ON)
 		goto out;

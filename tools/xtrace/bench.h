@@ -73,9 +73,9 @@ int bench_dir_write(const struct bench_side *side, bool is_whole);
 
 /*
  * Sets up one side, or BENCH_BASE and BENCH_NEW. Each has room for runs_max runs. command_new may
- * be NULL. Returns 0 or -ENOMEM; call bench_sides_free() in any case.
+ * be NULL. Free it with bench_sides_free().
  */
-int bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new);
+void bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new);
 void bench_sides_free(struct bench *bench);
 
 /* The side of run n: A B B A A B B A ... */

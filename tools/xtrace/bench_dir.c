@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "diff/load/bench_runs.h"
@@ -44,8 +45,7 @@ static int remove_entry(const char *folder, const char *name)
 
 	if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, BENCH_FILE))
 		return 0;
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		return -ENOMEM;
+	path = xt_asprintf("%s/%s", folder, name);
 	if (is_run) {
 		error = data_dir_remove(path);
 	} else if (is_part && is_bench(path)) {
@@ -83,8 +83,7 @@ static int move_aside(const char *path)
 	struct stat about;
 	int error = 0;
 
-	if (asprintf(&old, "%s" OLD_SUFFIX, path) < 0)
-		return -ENOMEM;
+	old = xt_asprintf("%s" OLD_SUFFIX, path);
 	if (!lstat(old, &about) && !is_bench(old)) {
 		print_error("cannot replace '%s': it is not an xtrace bench; move it away", old);
 		error = -EEXIST;
@@ -144,9 +143,7 @@ static int claim(const char *path_given)
 
 	while (length > 1 && path_given[length - 1] == '/')
 		length--;
-	path = strndup(path_given, length);
-	if (!path)
-		return -ENOMEM;
+	path = xt_strndup(path_given, length);
 	if (xt_new_file_check(path)) {
 		print_error("cannot use '%s': %s", path, xt_new_file_error(XT_NEW_FILE_PLANTED));
 		error = -EACCES;

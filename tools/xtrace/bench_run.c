@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "child.h"
 #include "cli/message.h"
 #include "cli/subprocess.h"
@@ -58,9 +59,7 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 
 	while (side->command[words])
 		words++;
-	arguments = calloc(words + bench->passed_count + 6, sizeof(*arguments));
-	if (!arguments)
-		return -ENOMEM;
+	arguments = xt_calloc(words + bench->passed_count + 6, sizeof(*arguments));
 	arguments[count++] = bench->paths.program;
 	arguments[count++] = "record";
 	arguments[count++] = "-o";
@@ -259,8 +258,7 @@ int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *ru
 	uint64_t start_ns = 0;
 	char *path = NULL;
 
-	if (asprintf(&path, "%s/%s", side->path, run->name) < 0)
-		return -ENOMEM;
+	path = xt_asprintf("%s/%s", side->path, run->name);
 	mkdir(path,
 	      0700); /* xtrace record keeps its result in a folder that exists, even if empty */
 	if (bench->watch)

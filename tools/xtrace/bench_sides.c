@@ -4,13 +4,13 @@
  */
 #include "bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "cuda_abi/nvml_abi.h"
 
-int bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new)
+void bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new)
 {
 	bench->run_count = 0;
 	bench->side_count = command_new ? 2 : 1;
@@ -18,15 +18,12 @@ int bench_sides_init(struct bench *bench, size_t runs_max, char **command, char 
 		struct bench_side *side = &bench->sides[s];
 
 		*side = (struct bench_side){.command = s ? command_new : command,
-					    .runs = calloc(runs_max, sizeof(*side->runs))};
+					    .runs = xt_calloc(runs_max, sizeof(*side->runs))};
 		if (command_new)
 			side->name = s ? BENCH_NEW : BENCH_BASE;
-		if (!side->runs ||
-		    asprintf(&side->path, "%s%s%s", bench->output, side->name ? "/" : "",
-			     side->name ? side->name : "") < 0)
-			return -ENOMEM;
+		side->path = xt_asprintf("%s%s%s", bench->output, side->name ? "/" : "",
+					 side->name ? side->name : "");
 	}
-	return 0;
 }
 
 void bench_sides_free(struct bench *bench)
@@ -43,9 +40,8 @@ void bench_watch_open(struct bench *bench)
 {
 	char *library = NULL;
 
-	if (bench->is_simulated &&
-	    asprintf(&library, "%s/" XT_NVML_LIBRARY, bench->paths.simulator) < 0)
-		library = NULL;
+	if (bench->is_simulated)
+		library = xt_asprintf("%s/" XT_NVML_LIBRARY, bench->paths.simulator);
 	gpu_watch_open(&bench->watch, library ? library : XT_NVML_LIBRARY, &bench->no_watch);
 	free(library);
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
 #include "info.h"
@@ -87,11 +88,9 @@ static const struct option_row option_rows[] = {
 static int pass_on(void *context, const struct option_row *row, const char *value)
 {
 	struct request *request = context;
-	char *word;
 
-	if (asprintf(&word, "--%s%s%s", row->name, value ? "=" : "", value ? value : "") < 0)
-		return -ENOMEM;
-	request->passed[request->passed_count++] = word;
+	request->passed[request->passed_count++] =
+		xt_asprintf("--%s%s%s", row->name, value ? "=" : "", value ? value : "");
 	return 0;
 }
 
@@ -258,16 +257,12 @@ static int show(const struct request *request, const char **arguments)
 static int run(const struct command *command, int argc, char **argv)
 {
 	/* One word per option, one per input, and five that show() adds. */
-	struct request request = {.passed = calloc((size_t)argc + 1, sizeof(char *)),
+	struct request request = {.passed = xt_calloc((size_t)argc + 1, sizeof(char *)),
 				  .inputs = argv + 1};
-	const char **arguments = calloc((size_t)argc + 5, sizeof(char *));
+	const char **arguments = xt_calloc((size_t)argc + 5, sizeof(char *));
 	struct option_list list;
 	int status = STATUS_FAILED;
 
-	if (!request.passed || !arguments) {
-		print_error("out of memory");
-		goto out;
-	}
 	command_list_options(command, &list);
 	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
 	if (status != COMMAND_GO_ON)
