@@ -142,6 +142,12 @@ static void add_units(struct debug_info *info)
 	address_ranges_sort(&info->ranges);
 }
 
+/* Without it, libdw would exit and leave unfinished outputs behind. */
+static _Noreturn void end_without_memory(void)
+{
+	xt_out_of_memory(0);
+}
+
 struct debug_info *debug_info_open(const struct elf_file *file, const char *path)
 {
 	struct debug_info *info = xt_calloc(1, sizeof(*info));
@@ -151,6 +157,8 @@ struct debug_info *debug_info_open(const struct elf_file *file, const char *path
 	info->path = path;
 	info->shared_file = ELF_FILE_NONE;
 	info->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (info->dwarf)
+		dwarf_new_oom_handler(info->dwarf, end_without_memory);
 	if (!info->dwarf)
 		info->is_damaged = true;
 	else if (has_shared_part(info))
