@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "diff/accept.h"
+#include "diff/base/json_memory.h"
 #include "diff/load/baseline.h"
 #include "diff/load/baseline_labels.h"
 #include "diff/load/check_runs.h"
@@ -420,6 +421,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct option_list list;
 	int status, count;
 
+	json_use_memory();
 	command_list_options(command, &list);
 	status = command_parse(command, &list, &request, argc, argv, &count);
 	if (status != COMMAND_GO_ON)

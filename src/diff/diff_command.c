@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "diff/base/json_memory.h"
 #include "diff/diff_options.h"
 
 /* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
@@ -120,6 +121,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct problems problems = {0};
 	int status = diff_options_parse(&options, command, argc, argv, &problems);
 
+	json_use_memory();
 	if (status != COMMAND_GO_ON)
 		problems_print(&problems);
 	else if (options.check_only)

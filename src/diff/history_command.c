@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "diff/base/json_memory.h"
 #include "diff/base/output_file.h"
 #include "diff/history/groups.h"
 #include "diff/history/index_file.h"
@@ -298,6 +299,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.source.load.workers_count = 2, .newest = NEWEST_DEFAULT, .top_count = TOP_DEFAULT};
 	int status, count;
 
+	json_use_memory();
 	command_list_options(command, &request.list);
 	status = command_parse(command, &request.list, &request, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
