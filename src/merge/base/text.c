@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "page/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -30,15 +29,6 @@ size_t text_clean(char *out, const char *text, size_t length, char forbidden)
 		i += n ? n : 1;
 	}
 	return (size_t)(o - out);
-}
-
-char *text_clean_copy(const char *text)
-{
-	size_t length = strlen(text);
-	char *clean = xt_malloc(text_clean_bound(length) + 1);
-
-	clean[text_clean(clean, text, length, '\0')] = '\0';
-	return clean;
 }
 
 size_t text_json(char *out, const char *text, size_t length)

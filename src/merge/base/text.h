@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes untrusted bytes safe to print, and converts numbers to digits fast. Never allocates: the
- * *_bound() functions state how much room the caller must provide.
+ * Makes untrusted bytes safe to print, and converts numbers to digits fast. Allocates nothing: the
+ * *_bound() functions state how much room the caller must provide. Only copies are allocated.
  */
 #ifndef XT_MERGE_TEXT_H
 #define XT_MERGE_TEXT_H
@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 /*
  * Writes text as valid UTF-8. Control characters become '_' or U+FFFD. The byte forbidden, if not
@@ -21,7 +23,14 @@ static inline size_t text_clean_bound(size_t length)
 }
 
 /* Returns a cleaned copy. Free it with free(). */
-char *text_clean_copy(const char *text);
+static inline char *text_clean_copy(const char *text)
+{
+	size_t length = strlen(text);
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
+
+	clean[text_clean(clean, text, length, '\0')] = '\0';
+	return clean;
+}
 
 /* Writes text as the inside of a JSON string. Returns the length. */
 size_t text_json(char *out, const char *text, size_t length);
