@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
 #include "diff/base/output_file.h"
@@ -202,21 +203,20 @@ static char *join_documents(const struct run_set *runs, size_t *bytes_out)
 	return text;
 }
 
-/*
- * Compress the documents of a set and encode them as base64. The caller frees the text; NULL on
- * failure.
- */
+/* Compress the documents of a set and encode them as base64. The caller frees the text. */
 static char *pack(const struct run_set *runs)
 {
 	size_t plain_bytes = 0, packed_bytes, bound;
-	char *plain = join_documents(runs, &plain_bytes), *text = NULL;
+	char *plain = join_documents(runs, &plain_bytes), *text;
 	void *packed = NULL;
 
 	bound = ZSTD_compressBound(plain_bytes);
 	packed = xt_malloc(bound);
 	packed_bytes = ZSTD_compress(packed, bound, plain, plain_bytes, PACK_LEVEL);
-	if (!ZSTD_isError(packed_bytes))
-		text = base64_text(packed, packed_bytes);
+	/* There is enough room, so only memory for zstd's own state can be missing. */
+	if (ZSTD_isError(packed_bytes))
+		xt_out_of_memory(0);
+	text = base64_text(packed, packed_bytes);
 	free(packed);
 	free(plain);
 	return text;
@@ -238,6 +238,8 @@ static char *unpack(const char *text, uint64_t bytes_max, size_t *bytes_out)
 		plain = xt_malloc((size_t)size_bytes);
 	if (plain) {
 		got = ZSTD_decompress(plain, (size_t)size_bytes, packed, packed_bytes);
+		if (ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+			xt_out_of_memory(0);
 		if (ZSTD_isError(got) || got != size_bytes) {
 			free(plain);
 			plain = NULL;

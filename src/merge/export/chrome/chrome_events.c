@@ -22,8 +22,11 @@ static inline char *put_text(struct chrome *c, char *p, const struct text *text)
 	if (text->length <= TEXT_BYTES_MAX)
 		return text_copy(p, text->data, text->length);
 	output_advance(output_of(c), p);
-	output_text(output_of(c), text->data, text->length);
-	return output_room(output_of(c), EVENT_BYTES_MAX);
+	/* The last byte may be a comma that put_args() takes back. */
+	output_text(output_of(c), text->data, text->length - 1);
+	p = output_room(output_of(c), EVENT_BYTES_MAX);
+	*p++ = text->data[text->length - 1];
+	return p;
 }
 
 static void put_metadata(struct chrome *c, const char *kind, const struct chrome_track *track,

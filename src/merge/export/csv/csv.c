@@ -35,7 +35,7 @@ const struct exporter exporter_csv = {
 	.what = "Write all tables in full as CSV files into DIR",
 	.value = "DIR",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER | USES_FINDINGS | USES_RANKS,
-	.analyses = all_analyses,
+	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_kernels, NULL},
 	.begin = begin,
 	.end = end,
 };

@@ -114,13 +114,14 @@ static void put_track(struct tracks *t, struct track *track)
 static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
 {
 	struct html *html = (struct html *)t;
-	struct chart *chart = &html->charts[*place_of(track) - 1];
 	uint64_t now_ns = html_time(t->process, time_ns);
+	struct chart *chart;
 
 	if (!*place_of(track)) {
 		html->chart_left_out_count++;
 		return;
 	}
+	chart = &html->charts[*place_of(track) - 1];
 	if (now_ns < chart->level_ns)
 		now_ns = chart->level_ns;
 	if (bins_used(&chart->bins))

@@ -275,10 +275,11 @@ static bool put_long(struct perfetto *p, const struct sequence *sequence, const 
 			add_number(&args, arg);
 		}
 	}
-	if (args.count)
+	/* A damaged log may lack the values. Only the end of a range can do without an event here. */
+	if (args.count || !is_end)
 		put_long_event(p, sequence, event, &args);
 	free(args.texts);
-	return args.count;
+	return args.count || !is_end;
 }
 
 /* Any thread may end a started range, so compute its track from the process and the range's key. */
