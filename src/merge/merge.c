@@ -82,9 +82,9 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	if (!error && reading->run->wants_findings)
 		error = findings_detect(reading);
 	if (!error && reading->run->wants_findings)
-		error = headline_add(reading);
+		headline_add(reading);
 	if (!error && reading->run->wants_findings)
-		error = ranks_add(reading);
+		ranks_add(reading);
 	if (!error)
 		build_range_tree(run, &reading->process, &reading->aggregate);
 	for (size_t e = 0; e < reading->sink_count && !error; e++) {
@@ -334,7 +334,7 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	if (!error)
 		error = cpu_sums_add(&reading);
 	if (!error)
-		error = headline_add_samples(&reading);
+		headline_add_samples(&reading);
 	if (!error)
 		error = build_tree(&reading);
 	for (size_t e = 0; e < sink_count && !error; e++)
@@ -362,11 +362,11 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	if (run->compares_ranks)
 		error = collectives_report_make(&run->collectives_report, run);
 	if (!error && run->settings->alignment)
-		error = alignment_keep(run->settings->alignment, run);
+		alignment_keep(run->settings->alignment, run);
 	if (!error && run->compares_ranks && run->weights & RANK_WEIGHTS)
 		error = rank_weights_add(&run->rank_weights, run);
 	if (!error)
-		error = findings_finish(run);
+		findings_finish(run);
 	if (!error && run->wants_findings)
 		error = headline_finish(run);
 	if (error)

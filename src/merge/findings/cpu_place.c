@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/findings/cpu_place.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/findings/finding_place.h"
 
-static int add_part(struct run *run, const struct idle_path_part *part, struct finding_place *place)
+static void add_part(struct run *run, const struct idle_path_part *part,
+		     struct finding_place *place)
 {
 	const struct cpu_log *log = &run->cpu_logs->list[part->log];
 	/* Resolving lines only reads a log. */
@@ -25,22 +25,22 @@ static int add_part(struct run *run, const struct idle_path_part *part, struct f
 	};
 
 	if (!part->stack || !frames_has_stack(&log->frames, part->stack))
-		return 0;
-	return finding_add_stack(&reading, part->stack, place);
+		return;
+	finding_add_stack(&reading, part->stack, place);
 }
 
-int cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place)
+void cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place)
 {
 	struct finding_place own = {.function = NAME_EMPTY};
-	int error = add_part(run, &path->own, &own);
 
+	add_part(run, &path->own, &own);
 	*place = own;
-	if (error || !path->has_other)
-		return error;
+	if (!path->has_other)
+		return;
 	/* The line to look at is that of the other thread, if it has one. */
 	place->line = 0;
 	place->is_own = false;
-	error = add_part(run, &path->other, place);
+	add_part(run, &path->other, place);
 	if (!place->line) {
 		place->function = own.function;
 		place->file = own.file;
@@ -48,7 +48,6 @@ int cpu_place(struct run *run, const struct idle_path *path, struct finding_plac
 		place->says_line = own.says_line;
 		place->is_own = own.is_own;
 	}
-	return error;
 }
 
 /* Time by path. */
@@ -64,43 +63,41 @@ struct span_sums {
 	struct xt_hash_table table; /* by function and line */
 };
 
-static int add_span(struct run *run, struct span_sums *sums, const struct idle_path *path,
-		    uint64_t ns)
+static void add_span(struct run *run, struct span_sums *sums, const struct idle_path *path,
+		     uint64_t ns)
 {
 	struct finding_place place = {0};
-	int error = cpu_place(run, path, &place);
-	uint32_t hash = xt_hash_u64((uint64_t)place.function << 32 | place.line);
 	struct xt_hash_slot *slot;
+	uint32_t hash;
 
+	cpu_place(run, path, &place);
+	hash = xt_hash_u64((uint64_t)place.function << 32 | place.line);
 	free(place.frames);
-	if (error || !place.function)
-		return error;
-	if (!xt_hash_reserve(&sums->table, sums->count + 1) ||
-	    grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list)) < 0)
-		return -ENOMEM;
+	if (!place.function)
+		return;
+	xt_hash_require(&sums->table, sums->count + 1);
+	xt_grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list));
 	for (slot = xt_hash_first(&sums->table, hash); slot->item;
 	     slot = xt_hash_next(&sums->table, slot)) {
 		struct span_sum *sum = &sums->list[slot->item - 1];
 
 		if (sum->function == place.function && sum->line == place.line) {
 			saturating_add(&sum->ns, ns);
-			return 0;
+			return;
 		}
 	}
 	sums->list[sums->count++] = (struct span_sum){*path, place.function, place.line, ns};
 	*slot = (struct xt_hash_slot){hash, (uint32_t)sums->count};
-	return 0;
 }
 
-static int add_samples(struct reading *reading, const struct cpu_log *log,
-		       const struct cpu_thread *thread, uint64_t from_ns, uint64_t until_ns,
-		       struct span_sums *sums)
+static void add_samples(struct reading *reading, const struct cpu_log *log,
+			const struct cpu_thread *thread, uint64_t from_ns, uint64_t until_ns,
+			struct span_sums *sums)
 {
 	const struct cpu_samples *samples = &log->model->cpu_samples;
-	int error = 0;
 
 	for (size_t r = cpu_samples_covering(samples, thread, from_ns);
-	     r < thread->end && samples->rows[r].cover.from_ns < until_ns && !error; r++) {
+	     r < thread->end && samples->rows[r].cover.from_ns < until_ns; r++) {
 		struct cpu_cover cover = samples->rows[r].cover;
 		uint64_t begin_ns = cover.from_ns > from_ns ? cover.from_ns : from_ns;
 		uint64_t end_ns = cover.until_ns < until_ns ? cover.until_ns : until_ns;
@@ -110,21 +107,19 @@ static int add_samples(struct reading *reading, const struct cpu_log *log,
 			continue;
 		path = idle_paths_follow(reading->run->cpu_logs, log, &samples->rows[r],
 					 begin_ns + (end_ns - begin_ns) / 2);
-		error = add_span(reading->run, sums, &path, end_ns - begin_ns);
+		add_span(reading->run, sums, &path, end_ns - begin_ns);
 	}
-	return error;
 }
 
-int cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
-		      struct finding_place *place, uint64_t *share_ns_out)
+void cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
+		       struct finding_place *place, uint64_t *share_ns_out)
 {
 	const struct cpu_logs *logs = reading->run->cpu_logs;
 	const struct span_sum *most = NULL;
 	struct span_sums sums = {0};
-	int error = 0;
 
 	*share_ns_out = 0;
-	for (size_t l = 0; l < logs->count && !error; l++) {
+	for (size_t l = 0; l < logs->count; l++) {
 		const struct cpu_log *log = &logs->list[l];
 		const struct cpu_thread *thread =
 			log->input->first == reading->process.log->first
@@ -132,16 +127,15 @@ int cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, u
 				: NULL;
 
 		if (thread)
-			error = add_samples(reading, log, thread, from_ns, until_ns, &sums);
+			add_samples(reading, log, thread, from_ns, until_ns, &sums);
 	}
 	for (size_t s = 0; s < sums.count; s++)
 		if (!most || sums.list[s].ns > most->ns)
 			most = &sums.list[s];
-	if (!error && most) {
+	if (most) {
 		*share_ns_out = most->ns;
-		error = cpu_place(reading->run, &most->path, place);
+		cpu_place(reading->run, &most->path, place);
 	}
 	free(sums.list);
 	xt_hash_free(&sums.table);
-	return error;
 }

@@ -10,16 +10,16 @@
 
 /*
  * Sets frames, function, file and line of a place: those of the thread and, if it waited, of the
- * thread that it waited for. Returns 0 or -ENOMEM.
+ * thread that it waited for.
  */
-int cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place);
+void cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place);
 
 /*
  * Finds the line in which a thread spent most of [from_ns, until_ns). *share_ns_out is its time; 0:
  * the time was not sampled, and the place is not set. The caller frees place->frames. Returns 0 or
  * -ENOMEM.
  */
-int cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
-		      struct finding_place *place, uint64_t *share_ns_out);
+void cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
+		       struct finding_place *place, uint64_t *share_ns_out);
 
 #endif

@@ -4,25 +4,22 @@
  */
 #include "merge/findings/detection.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/findings/finding_place.h"
 
 #define PLACES_BYTES 1024
 
-int detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count)
+void detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count)
 {
-	if (grow(&detection->candidates, &detection->candidate_capacity,
-		 detection->candidate_count + 1, sizeof(*detection->candidates)) < 0)
-		return -ENOMEM;
+	xt_grow(&detection->candidates, &detection->candidate_capacity,
+		detection->candidate_count + 1, sizeof(*detection->candidates));
 	detection->candidates[detection->candidate_count++] =
 		(struct candidate){.callsite = callsite, .cost_ns = cost_ns, .count = count};
-	return 0;
 }
 
 void detection_set_cost(struct detection *detection, uint64_t cost_ns)
@@ -52,12 +49,11 @@ const char *detection_where_text(const struct detection *detection, const struct
 	format_count(count, calls);
 	length = snprintf(text, sizeof(text), calls == 1 ? "once" : "%s times", count);
 	if (finding->place_all_count == 1)
-		snprintf(text + length, sizeof(text) - (size_t)length, " in %s",
-			 where ? where : "?");
+		snprintf(text + length, sizeof(text) - (size_t)length, " in %s", where);
 	else
 		snprintf(text + length, sizeof(text) - (size_t)length, " in %zu places%s%s",
 			 finding->place_all_count, is_below ? " called from " : ", most in ",
-			 where ? where : "?");
+			 where);
 	free(where);
 	return text;
 }

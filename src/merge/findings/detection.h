@@ -32,8 +32,9 @@ struct detection {
 	uint64_t facts[4]; /* values that detect_*() keeps for describe_*() */
 };
 
-/* Adds a candidate. Returns 0 or -ENOMEM. */
-int detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count);
+/* Adds a candidate. */
+void detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns,
+		   uint64_t count);
 
 /* Set the total cost if it is not the sum of the candidates. */
 void detection_set_cost(struct detection *detection, uint64_t cost_ns);

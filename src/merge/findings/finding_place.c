@@ -8,12 +8,11 @@
 #include "merge/sums/owner.h"
 #include "merge/findings/finding_place.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frame_roles.h"
@@ -22,56 +21,50 @@
 
 #define STUB "__device_stub_"
 
-static int add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
-		     uint32_t line, bool says_line)
+static void add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
+		      uint32_t line, bool says_line)
 {
 	/* A frame of generated code has the name of the user's line. */
 	bool is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name);
 	struct finding_frame *frame;
 
-	if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
-		 sizeof(*place->frames)) < 0)
-		return -ENOMEM;
+	xt_grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
+		sizeof(*place->frames));
 	frame = &place->frames[place->frame_count++];
 	frame->name = name;
 	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
 	frame->line = line;
 	frame->says_line = says_line;
-	if (name == NAME_FAILED || frame->file == NAME_FAILED)
-		return -ENOMEM;
 	if (place->line && (!line || (place->is_own && !is_own)))
-		return 0;
+		return;
 	place->is_own = is_own;
 	place->function = name;
 	place->file = frame->file;
 	place->line = line;
 	place->says_line = says_line;
-	return 0;
 }
 
-static int add_python(struct reading *reading, struct finding_place *place, uint32_t id)
+static void add_python(struct reading *reading, struct finding_place *place, uint32_t id)
 {
 	struct python_line line;
-	int error = 0;
 
-	for (uint32_t n = 0; !error && frames_python_line(&reading->frames, id, n, &line); n++)
-		error = add_frame(reading->run, place, line.name,
-				  names_text(&reading->model->names, line.place.file, NULL),
-				  line.place.line, true);
-	return error;
+	for (uint32_t n = 0; frames_python_line(&reading->frames, id, n, &line); n++)
+		add_frame(reading->run, place, line.name,
+			  names_text(&reading->model->names, line.place.file, NULL),
+			  line.place.line, true);
 }
 
-static int add_source(struct reading *reading, struct finding_place *place, uint32_t name,
-		      const struct place *source)
+static void add_source(struct reading *reading, struct finding_place *place, uint32_t name,
+		       const struct place *source)
 {
 	const char *file = source ? names_text(&reading->model->names, source->file, NULL) : "";
 
-	return add_frame(reading->run, place, name, file, source && file[0] ? source->line : 0,
-			 reading->run->settings->frames.lines);
+	add_frame(reading->run, place, name, file, source && file[0] ? source->line : 0,
+		  reading->run->settings->frames.lines);
 }
 
 /* Adds the function at an address and the functions inlined there. */
-static int add_address(struct reading *reading, struct finding_place *place, uint32_t a)
+static void add_address(struct reading *reading, struct finding_place *place, uint32_t a)
 {
 	const struct address *address = &reading->process.addresses->list[a];
 	const struct place *places = reading->process.addresses->places;
@@ -80,20 +73,17 @@ static int add_address(struct reading *reading, struct finding_place *place, uin
 	bool is_interpreter = frame_is_interpreter(reading->model, address->module);
 	/* The lines of either are nothing that the user can change. */
 	bool is_runtime = is_interpreter || model_is_of_c_runtime(reading->model, address->module);
-	int error;
 
 	if (!reading->frames.address_names[a])
-		return 0;
-	error = add_source(reading, place, reading->frames.address_names[a] - 1,
-			   address->place_count && !is_runtime ? &places[last - 1] : NULL);
-	if (!error)
-		place->frames[place->frame_count - 1].is_interpreter = is_interpreter;
+		return;
+	add_source(reading, place, reading->frames.address_names[a] - 1,
+		   address->place_count && !is_runtime ? &places[last - 1] : NULL);
+	place->frames[place->frame_count - 1].is_interpreter = is_interpreter;
 	if (!address->place_count || is_runtime)
-		return error;
-	for (size_t p = last - 1; p-- > address->first_place && !error;)
+		return;
+	for (size_t p = last - 1; p-- > address->first_place;)
 		if (inlined[p])
-			error = add_source(reading, place, inlined[p] - 1, &places[p]);
-	return error;
+			add_source(reading, place, inlined[p] - 1, &places[p]);
 }
 
 static const char *address_name(const struct reading *reading, const struct stack *stack, size_t f)
@@ -127,73 +117,65 @@ static bool is_kernel_itself(const struct reading *reading, const struct stack *
  * Adds a native frame. The line to look at stays the same if the frame is the kernel's own
  * function.
  */
-static int add_native(struct reading *reading, struct finding_place *place,
-		      const struct stack *stack, size_t f)
+static void add_native(struct reading *reading, struct finding_place *place,
+		       const struct stack *stack, size_t f)
 {
 	struct finding_place before = *place;
-	int error = add_address(reading, place,
-				reading->process.addresses->by_frame[stack->first_frame + f]);
 
-	if (error || !before.frame_count || !is_kernel_itself(reading, stack, f))
-		return error;
+	add_address(reading, place, reading->process.addresses->by_frame[stack->first_frame + f]);
+	if (!before.frame_count || !is_kernel_itself(reading, stack, f))
+		return;
 	place->function = before.function;
 	place->file = before.file;
 	place->line = before.line;
 	place->says_line = before.says_line;
 	place->is_own = before.is_own;
-	return 0;
 }
 
-int finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
+void finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
 {
 	const struct stack *stack = &reading->model->stacks.rows[id];
 	struct merged_frame frame;
 	struct frame_merge merge;
-	int error = 0;
 
 	frames_merge(&reading->frames, reading->model, id, &merge);
-	while (!error && frame_merge_next(&merge, &frame)) {
+	while (frame_merge_next(&merge, &frame)) {
 		if (frame.kind == MERGED_PYTHON)
-			error = add_python(reading, place, frame.index);
+			add_python(reading, place, frame.index);
 		else if (frame.kind == MERGED_NATIVE)
-			error = add_native(reading, place, stack, frame.index);
+			add_native(reading, place, stack, frame.index);
 	}
-	return error;
 }
 
 /* Adds the path of a launch in PyTorch's backward pass. */
-static int add_joined(struct reading *reading, struct finding_place *place, uint32_t id)
+static void add_joined(struct reading *reading, struct finding_place *place, uint32_t id)
 {
 	struct path_items list = {0};
-	int error = joined_paths_list(&reading->frames, id, &list);
 
-	for (size_t i = 0; i < list.count && !error; i++) {
+	joined_paths_list(&reading->frames, id, &list);
+	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].kind == MERGED_PYTHON)
-			error = add_python(reading, place, list.items[i].value);
+			add_python(reading, place, list.items[i].value);
 		else if (list.items[i].kind == MERGED_NATIVE)
-			error = add_address(reading, place, list.items[i].value);
-	}
+			add_address(reading, place, list.items[i].value);
 	free(list.items);
-	return error;
 }
 
-int finding_resolve_line(struct reading *reading, const struct callsite *callsite,
-			 struct finding_place *place)
+void finding_resolve_line(struct reading *reading, const struct callsite *callsite,
+			  struct finding_place *place)
 {
-	int error = 0;
-
 	place->api = frames_api_name(&reading->frames, callsite->stack, callsite->api);
-	if (frames_has_stack(&reading->frames, callsite->stack))
-		error = autograd_is_joined(&reading->model->autograd, callsite->stack)
-				? add_joined(reading, place, callsite->stack)
-				: finding_add_stack(reading, callsite->stack, place);
-	if (!error && !place->frame_count)
+	if (autograd_is_joined(&reading->model->autograd, callsite->stack) &&
+	    frames_has_stack(&reading->frames, callsite->stack))
+		add_joined(reading, place, callsite->stack);
+	else if (frames_has_stack(&reading->frames, callsite->stack))
+		finding_add_stack(reading, callsite->stack, place);
+	if (!place->frame_count)
 		place->function = NAME_EMPTY;
-	return error;
 }
 
-int finding_place(struct reading *reading, const struct callsite *callsite,
-		  struct finding_place *place)
+void finding_place(struct reading *reading, const struct callsite *callsite,
+		   struct finding_place *place)
 {
 	struct launch call = {
 		.stack = callsite->stack,
@@ -210,33 +192,26 @@ int finding_place(struct reading *reading, const struct callsite *callsite,
 	if (callsite->stream && (by == BY_DEVICE || by == BY_STREAM))
 		owner.root = owner_root(run, reading->model, callsite->stream, callsite->thread);
 	place->node = build_tree_path(reading, &owner);
-	if (place->node == PATH_FAILED)
-		return -ENOMEM;
 	if (run->selection && selection_has_paths(run->selection)) {
 		wanted = selection_path(run->selection, &run->paths, place->node);
-		if (wanted == PATH_FAILED)
-			return -ENOMEM;
 		/* The selection may have matched only the work launched, not the call itself. */
 		if (wanted != PATH_DROPPED)
 			place->node = wanted;
 	}
-	return finding_resolve_line(reading, callsite, place);
+	finding_resolve_line(reading, callsite, place);
 }
 
 char *finding_place_location(const struct paths *paths, const struct finding_place *place)
 {
 	const char *function = names_text(&paths->names, place->function, NULL);
 	const char *file = names_text(&paths->names, place->file, NULL), *slash;
-	char *text;
-	int length;
 
 	if (place->function == NAME_EMPTY)
-		return strdup("an unknown function");
+		return xt_strdup("an unknown function");
 	slash = strrchr(file, '/');
 	if (place->says_line || !place->line || place->file == NAME_EMPTY)
-		return strdup(function);
-	length = asprintf(&text, "%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
-	return length < 0 ? NULL : text;
+		return xt_strdup(function);
+	return xt_asprintf("%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
 }
 
 char *finding_location(const struct paths *paths, const struct finding *finding)
@@ -247,13 +222,13 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 				  : NAME_EMPTY;
 
 	return common == NAME_EMPTY ? finding_place_location(paths, place)
-				    : strdup(names_text(&paths->names, common, NULL));
+				    : xt_strdup(names_text(&paths->names, common, NULL));
 }
 
 char *finding_id(const struct paths *paths, const struct finding *finding)
 {
 	char *where = finding_location(paths, finding), *id;
-	int length = where ? asprintf(&id, "%s:%s", rule_specs[finding->rule].name, where) : -1;
+	int length = asprintf(&id, "%s:%s", rule_specs[finding->rule].name, where);
 
 	free(where);
 	return length < 0 ? NULL : id;

@@ -8,18 +8,18 @@
 #include "merge/reading.h"
 
 /* Fills in the place of a callsite, other than cost, count and node. Returns 0 or -ENOMEM. */
-int finding_resolve_line(struct reading *reading, const struct callsite *callsite,
-			 struct finding_place *place);
+void finding_resolve_line(struct reading *reading, const struct callsite *callsite,
+			  struct finding_place *place);
 
 /*
  * Adds the frames of a stack of reading->model, and moves the line of the place to the innermost
- * one in the user's own code. Returns 0 or -ENOMEM.
+ * one in the user's own code.
  */
-int finding_add_stack(struct reading *reading, uint32_t stack, struct finding_place *place);
+void finding_add_stack(struct reading *reading, uint32_t stack, struct finding_place *place);
 
 /* Like finding_resolve_line(), but also adds the path to the tree and sets the node. */
-int finding_place(struct reading *reading, const struct callsite *callsite,
-		  struct finding_place *place);
+void finding_place(struct reading *reading, const struct callsite *callsite,
+		   struct finding_place *place);
 
 /*
  * Name of the innermost frame that the paths of all places share, or NAME_EMPTY. For a single place

@@ -4,13 +4,12 @@
  */
 #include "merge/findings/findings.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/group_places.h"
@@ -43,21 +42,16 @@ static const struct rule_functions {
 	[RULE_GPU_IDLE] = {detect_gpu_idle, describe_gpu_idle},
 };
 
-static int build_finding(struct detection *detection, struct finding *finding)
+static void build_finding(struct detection *detection, struct finding *finding)
 {
-	int error;
-
-	finding->process = strdup(detection->reading->process.label);
+	finding->process = xt_strdup(detection->reading->process.label);
 	finding->process_index = detection->reading->process.index;
 	finding->process_count = 1;
 	finding->cost_ns = detection->cost_ns;
 	finding->whole_ns = detection->whole_ns;
 	finding->advice = rule_specs[finding->rule].advice;
-	error = finding_add_places(detection, finding);
-	if (error || !finding->process)
-		return -ENOMEM;
+	finding_add_places(detection, finding);
 	rule_functions[finding->rule].describe(detection, finding);
-	return finding->what ? 0 : -ENOMEM;
 }
 
 /* Mark idle time as explained, even if the user hides the rule. */
@@ -150,10 +144,9 @@ static int apply_rule(struct detection *detection, enum rule rule)
 		mark_explained(detection, rule);
 	if (!is_reported)
 		return 0;
-	error = build_finding(detection, &finding);
-	if (!error)
-		error = grow(&findings->list, &findings->capacity, findings->count + 1,
-			     sizeof(*findings->list));
+	build_finding(detection, &finding);
+	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
+	error = 0;
 	if (error)
 		finding_free(&finding);
 	else
@@ -175,9 +168,9 @@ int findings_detect(struct reading *reading)
 	for (int rule = 0; rule < RULE_CPU_FIRST && !error; rule++)
 		error = apply_rule(&detection, (enum rule)rule);
 	if (!error && !reading->is_blind)
-		error = cpu_findings_detect(&detection);
+		cpu_findings_detect(&detection);
 	if (!error && reading->process.process_count > 1)
-		error = findings_note_devices(&detection);
+		findings_note_devices(&detection);
 	free(detection.candidates);
 	return error;
 }
@@ -213,32 +206,28 @@ static void merge_into(struct finding *into, struct finding *other)
 	finding_free(other);
 }
 
-/* Text, evidence and places are those of one process. Add the sums of all. Returns 0 or -ENOMEM. */
-static int describe_processes(struct finding *finding)
+/* Text, evidence and places are those of one process. Add the sums of all. */
+static void describe_processes(struct finding *finding)
 {
 	char *text;
 
-	if (asprintf(
-		    &text,
-		    "%s These numbers are for %s. For all %u processes with this finding, the cost "
-		    "is %s, %s of their %s%s.",
-		    finding->what, finding->process, finding->process_count, finding_cost(finding),
-		    finding_share(finding), finding->rule < RULE_CPU_FIRST ? "" : "time ",
-		    finding_whole_text(finding)) < 0)
-		return -ENOMEM;
+	text = xt_asprintf(
+		"%s These numbers are for %s. For all %u processes with this finding, the cost "
+		"is %s, %s of their %s%s.",
+		finding->what, finding->process, finding->process_count, finding_cost(finding),
+		finding_share(finding), finding->rule < RULE_CPU_FIRST ? "" : "time ",
+		finding_whole_text(finding));
 	free(finding->what);
 	finding->what = text;
-	return 0;
 }
 
-int findings_finish(struct run *run)
+void findings_finish(struct run *run)
 {
 	struct findings *findings = &run->findings;
 	size_t kept = 0;
-	int error = findings_compare_devices(run);
 
-	if (!error)
-		error = findings_compare_ranks(run);
+	findings_compare_devices(run);
+	findings_compare_ranks(run);
 	if (findings->count)
 		qsort(findings->list, findings->count, sizeof(*findings->list), compare_findings);
 	for (size_t f = 0; f < findings->count; f++) {
@@ -256,12 +245,11 @@ int findings_finish(struct run *run)
 		}
 	}
 	findings->count = kept;
-	for (size_t f = 0; f < kept && !error; f++)
+	for (size_t f = 0; f < kept; f++)
 		if (findings->list[f].process_count > 1)
-			error = describe_processes(&findings->list[f]);
+			describe_processes(&findings->list[f]);
 	if (kept)
 		qsort(findings->list, kept, sizeof(*findings->list), compare_findings);
-	return error;
 }
 
 void findings_free(struct findings *findings)

@@ -59,9 +59,9 @@ int findings_detect(struct reading *reading);
 
 /*
  * Finish after all logs are read: compare devices of different processes, merge equal findings of
- * several processes, and sort by cost. Returns 0 or -ENOMEM.
+ * several processes, and sort by cost.
  */
-int findings_finish(struct run *run);
+void findings_finish(struct run *run);
 void findings_free(struct findings *findings);
 
 #endif

@@ -5,9 +5,9 @@
  */
 #include "merge/findings/group_places.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/findings/finding_place.h"
 
 #define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
@@ -46,20 +46,18 @@ static bool is_in_group(const struct group *group, const struct finding_place *p
 	       group->function == place->function && group->api == place->api;
 }
 
-/* The candidates must be sorted by cost. Returns 0 or -ENOMEM. */
-static int group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
+/* The candidates must be sorted by cost. */
+static void group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
 {
-	int error = 0;
-
-	for (size_t c = 0; c < detection->candidate_count && !error; c++) {
+	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct candidate *candidate = &detection->candidates[c];
 		struct finding_place place = {0};
 		size_t g = 0;
 
 		if (c < RESOLVED_MAX)
-			error = finding_resolve_line(
-				detection->reading,
-				&detection->callsites->list[candidate->callsite], &place);
+			finding_resolve_line(detection->reading,
+					     &detection->callsites->list[candidate->callsite],
+					     &place);
 		free(place.frames);
 		while (g < *count_out && !is_in_group(&groups[g], &place))
 			g = place.line ? g + 1 : *count_out;
@@ -69,27 +67,23 @@ static int group_candidates(struct detection *detection, struct group *groups, s
 		saturating_add(&groups[g].cost_ns, candidate->cost_ns);
 		saturating_add(&groups[g].count, candidate->count);
 	}
-	return error;
 }
 
-int finding_add_places(struct detection *detection, struct finding *finding)
+void finding_add_places(struct detection *detection, struct finding *finding)
 {
-	struct group *groups = calloc(detection->candidate_count, sizeof(*groups));
+	struct group *groups = xt_calloc(detection->candidate_count, sizeof(*groups));
 	struct candidate *candidates = detection->candidates, first;
 	size_t count = 0;
-	int error;
 
-	if (!groups)
-		return -ENOMEM;
 	qsort(candidates, detection->candidate_count, sizeof(*candidates), compare_candidates);
-	error = group_candidates(detection, groups, &count);
+	group_candidates(detection, groups, &count);
 	qsort(groups, count, sizeof(*groups), compare_groups);
-	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX && !error; g++) {
+	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
 		struct finding_place *place = &finding->places[finding->place_count++];
 
-		error = finding_place(
-			detection->reading,
-			&detection->callsites->list[candidates[groups[g].top].callsite], place);
+		finding_place(detection->reading,
+			      &detection->callsites->list[candidates[groups[g].top].callsite],
+			      place);
 		place->cost_ns = groups[g].cost_ns;
 		place->path_cost_ns = candidates[groups[g].top].cost_ns;
 		place->count = groups[g].count;
@@ -99,5 +93,4 @@ int finding_add_places(struct detection *detection, struct finding *finding)
 	candidates[0] = first;
 	finding->place_all_count = count;
 	free(groups);
-	return error;
 }

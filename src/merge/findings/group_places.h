@@ -6,8 +6,8 @@
 
 /*
  * Fills in the places of a finding. Candidates with the same line form one place. Moves the most
- * expensive candidate of the first place to the front. Returns 0 or -ENOMEM.
+ * expensive candidate of the first place to the front.
  */
-int finding_add_places(struct detection *detection, struct finding *finding);
+void finding_add_places(struct detection *detection, struct finding *finding);
 
 #endif

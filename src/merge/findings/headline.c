@@ -7,11 +7,11 @@
  */
 #include "merge/findings/headline.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/findings/cpu_place.h"
 #include "merge/findings/detection.h"
@@ -29,38 +29,35 @@ static void free_place(struct finding_place *place)
 }
 
 /* Finds what the launching thread did. Before it existed, the main thread was responsible. */
-static int set_cpu_place(struct reading *reading, struct headline_gap *gap, uint64_t from_ns,
-			 uint64_t until_ns, uint32_t callsite)
+static void set_cpu_place(struct reading *reading, struct headline_gap *gap, uint64_t from_ns,
+			  uint64_t until_ns, uint32_t callsite)
 {
 	const struct model *model = reading->model;
 	uint32_t thread = reading->callsites.list[callsite].thread;
 	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
-	int error;
 
 	free_place(&gap->cpu_place);
-	error = cpu_place_of_span(reading, tid, from_ns, until_ns, &gap->cpu_place, &gap->cpu_ns);
-	if (error || gap->cpu_ns >= (until_ns - from_ns) / 4 || tid == model->pid)
-		return error;
+	cpu_place_of_span(reading, tid, from_ns, until_ns, &gap->cpu_place, &gap->cpu_ns);
+	if (gap->cpu_ns >= (until_ns - from_ns) / 4 || tid == model->pid)
+		return;
 	free_place(&gap->cpu_place);
-	return cpu_place_of_span(reading, model->pid, from_ns, until_ns, &gap->cpu_place,
-				 &gap->cpu_ns);
+	cpu_place_of_span(reading, model->pid, from_ns, until_ns, &gap->cpu_place, &gap->cpu_ns);
 }
 
-/* Replaces the gap. Returns 0 or -ENOMEM. */
-static int set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns, uint64_t from_ns,
-		   uint32_t callsite)
+/* Replaces the gap. */
+static void set_gap(struct reading *reading, struct headline_gap *gap, uint64_t ns,
+		    uint64_t from_ns, uint32_t callsite)
 {
-	int error = set_cpu_place(reading, gap, from_ns, from_ns + ns, callsite);
-
+	set_cpu_place(reading, gap, from_ns, from_ns + ns, callsite);
 	free_place(&gap->place);
 	gap->ns = ns;
 	gap->from_ns = (int64_t)(from_ns - (uint64_t)reading->process.origin_ns);
-	if (error || !callsite)
-		return error;
-	return finding_place(reading, &reading->callsites.list[callsite], &gap->place);
+	if (!callsite)
+		return;
+	finding_place(reading, &reading->callsites.list[callsite], &gap->place);
 }
 
-static int add_gpu(struct headline *headline, const struct model *model, uint32_t device)
+static void add_gpu(struct headline *headline, const struct model *model, uint32_t device)
 {
 	char key[40];
 	const char *name;
@@ -69,14 +66,14 @@ static int add_gpu(struct headline *headline, const struct model *model, uint32_
 	name = model_meta(model, key);
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		if (!strcmp(headline->gpus[g], name))
-			return 0;
+			return;
 	if (!name[0] || headline->gpu_count == HEADLINE_GPUS)
-		return 0;
-	headline->gpus[headline->gpu_count] = strdup(name);
-	return headline->gpus[headline->gpu_count++] ? 0 : -ENOMEM;
+		return;
+	headline->gpus[headline->gpu_count] = xt_strdup(name);
+	headline->gpu_count++;
 }
 
-static int add_device(struct reading *reading, const struct device_stats *device)
+static void add_device(struct reading *reading, const struct device_stats *device)
 {
 	struct headline *headline = &reading->run->headline;
 	const struct longest_gap *gap = &device->longest_gap;
@@ -87,13 +84,13 @@ static int add_device(struct reading *reading, const struct device_stats *device
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);
 	if (gap->ns <= headline->longest.ns)
-		return 0;
+		return;
 	headline->longest.class = gap->class;
-	return set_gap(reading, &headline->longest, gap->ns, gap->from_ns, gap->callsite);
+	set_gap(reading, &headline->longest, gap->ns, gap->from_ns, gap->callsite);
 }
 
 /* The time before the first work of any device. A part of a run has none. */
-static int add_start_up(struct reading *reading, uint64_t start_ns)
+static void add_start_up(struct reading *reading, uint64_t start_ns)
 {
 	struct headline *headline = &reading->run->headline;
 	const struct callsites *callsites = &reading->callsites;
@@ -106,27 +103,26 @@ static int add_start_up(struct reading *reading, uint64_t start_ns)
 	/* While recording is paused, the work is not known. */
 	if (!first || reading->run->selection || first->first_ns <= start_ns ||
 	    pauses_within(&reading->model->pauses, start_ns, first->first_ns))
-		return 0;
+		return;
 	ns = first->first_ns - start_ns;
 	if (ns <= headline->start_up.ns)
-		return 0;
-	return set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
+		return;
+	set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
-static int add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
+static void add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
 {
 	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
 	int64_t last_ns = (int64_t)(reading->model->last_clock_ns - origin_ns);
 
-	return programs_add(
-		&reading->run->headline.programs,
-		(struct program_span){.log = reading->process.log,
-				      .start_ns = from_ns,
-				      .end_ns = until_ns,
-				      .last_ns = last_ns > until_ns ? last_ns : until_ns});
+	programs_add(&reading->run->headline.programs,
+		     (struct program_span){.log = reading->process.log,
+					   .start_ns = from_ns,
+					   .end_ns = until_ns,
+					   .last_ns = last_ns > until_ns ? last_ns : until_ns});
 }
 
-int headline_add_samples(struct reading *reading)
+void headline_add_samples(struct reading *reading)
 {
 	const struct process *process = &reading->process;
 	const struct cpu_samples *samples = &reading->model->cpu_samples;
@@ -144,9 +140,9 @@ int headline_add_samples(struct reading *reading)
 		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
 	}
 	if (from_ns >= until_ns)
-		return 0;
-	return add_run_time(reading, (int64_t)(from_ns - (uint64_t)process->origin_ns),
-			    (int64_t)(until_ns - (uint64_t)process->origin_ns));
+		return;
+	add_run_time(reading, (int64_t)(from_ns - (uint64_t)process->origin_ns),
+		     (int64_t)(until_ns - (uint64_t)process->origin_ns));
 }
 
 static uint64_t since_start_ns(const struct model *model, uint64_t time_ns)
@@ -176,7 +172,7 @@ static void add_part(struct reading *reading)
 	snprintf(run->part.trigger, sizeof(run->part.trigger), "%s", trigger);
 }
 
-int headline_add(struct reading *reading)
+void headline_add(struct reading *reading)
 {
 	struct headline *headline = &reading->run->headline;
 	const struct callsites *callsites = &reading->callsites;
@@ -184,21 +180,19 @@ int headline_add(struct reading *reading)
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
 	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
 	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
-	int error;
 
 	add_part(reading);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
-		return 0;
+		return;
 	if (reading->run->selection)
 		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
-	error = add_run_time(reading, from_ns, until_ns);
+	add_run_time(reading, from_ns, until_ns);
 	headline->process_count += callsites->device_count != 0;
-	for (size_t d = 0; d < callsites->device_count && !error; d++) {
-		error = add_gpu(headline, reading->model, callsites->devices[d].device);
-		if (!error)
-			error = add_device(reading, &callsites->devices[d]);
+	for (size_t d = 0; d < callsites->device_count; d++) {
+		add_gpu(headline, reading->model, callsites->devices[d].device);
+		add_device(reading, &callsites->devices[d]);
 	}
-	return error ? error : add_start_up(reading, start_ns);
+	add_start_up(reading, start_ns);
 }
 
 /*
@@ -242,7 +236,7 @@ static void add_cost(struct headline *headline, struct headline_cost cost)
 	headline->costs[at] = cost;
 }
 
-static int add_finding(struct run *run, const struct finding *finding)
+static void add_finding(struct run *run, const struct finding *finding)
 {
 	const struct finding_place *place = &finding->places[0];
 	bool is_of_job = finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG;
@@ -262,19 +256,13 @@ static int add_finding(struct run *run, const struct finding *finding)
 		.has_share = finding->cost_ns && !rule_specs[finding->rule].is_error,
 	};
 
-	if (!cost.where)
-		return -ENOMEM;
 	add_cost(&run->headline, cost);
-	return 0;
 }
 
-static int add_findings(struct run *run)
+static void add_findings(struct run *run)
 {
-	int error = 0;
-
-	for (size_t f = 0; f < run->findings.count && !error; f++)
-		error = add_finding(run, &run->findings.list[f]);
-	return error;
+	for (size_t f = 0; f < run->findings.count; f++)
+		add_finding(run, &run->findings.list[f]);
 }
 
 size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES])
@@ -295,7 +283,7 @@ size_t headline_idle_order(const struct headline *headline, enum idle_class orde
 }
 
 /* whole_ns: GPU time of the run without collectives. */
-static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t whole_ns)
+static void add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t whole_ns)
 {
 	struct headline_cost cost = {
 		.kind = "gpu-time",
@@ -311,14 +299,9 @@ static int add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t wh
 		cost.file = paths_line(&run->paths, name)->file;
 		cost.line = paths_line(&run->paths, name)->line;
 	}
-	if (!cost.where ||
-	    asprintf(&cost.text, "%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
-		     whole_ns < run->gpu_ns ? " without collectives" : "") < 0) {
-		free(cost.where);
-		return -ENOMEM;
-	}
+	cost.text = xt_asprintf("%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
+				whole_ns < run->gpu_ns ? " without collectives" : "");
 	add_cost(&run->headline, cost);
-	return 0;
 }
 
 static int add_gpu_time(struct run *run)
@@ -329,8 +312,10 @@ static int add_gpu_time(struct run *run)
 	uint64_t whole_ns = run->gpu_ns - collectives_ns;
 
 	for (size_t t = 0; t < table.count && !error; t++)
-		if (table.rows[t].value >= whole_ns / LINE_SHARE)
-			error = add_line(run, table.rows[t].id, table.rows[t].value, whole_ns);
+		if (table.rows[t].value >= whole_ns / LINE_SHARE) {
+			add_line(run, table.rows[t].id, table.rows[t].value, whole_ns);
+			error = 0;
+		}
 	table_free(&table);
 	return error;
 }
@@ -355,7 +340,7 @@ static const char *common_whole(const struct headline *headline)
 }
 
 /* Shares of different times cannot be compared: then all are of the time of the GPUs. */
-static int name_findings(struct headline *headline)
+static void name_findings(struct headline *headline)
 {
 	const char *whole = common_whole(headline);
 	char span[TIME_BYTES];
@@ -365,36 +350,32 @@ static int name_findings(struct headline *headline)
 		struct headline_cost *cost = &headline->costs[c];
 		/* A job may hang for longer than its GPUs worked. */
 		bool has_share = cost->has_share && (whole || priority_of(cost));
-		int length;
 
 		if (!cost->rule)
 			continue;
 		if (has_share && !whole)
 			cost->whole_ns = headline->span_ns;
 		if (!has_share)
-			length = asprintf(&cost->text, "%s", cost->what);
+			cost->text = xt_strdup(cost->what);
 		else
-			length = asprintf(&cost->text,
-					  cost->whole ? "%s of %s: %s" : "%s of %s: GPU idle (%s)",
-					  format_percent_of(cost->cost_ns, cost->whole_ns),
-					  whole ? whole : span, cost->what);
-		if (length < 0) {
-			cost->text = NULL;
-			return -ENOMEM;
-		}
+			cost->text = xt_asprintf(cost->whole ? "%s of %s: %s"
+							     : "%s of %s: GPU idle (%s)",
+						 format_percent_of(cost->cost_ns, cost->whole_ns),
+						 whole ? whole : span, cost->what);
 	}
-	return 0;
 }
 
 int headline_finish(struct run *run)
 {
-	int error = programs_finish(&run->headline.programs);
+	int error = 0;
 
-	if (!error)
-		error = add_findings(run);
+	programs_finish(&run->headline.programs);
+	add_findings(run);
 	if (!error && run->gpu_ns)
 		error = add_gpu_time(run);
-	return error ? error : name_findings(&run->headline);
+	if (!error)
+		name_findings(&run->headline);
+	return error;
 }
 
 uint64_t headline_wall_ns(const struct headline *headline)

@@ -62,14 +62,14 @@ struct headline {
 struct reading;
 struct run;
 
-/* Adds the process that was just read. Returns 0 or -ENOMEM. */
-int headline_add(struct reading *reading);
+/* Adds the process that was just read. */
+void headline_add(struct reading *reading);
 
 /*
  * Adds the span of the samples of a CPU log. A program without CUDA has no other. Returns 0 or
  * -ENOMEM.
  */
-int headline_add_samples(struct reading *reading);
+void headline_add_samples(struct reading *reading);
 
 /* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */
 int headline_finish(struct run *run);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/findings/programs.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/read/inputs.h"
 
 #define GAP_NS 1000000000 /* between processes that one script starts one after the other */
@@ -18,13 +17,11 @@ struct group {
 	size_t unfit, same;
 };
 
-int programs_add(struct programs *programs, struct program_span span)
+void programs_add(struct programs *programs, struct program_span span)
 {
-	if (grow(&programs->spans, &programs->span_capacity, programs->span_count + 1,
-		 sizeof(*programs->spans)) < 0)
-		return -ENOMEM;
+	xt_grow(&programs->spans, &programs->span_capacity, programs->span_count + 1,
+		sizeof(*programs->spans));
 	programs->spans[programs->span_count++] = span;
-	return 0;
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -105,14 +102,12 @@ static void place_span(struct programs *programs, struct group *groups, size_t i
 		groups[g].last_ns = span->last_ns;
 }
 
-int programs_finish(struct programs *programs)
+void programs_finish(struct programs *programs)
 {
-	struct group *groups = calloc(programs->span_count + 1, sizeof(*groups));
+	struct group *groups = xt_calloc(programs->span_count + 1, sizeof(*groups));
 	int64_t end_ns = 0;
 	uint64_t gaps_ns = 0;
 
-	if (!groups)
-		return -ENOMEM;
 	if (programs->span_count)
 		qsort(programs->spans, programs->span_count, sizeof(*programs->spans),
 		      compare_spans);
@@ -128,7 +123,6 @@ int programs_finish(struct programs *programs)
 	if (programs->span_count)
 		programs->wall_ns = time_between(programs->spans[0].start_ns, end_ns) -
 				    (programs->count > 1 ? gaps_ns : 0);
-	return 0;
 }
 
 void programs_free(struct programs *programs)

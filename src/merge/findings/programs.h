@@ -24,11 +24,11 @@ struct programs {
 	uint64_t wall_ns; /* of one: from its start to its end. Of several: without gaps */
 };
 
-/* Adds the time in which a process ran. The program is set later. Returns 0 or -ENOMEM. */
-int programs_add(struct programs *programs, struct program_span span);
+/* Adds the time in which a process ran. The program is set later. */
+void programs_add(struct programs *programs, struct program_span span);
 
-/* Sets count and wall_ns. Returns 0 or -ENOMEM. */
-int programs_finish(struct programs *programs);
+/* Sets count and wall_ns. */
+void programs_finish(struct programs *programs);
 
 void programs_free(struct programs *programs);
 

@@ -4,12 +4,11 @@
  */
 #include "merge/findings/ranks.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/reading.h"
 
 /* Returns the row of the process of a log, or NULL if out of memory. */
@@ -20,35 +19,33 @@ static struct rank_row *row_of(struct ranks *ranks, const struct process *proces
 	for (size_t r = 0; r < ranks->count; r++)
 		if (ranks->rows[r].first == process->log->first)
 			return &ranks->rows[r];
-	if (grow(&ranks->rows, &ranks->capacity, ranks->count + 1, sizeof(*ranks->rows)) < 0)
-		return NULL;
+	xt_grow(&ranks->rows, &ranks->capacity, ranks->count + 1, sizeof(*ranks->rows));
 	row = &ranks->rows[ranks->count];
-	*row = (struct rank_row){.first = process->log->first, .label = strdup(process->label)};
+	*row = (struct rank_row){.first = process->log->first, .label = xt_strdup(process->label)};
 	ranks->count += row->label != NULL;
 	return row->label ? row : NULL;
 }
 
-static int add_gpu(struct rank_row *row, const struct model *model, uint32_t device)
+static void add_gpu(struct rank_row *row, const struct model *model, uint32_t device)
 {
 	struct rank_gpu *gpu = &row->gpus[row->gpu_count];
 	char key[40];
 
 	for (size_t g = 0; g < row->gpu_count; g++)
 		if (row->gpus[g].device == device)
-			return 0;
+			return;
 	if (row->gpu_count == RANK_GPUS_MAX)
-		return 0;
+		return;
 	gpu->device = device;
 	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	gpu->name = strdup(model_meta(model, key));
+	gpu->name = xt_strdup(model_meta(model, key));
 	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
-	gpu->uuid = strdup(model_meta(model, key));
+	gpu->uuid = xt_strdup(model_meta(model, key));
 	row->gpu_count++;
-	return gpu->name && gpu->uuid ? 0 : -ENOMEM;
 }
 
-static int add_device(struct rank_row *row, const struct reading *reading,
-		      const struct device_stats *device)
+static void add_device(struct rank_row *row, const struct reading *reading,
+		       const struct device_stats *device)
 {
 	int64_t first_ns = (int64_t)(device->first_ns - (uint64_t)reading->process.origin_ns);
 	int64_t last_ns = (int64_t)(device->last_ns - (uint64_t)reading->process.origin_ns);
@@ -61,23 +58,20 @@ static int add_device(struct rank_row *row, const struct reading *reading,
 	saturating_add(&row->busy_ns, device->work_union_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&row->idle_ns, device->idle_ns[class]);
-	return add_gpu(row, reading->model, device->device);
+	add_gpu(row, reading->model, device->device);
 }
 
-int ranks_add(struct reading *reading)
+void ranks_add(struct reading *reading)
 {
 	const struct callsites *callsites = &reading->callsites;
 	const struct aggregate *totals = &reading->aggregate;
 	struct rank_row *row = row_of(&reading->run->ranks, &reading->process);
-	int error = row ? 0 : -ENOMEM;
 
-	for (uint32_t t = 0; t < totals->count && !error; t++)
+	for (uint32_t t = 0; t < totals->count; t++)
 		saturating_add(&row->gpu_ns, totals->entries[t].weights[WEIGHT_GPU_TIME]);
-	for (size_t d = 0; d < callsites->device_count && !error; d++)
-		error = add_device(row, reading, &callsites->devices[d]);
-	if (!error)
-		saturating_add(&row->collective_ns, reading->collectives.alone_ns);
-	return error;
+	for (size_t d = 0; d < callsites->device_count; d++)
+		add_device(row, reading, &callsites->devices[d]);
+	saturating_add(&row->collective_ns, reading->collectives.alone_ns);
 }
 
 /* Longest first. Processes with equal times keep the order of their logs. */

@@ -42,8 +42,8 @@ struct ranks {
 struct reading;
 struct run;
 
-/* Adds the log that was just read. Returns 0 or -ENOMEM. */
-int ranks_add(struct reading *reading);
+/* Adds the log that was just read. */
+void ranks_add(struct reading *reading);
 
 /* Call it after the last log. */
 void ranks_finish(struct run *run);

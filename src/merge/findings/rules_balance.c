@@ -76,7 +76,6 @@ int detect_serial_streams(struct detection *detection)
 {
 	const struct callsites *callsites = detection->callsites;
 	uint64_t loss_ns = 0;
-	int error = 0;
 
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		struct shared shared = sum_shared_streams(detection, callsites->devices[d].device);
@@ -90,12 +89,12 @@ int detect_serial_streams(struct detection *detection)
 		saturating_add(&detection->facts[2], shared.ns);
 		saturating_add(&detection->facts[3], callsites->devices[d].kernel_union_ns);
 	}
-	for (uint32_t s = 1; s < callsites->count && !error && loss_ns; s++)
+	for (uint32_t s = 1; s < callsites->count && loss_ns; s++)
 		if (callsites->list[s].has_streams)
-			error = detection_add(detection, s, callsites->list[s].kernel_ns,
-					      callsites->list[s].count);
+			detection_add(detection, s, callsites->list[s].kernel_ns,
+				      callsites->list[s].count);
 	detection_set_cost(detection, loss_ns / detection->device_count);
-	return error;
+	return 0;
 }
 
 void describe_serial_streams(const struct detection *detection, struct finding *finding)
@@ -123,25 +122,23 @@ uint64_t imbalance_ns(uint64_t most_ns, uint64_t sum_ns, uint64_t count)
 }
 
 /* Adds the excess of a device to the callsite of most of its work. */
-static int add_device(struct detection *detection, uint32_t callsite, uint64_t cost_ns)
+static void add_device(struct detection *detection, uint32_t callsite, uint64_t cost_ns)
 {
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		if (detection->candidates[c].callsite != callsite)
 			continue;
 		saturating_add(&detection->candidates[c].cost_ns, cost_ns);
-		return 0;
+		return;
 	}
-	return detection_add(detection, callsite, cost_ns,
-			     detection->callsites->list[callsite].count);
+	detection_add(detection, callsite, cost_ns, detection->callsites->list[callsite].count);
 }
 
 int detect_stream_imbalance(struct detection *detection)
 {
 	const struct callsites *callsites = detection->callsites;
 	uint64_t most_ns = 0;
-	int error = 0;
 
-	for (size_t d = 0; d < callsites->device_count && !error; d++) {
+	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
 		struct shared shared = sum_shared_streams(detection, device->device);
 		uint64_t ns = imbalance_ns(shared.most_ns, shared.ns, shared.stream_count);
@@ -162,9 +159,9 @@ int detect_stream_imbalance(struct detection *detection)
 			detection->facts[3] = device->device;
 			most_ns = ns;
 		}
-		error = add_device(detection, top, ns / detection->device_count);
+		add_device(detection, top, ns / detection->device_count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_stream_imbalance(const struct detection *detection, struct finding *finding)
@@ -227,7 +224,8 @@ int detect_device_imbalance(struct detection *detection)
 	detection->facts[1] = most_ns;
 	detection->facts[2] = sum_ns / count;
 	detection->facts[3] = busiest;
-	return detection_add(detection, top, ns, callsites->list[top].count);
+	detection_add(detection, top, ns, callsites->list[top].count);
+	return 0;
 }
 
 void describe_device_imbalance(const struct detection *detection, struct finding *finding)
@@ -265,21 +263,19 @@ static uint64_t spare_ns(const struct callsites *callsites)
 int detect_small_grids(struct detection *detection)
 {
 	uint64_t loss_ns = 0;
-	int error = 0;
 
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (callsite->is_explained || callsite->small_count < KERNELS_MIN)
 			continue;
 		saturating_add(&loss_ns, callsite->small_loss_ns);
-		error = detection_add(detection, s,
-				      callsite->small_loss_ns / detection->device_count,
-				      callsite->small_count);
+		detection_add(detection, s, callsite->small_loss_ns / detection->device_count,
+			      callsite->small_count);
 	}
 	detection_set_cost(detection, min_u64(loss_ns, spare_ns(detection->callsites)) /
 					      detection->device_count);
-	return error;
+	return 0;
 }
 
 void describe_small_grids(const struct detection *detection, struct finding *finding)

@@ -21,18 +21,16 @@ static const uint32_t checked_classes = 1u << XT_API_LAUNCH | 1u << XT_API_GRAPH
 
 int detect_api_errors(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (callsite->failed_count && checked_classes >> callsite->class & 1)
-			error = detection_add(detection, s,
-					      scale_ns(callsite->time_ns, callsite->failed_count,
-						       callsite->count),
-					      callsite->failed_count);
+			detection_add(detection, s,
+				      scale_ns(callsite->time_ns, callsite->failed_count,
+					       callsite->count),
+				      callsite->failed_count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_api_errors(const struct detection *detection, struct finding *finding)
@@ -52,7 +50,7 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 		finding,
 		"%s fails with %s (%" PRIu64 "), %" PRIu64 " of %" PRIu64 " times in %s.%s",
 		detection_api(detection, finding), name ? name : "error", callsite->last_result,
-		callsite->failed_count, callsite->count, where ? where : "?", others);
+		callsite->failed_count, callsite->count, where, others);
 	free(where);
 	finding_add_evidence(finding, "failed_count", failed_count);
 	finding_add_evidence(finding, "call_count", callsite->count);
@@ -62,18 +60,17 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 int detect_module_loads(struct detection *detection)
 {
 	const struct model *model = detection->reading->model;
-	int error = 0;
 
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 		const char *name =
 			names_text(&model->names, model->apis.rows[callsite->api].name, NULL);
 
 		if (callsite->class == XT_API_MODULE && callsite->after_work_count >= LOADS_MIN &&
 		    !strstr(name, "Unload"))
-			error = detection_add(detection, s, callsite->time_ns, callsite->count);
+			detection_add(detection, s, callsite->time_ns, callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_module_loads(const struct detection *detection, struct finding *finding)
@@ -105,16 +102,14 @@ static uint64_t cost_ns(const struct callsite *callsite)
 
 int detect_alloc_loop(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (callsite->class == XT_API_ALLOC && !callsite->is_async &&
 		    callsite->after_free_count >= ALLOCS_MIN)
-			error = detection_add(detection, s, cost_ns(callsite), callsite->count);
+			detection_add(detection, s, cost_ns(callsite), callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_alloc_loop(const struct detection *detection, struct finding *finding)

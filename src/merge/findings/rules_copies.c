@@ -43,17 +43,15 @@ static uint64_t row_ns(const struct callsite *callsite)
 
 int detect_small_copies(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (is_copy(callsite) && callsite->count >= SMALL_COUNT_MIN &&
 		    callsite->repeated_count >= callsite->count - callsite->count / ROW_PARTS &&
 		    mean_bytes(&callsite->copies) <= SMALL_BYTES_MAX)
-			error = detection_add(detection, s, row_ns(callsite), callsite->count);
+			detection_add(detection, s, row_ns(callsite), callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 /* The sum of all callsites of a finding. */
@@ -98,21 +96,19 @@ void describe_small_copies(const struct detection *detection, struct finding *fi
 
 int detect_pageable_async(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (is_copy(callsite) && callsite->is_async &&
 		    callsite->pageable.count >= PAGEABLE_COUNT_MIN &&
 		    callsite->after_work_count >= RECURRENCES_MIN &&
 		    mean_bytes(&callsite->pageable) >= PAGEABLE_BYTES_MIN)
-			error = detection_add(detection, s,
-					      scale_ns(callsite->time_ns, callsite->pageable.count,
-						       callsite->copies.count),
-					      callsite->count);
+			detection_add(detection, s,
+				      scale_ns(callsite->time_ns, callsite->pageable.count,
+					       callsite->copies.count),
+				      callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_pageable_async(const struct detection *detection, struct finding *finding)
@@ -178,9 +174,7 @@ static void judge_callsite(const struct callsite *callsite, struct transfer *pin
 
 int detect_low_bandwidth(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 		struct transfer pinned, pageable;
 
@@ -189,11 +183,10 @@ int detect_low_bandwidth(struct detection *detection)
 		judge_callsite(callsite, &pinned, &pageable);
 		saturating_add(&pinned.lost_ns, pageable.lost_ns);
 		if (pinned.is_slow || pageable.is_slow)
-			error = detection_add(detection, s,
-					      pinned.lost_ns / detection->device_count,
-					      callsite->count);
+			detection_add(detection, s, pinned.lost_ns / detection->device_count,
+				      callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_low_bandwidth(const struct detection *detection, struct finding *finding)
@@ -257,21 +250,20 @@ static uint64_t exposed_ns(const struct detection *detection)
 int detect_copy_share(struct detection *detection)
 {
 	uint64_t copies_ns = 0, exposed = exposed_ns(detection);
-	int error = 0;
 
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (!is_copy(callsite) || callsite->copies.count < COPIES_MIN ||
 		    callsite->after_work_count < RECURRENCES_MIN)
 			continue;
 		saturating_add(&copies_ns, callsite->copies.ns);
-		error = detection_add(detection, s, callsite->copies.ns, callsite->count);
+		detection_add(detection, s, callsite->copies.ns, callsite->count);
 	}
 	detection->facts[0] = copies_ns;
 	detection->facts[1] = exposed < copies_ns ? exposed : copies_ns;
 	detection_set_cost(detection, detection->facts[1] / detection->device_count);
-	return error;
+	return 0;
 }
 
 void describe_copy_share(const struct detection *detection, struct finding *finding)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/findings/rules_cpu.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
@@ -70,9 +69,8 @@ static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 	struct xt_hash_slot *slot;
 	struct cpu_group *group;
 
-	if (!xt_hash_reserve(&groups->table, groups->count + 1) ||
-	    grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
-		return NULL;
+	xt_hash_require(&groups->table, groups->count + 1);
+	xt_grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list));
 	for (slot = xt_hash_first(&groups->table, hash); slot->item;
 	     slot = xt_hash_next(&groups->table, slot))
 		if (is_group(&groups->list[slot->item - 1], rule, place))
@@ -98,8 +96,8 @@ static void note_process(struct cpu_group *group, const struct idle_path *path)
 }
 
 /* Adds the idle time of one path. The place of a group is that of its most expensive path. */
-static int add_path(struct detection *detection, struct cpu_groups *groups,
-		    const struct total *total)
+static void add_path(struct detection *detection, struct cpu_groups *groups,
+		     const struct total *total)
 {
 	struct reading *reading = detection->reading;
 	struct run *run = reading->run;
@@ -108,31 +106,22 @@ static int add_path(struct detection *detection, struct cpu_groups *groups,
 	uint64_t ns = total->weights[WEIGHT_GPU_IDLE] / detection->device_count;
 	struct finding_place place = {0};
 	struct cpu_group *group;
-	int error = cpu_place(run, path, &place);
 
-	group = error ? NULL
-		      : group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)),
-				 &place);
-	if (!group) {
-		free(place.frames);
-		return -ENOMEM;
-	}
+	cpu_place(run, path, &place);
+	group = group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)), &place);
 	saturating_add(&group->ns, ns);
 	group->path_count++;
 	note_process(group, path);
 	if (ns < group->most_ns) {
 		free(place.frames);
-		return 0;
+		return;
 	}
 	group->most_ns = ns;
 	group->most = *path;
 	free(group->place.frames);
 	group->place = place;
 	group->place.node = build_tree_path(reading, &total->owner);
-	group->place.api = group->place.node == PATH_FAILED
-				   ? NAME_EMPTY
-				   : run->paths.nodes[group->place.node].name;
-	return group->place.node == PATH_FAILED ? -ENOMEM : 0;
+	group->place.api = run->paths.nodes[group->place.node].name;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -167,26 +156,23 @@ static char *part_location(struct run *run, const struct idle_path_part *part)
 	struct finding_place place = {0};
 	char *where, *text = NULL;
 
-	if (cpu_place(run, &(struct idle_path){.own = *part}, &place) < 0)
-		return NULL;
+	cpu_place(run, &(struct idle_path){.own = *part}, &place);
 	where = finding_place_location(&run->paths, &place);
 	free(place.frames);
-	if (where && asprintf(&text, "%s%s%s", where, label ? " " : "", label ? label : "") < 0)
-		text = NULL;
+	text = xt_asprintf("%s%s%s", where, label ? " " : "", label ? label : "");
 	free(where);
 	return text;
 }
 
-/* Where a thread waits, and what it waits for. Returns NULL if out of memory. */
+/* Where a thread waits, and what it waits for. */
 static char *wait_location(struct run *run, const struct idle_path *path)
 {
 	char *own = part_location(run, &path->own), *other, *text;
 
-	if (!own || !path->has_other)
+	if (!path->has_other)
 		return own;
 	other = part_location(run, &path->other);
-	if (!other || asprintf(&text, "%s, which waits for %s", own, other) < 0)
-		text = NULL;
+	text = xt_asprintf("%s, which waits for %s", own, other);
 	free(own);
 	free(other);
 	return text;
@@ -215,7 +201,7 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 }
 
 /* Reports the groups of one rule. Takes over the frames of the places. */
-static int add_finding(struct detection *detection, struct cpu_group *groups, size_t count)
+static void add_finding(struct detection *detection, struct cpu_group *groups, size_t count)
 {
 	struct run *run = detection->reading->run;
 	struct findings *findings = &run->findings;
@@ -231,10 +217,8 @@ static int add_finding(struct detection *detection, struct cpu_group *groups, si
 	for (size_t g = 0; g < count; g++)
 		saturating_add(&finding.cost_ns, groups[g].ns);
 	if (!rule_reports(run->settings, finding.rule, finding.cost_ns, finding.whole_ns))
-		return 0;
-	finding.process = strdup(detection->reading->process.label);
-	if (!finding.process)
-		return -ENOMEM;
+		return;
+	finding.process = xt_strdup(detection->reading->process.label);
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
 		struct finding_place *place = &finding.places[finding.place_count++];
 
@@ -245,35 +229,28 @@ static int add_finding(struct detection *detection, struct cpu_group *groups, si
 		groups[g].place.frames = NULL;
 	}
 	describe(run, groups, count, &finding);
-	if (!finding.what || grow(&findings->list, &findings->capacity, findings->count + 1,
-				  sizeof(*findings->list)) < 0) {
-		finding_free(&finding);
-		return -ENOMEM;
-	}
+	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
 	findings->list[findings->count++] = finding;
-	return 0;
 }
 
-int cpu_findings_detect(struct detection *detection)
+void cpu_findings_detect(struct detection *detection)
 {
 	const struct aggregate *aggregate = &detection->reading->aggregate;
 	struct cpu_groups groups = {0};
-	int error = 0;
 
-	for (uint32_t t = 0; t < aggregate->count && !error; t++)
+	for (uint32_t t = 0; t < aggregate->count; t++)
 		if (is_explained(detection->reading, &aggregate->entries[t]))
-			error = add_path(detection, &groups, &aggregate->entries[t]);
+			add_path(detection, &groups, &aggregate->entries[t]);
 	if (groups.count)
 		qsort(groups.list, groups.count, sizeof(*groups.list), compare_groups);
-	for (size_t first = 0, end; first < groups.count && !error; first = end) {
+	for (size_t first = 0, end; first < groups.count; first = end) {
 		for (end = first + 1;
 		     end < groups.count && groups.list[end].rule == groups.list[first].rule;)
 			end++;
-		error = add_finding(detection, &groups.list[first], end - first);
+		add_finding(detection, &groups.list[first], end - first);
 	}
 	for (size_t g = 0; g < groups.count; g++)
 		free(groups.list[g].place.frames);
 	free(groups.list);
 	xt_hash_free(&groups.table);
-	return error;
 }

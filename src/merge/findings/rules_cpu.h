@@ -9,8 +9,8 @@
 
 #include "merge/findings/detection.h"
 
-/* Adds the findings of a process. Returns 0 or -ENOMEM. */
-int cpu_findings_detect(struct detection *detection);
+/* Adds the findings of a process. */
+void cpu_findings_detect(struct detection *detection);
 
 /* Whether the samples tell what the CPU did in most of the idle time that it caused. */
 bool cpu_findings_explain(const struct reading *reading);

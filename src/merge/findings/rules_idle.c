@@ -20,18 +20,15 @@
 
 int detect_sync_idle(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (callsite->waits && !callsite->is_explained &&
 		    callsite->stall_count >= WAITS_MIN)
-			error = detection_add(detection, s,
-					      callsite->stall_ns / detection->device_count,
-					      callsite->count);
+			detection_add(detection, s, callsite->stall_ns / detection->device_count,
+				      callsite->count);
 	}
-	return error;
+	return 0;
 }
 
 void describe_sync_idle(const struct detection *detection, struct finding *finding)
@@ -70,9 +67,7 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 
 int detect_short_kernels(struct detection *detection)
 {
-	int error = 0;
-
-	for (uint32_t s = 1; s < detection->callsites->count && !error; s++) {
+	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		if (callsite->class != XT_API_LAUNCH || !callsite->kernel_count ||
@@ -83,14 +78,13 @@ int detect_short_kernels(struct detection *detection)
 		saturating_add(&detection->facts[2], callsite->time_ns);
 		saturating_add(&detection->facts[3], callsite->idle_count[IDLE_LAUNCH_LATE]);
 		if (callsite->late_ns)
-			error = detection_add(detection, s,
-					      callsite->late_ns / detection->device_count,
-					      callsite->count);
+			detection_add(detection, s, callsite->late_ns / detection->device_count,
+				      callsite->count);
 	}
 	if (detection->facts[3] < LATE_LAUNCHES_MIN ||
 	    detection->facts[3] < detection->facts[0] / LATE_PART)
 		detection->candidate_count = 0;
-	return error;
+	return 0;
 }
 
 void describe_short_kernels(const struct detection *detection, struct finding *finding)
@@ -139,7 +133,6 @@ int detect_gpu_idle(struct detection *detection)
 {
 	enum idle_class most = IDLE_LAUNCH_LATE;
 	uint64_t gap_count;
-	int error = 0;
 
 	bool is_explained = cpu_findings_explain(detection->reading);
 
@@ -155,20 +148,19 @@ int detect_gpu_idle(struct detection *detection)
 		detection->facts[0] = ns;
 		detection->facts[1] = gap_count;
 	}
-	for (uint32_t s = 1; s < detection->callsites->count && !error && detection->facts[0];
-	     s++) {
+	for (uint32_t s = 1; s < detection->callsites->count && detection->facts[0]; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
 
 		uint64_t ns = callsite->idle_ns[most];
 
 		saturating_add(&ns, callsite->stall_idle_ns[most]);
 		if (!callsite->is_explained && ns)
-			error = detection_add(detection, s, ns / detection->device_count,
-					      callsite->idle_count[most] + callsite->stall_count);
+			detection_add(detection, s, ns / detection->device_count,
+				      callsite->idle_count[most] + callsite->stall_count);
 	}
 	detection->facts[2] = most;
 	detection_set_cost(detection, detection->facts[0] / detection->device_count);
-	return error;
+	return 0;
 }
 
 /* The reason for each class and the advice. */
@@ -209,7 +201,7 @@ void describe_gpu_idle(const struct detection *detection, struct finding *findin
 			 "is %s %s in %s.",
 			 finding_cost(finding), finding_share(finding), idle_texts[why].why,
 			 blocks_thread ? "around" : "before the work of",
-			 detection_api(detection, finding), where ? where : "?");
+			 detection_api(detection, finding), where);
 	free(where);
 	finding->advice =
 		is_graph ? "Put more work into each kernel of the graph, launch the graph before "

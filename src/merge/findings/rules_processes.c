@@ -5,55 +5,47 @@
  */
 #include "merge/findings/rules_processes.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
-#include "log/base/grow.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules_balance.h"
 
-static int note_device(const struct detection *detection, const struct device_stats *row)
+static void note_device(const struct detection *detection, const struct device_stats *row)
 {
 	struct reading *reading = detection->reading;
 	struct findings *findings = &reading->run->findings;
 	struct finding_device *device;
 	uint32_t top = busiest_callsite(detection->callsites, row->device);
 	char key[40];
-	int error;
 
 	if (!top || row->kernel_count < DEVICE_KERNELS_MIN ||
 	    findings->device_count == FINDING_DEVICES_MAX)
-		return 0;
-	if (grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
-		 sizeof(*findings->devices)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
+		sizeof(*findings->devices));
 	device = &findings->devices[findings->device_count++];
 	snprintf(key, sizeof(key), "gpu.%u.uuid", row->device);
-	device->program = strdup(model_meta(reading->model, "process.exe"));
-	device->process = strdup(reading->process.label);
-	device->uuid = strdup(model_meta(reading->model, key));
-	if (asprintf(&device->name, "GPU%u of %s", row->device, reading->process.label) < 0)
-		device->name = NULL;
+	device->program = xt_strdup(model_meta(reading->model, "process.exe"));
+	device->process = xt_strdup(reading->process.label);
+	device->uuid = xt_strdup(model_meta(reading->model, key));
+	device->name = xt_asprintf("GPU%u of %s", row->device, reading->process.label);
 	device->kernel_union_ns = row->kernel_union_ns;
 	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
 	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
 	device->whole_ns = detection->whole_ns;
 	device->process_index = reading->process.index;
-	error = finding_place(reading, &detection->callsites->list[top], &device->place);
+	finding_place(reading, &detection->callsites->list[top], &device->place);
 	device->place.count = detection->callsites->list[top].count;
-	return device->program && device->process && device->uuid && device->name ? error : -ENOMEM;
 }
 
-int findings_note_devices(const struct detection *detection)
+void findings_note_devices(const struct detection *detection)
 {
-	int error = 0;
-
-	for (size_t d = 0; d < detection->callsites->device_count && !error; d++)
-		error = note_device(detection, &detection->callsites->devices[d]);
-	return error;
+	for (size_t d = 0; d < detection->callsites->device_count; d++)
+		note_device(detection, &detection->callsites->devices[d]);
 }
 
 /*
@@ -182,7 +174,7 @@ static void drop_members(struct findings *findings, const struct group *group)
 	findings->count = kept;
 }
 
-static int add_finding(struct run *run, const struct group *group, uint64_t cost_ns)
+static void add_finding(struct run *run, const struct group *group, uint64_t cost_ns)
 {
 	struct findings *findings = &run->findings;
 	struct finding_device *busiest = group->busiest;
@@ -205,43 +197,34 @@ static int add_finding(struct run *run, const struct group *group, uint64_t cost
 		&finding,
 		"%s is busy for %s, mostly with work launched in %s. The mean of the %llu GPUs of "
 		"these processes is %s. Balanced GPUs would take %s less, %s of the active time.",
-		busiest->name, most, where ? where : "?", (unsigned long long)group->count, mean,
+		busiest->name, most, where, (unsigned long long)group->count, mean,
 		finding_cost(&finding), finding_share(&finding));
 	free(where);
 	finding_add_evidence(&finding, "device_count", group->count);
 	finding_add_evidence(&finding, "busiest_device_time_ns", group->most_ns);
 	finding_add_evidence(&finding, "mean_device_time_ns", group->sum_ns / group->count);
-	finding.process = strdup(busiest->process);
+	finding.process = xt_strdup(busiest->process);
 	finding.places[0].cost_ns = finding.places[0].path_cost_ns = cost_ns;
-	if (!finding.what || !finding.process ||
-	    grow(&findings->list, &findings->capacity, findings->count + 1,
-		 sizeof(*findings->list)) < 0) {
-		free(finding.what);
-		free(finding.process);
-		return -ENOMEM;
-	}
+	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
 	busiest->place.frames = NULL; /* moved to the finding */
 	findings->list[findings->count++] = finding;
-	return 0;
 }
 
-int findings_compare_devices(struct run *run)
+void findings_compare_devices(struct run *run)
 {
 	struct findings *findings = &run->findings;
 	struct finding_device *first;
-	int error = 0;
 
 	for (size_t d = 0; d < findings->device_count; d++)
 		findings->devices[d].is_compared = !findings->devices[d].uuid[0];
-	while (!error && (first = next_device(findings))) {
+	while ((first = next_device(findings))) {
 		struct group group = group_of(findings, first);
 		uint64_t cost_ns = imbalance_ns(group.most_ns, group.sum_ns, group.count);
 
 		if (cost_ns && group.has_several && !is_reported(findings, &group) &&
 		    rule_reports(run->settings, RULE_DEVICE_IMBALANCE, cost_ns, group.whole_ns)) {
 			drop_members(findings, &group);
-			error = add_finding(run, &group, cost_ns);
+			add_finding(run, &group, cost_ns);
 		}
 	}
-	return error;
 }

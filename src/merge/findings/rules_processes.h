@@ -8,7 +8,7 @@
  * Record the devices of a process, and compare those of different processes. Both return 0 or
  * -ENOMEM.
  */
-int findings_note_devices(const struct detection *detection);
-int findings_compare_devices(struct run *run);
+void findings_note_devices(const struct detection *detection);
+void findings_compare_devices(struct run *run);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/rank_lists.h"
@@ -59,11 +59,9 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 			place->says_line = frame.says_line;
 			place->is_own = frame.line;
 		}
-		if (grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
-			 sizeof(*place->frames)) < 0)
-			depth = -ENOMEM;
-		else
-			place->frames[place->frame_count++] = frame;
+		xt_grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
+			sizeof(*place->frames));
+		place->frames[place->frame_count++] = frame;
 	}
 	free(chain);
 	return depth < 0 ? depth : 0;
@@ -87,15 +85,14 @@ static char *place_text(const struct run *run, const struct rank_verdict *verdic
 	const struct communicator *list = report->communicators.list;
 	const struct unfinished_collective *first = report->unfinished;
 	char *ranks, *text;
-	int length;
 
 	if (verdict->kind == VERDICT_HANG)
 		return collective_text(run, &list[first->communicator], first->number,
 				       first->operation);
 	ranks = communicator_ranks_text(run, &list[verdict->communicator]);
-	length = ranks ? asprintf(&text, "transfers between ranks %s", ranks) : -1;
+	text = xt_asprintf("transfers between ranks %s", ranks);
 	free(ranks);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 static int set_places(struct run *run, struct finding *finding)
@@ -109,11 +106,9 @@ static int set_places(struct run *run, struct finding *finding)
 	if (has_path)
 		return set_place(run, &finding->places[0], verdict->node);
 	text = place_text(run, verdict);
-	if (!text)
-		return -ENOMEM;
 	finding->places[0].function = clean_name(&run->paths.names, text);
 	free(text);
-	return finding->places[0].function == NAME_FAILED ? -ENOMEM : 0;
+	return 0;
 }
 
 static const char *advice_for(const struct collectives_report *report)
@@ -130,23 +125,21 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
-static int add_finding(struct run *run, struct finding *finding)
+static void add_finding(struct run *run, struct finding *finding)
 {
 	struct findings *findings = &run->findings;
 
 	finding->what = verdict_text(run);
 	finding->places[0].cost_ns = finding->places[0].path_cost_ns = finding->cost_ns;
-	if (!finding->what || !finding->process || set_places(run, finding) ||
-	    grow(&findings->list, &findings->capacity, findings->count + 1,
-		 sizeof(*findings->list)) < 0) {
+	if (set_places(run, finding)) {
 		finding_free(finding);
-		return -ENOMEM;
+		xt_out_of_memory(0);
 	}
+	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
 	findings->list[findings->count++] = *finding;
-	return 0;
 }
 
-static int report_hang(struct run *run)
+static void report_hang(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
@@ -165,13 +158,13 @@ static int report_hang(struct run *run)
 	};
 
 	if (!rule_reports(run->settings, RULE_HANG, finding.cost_ns, finding.whole_ns))
-		return 0;
-	finding.process = strdup(is_rank ? run->labels[verdict->log] : "all ranks");
+		return;
+	finding.process = xt_strdup(is_rank ? run->labels[verdict->log] : "all ranks");
 	finding_add_evidence(&finding, "unfinished_collective_count", report->unfinished_count);
-	return add_finding(run, &finding);
+	add_finding(run, &finding);
 }
 
-int findings_compare_ranks(struct run *run)
+void findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_verdict *verdict = &report->verdict;
@@ -185,15 +178,17 @@ int findings_compare_ranks(struct run *run)
 		.advice = advice_for(report),
 	};
 
-	if (verdict->kind == VERDICT_HANG)
-		return report_hang(run);
+	if (verdict->kind == VERDICT_HANG) {
+		report_hang(run);
+		return;
+	}
 	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
 	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
-		return 0;
-	finding.process = strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
+		return;
+	finding.process = xt_strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
 	if (verdict->kind != VERDICT_LINK)
 		finding_add_evidence(&finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
 	finding_add_evidence(&finding, "lost_ns_of_all_ranks", verdict->cost_ns);
-	return add_finding(run, &finding);
+	add_finding(run, &finding);
 }

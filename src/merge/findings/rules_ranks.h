@@ -7,7 +7,7 @@
 
 struct run;
 
-/* Adds the finding if run->collectives_report has a verdict. Returns 0 or -ENOMEM. */
-int findings_compare_ranks(struct run *run);
+/* Adds the finding if run->collectives_report has a verdict. */
+void findings_compare_ranks(struct run *run);
 
 #endif

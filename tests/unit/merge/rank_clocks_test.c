@@ -110,11 +110,10 @@ static void add_steps(struct fixture *f, uint64_t communicator, unsigned hosts)
 
 static const struct rank_clock *align(struct fixture *f)
 {
-	assert_int_equal(rank_clocks_init(&f->clocks, &f->inputs), 0);
-	assert_int_equal(communicators_find(&f->communicators, f->logs, f->inputs.count, &f->inputs,
-					    f->clocks.hosts),
-			 0);
-	assert_int_equal(rank_clocks_align(&f->clocks, &f->communicators), 0);
+	rank_clocks_init(&f->clocks, &f->inputs);
+	communicators_find(&f->communicators, f->logs, f->inputs.count, &f->inputs,
+			   f->clocks.hosts);
+	rank_clocks_align(&f->clocks, &f->communicators);
 	assert_int_equal(f->clocks.count, f->inputs.count);
 	assert_true(f->clocks.list[0].is_aligned);
 	return f->clocks.list;
@@ -284,12 +283,12 @@ static void takes_logs_of_one_boot_as_one_host(void **state)
 
 	(void)state;
 	strcpy(f->inputs_list[2].host, "node0");
-	assert_int_equal(rank_clocks_init(&f->clocks, &f->inputs), 0);
+	rank_clocks_init(&f->clocks, &f->inputs);
 	assert_int_equal(f->clocks.count, 2);
 	assert_int_equal(f->clocks.hosts[2], 0);
 	rank_clocks_free(&f->clocks);
 	f->inputs_list[2].shift_ns = 1; /* it was booted in between */
-	assert_int_equal(rank_clocks_init(&f->clocks, &f->inputs), 0);
+	rank_clocks_init(&f->clocks, &f->inputs);
 	assert_int_equal(f->clocks.count, 3);
 	end(f);
 }
