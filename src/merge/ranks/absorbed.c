@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/absorbed.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/sums/timeline.h"
@@ -88,14 +88,13 @@ static void absorb_device(const struct rank_log *log, uint32_t number, struct sh
 	}
 }
 
-static int absorb_log(const struct rank_log *log, const float *waits_ns, float *absorbed_ns)
+static void absorb_log(const struct rank_log *log, const float *waits_ns, float *absorbed_ns)
 {
-	struct shifted device = {.open = malloc((log->count + 1) * sizeof(*device.open)),
-				 .left_ns = malloc((log->count + 1) * sizeof(*device.left_ns))};
+	struct shifted device = {.open = xt_malloc((log->count + 1) * sizeof(*device.open)),
+				 .left_ns = xt_malloc((log->count + 1) * sizeof(*device.left_ns))};
 	bool is_done[TIMELINE_DEVICES_MAX] = {false};
-	int error = device.open && device.left_ns ? 0 : -ENOMEM;
 
-	for (size_t m = 0; m < log->member_count && !error; m++) {
+	for (size_t m = 0; m < log->member_count; m++) {
 		uint32_t number = log->members[m].device;
 
 		if (number < TIMELINE_DEVICES_MAX && !is_done[number])
@@ -105,7 +104,6 @@ static int absorb_log(const struct rank_log *log, const float *waits_ns, float *
 	}
 	free(device.open);
 	free(device.left_ns);
-	return error;
 }
 
 /* Notes the exposed waits of a communicator, by log and collective. */
@@ -137,28 +135,22 @@ void absorbed_free(struct collectives_report *report, size_t log_count)
 	report->absorbed_ns = NULL;
 }
 
-int absorbed_find(struct collectives_report *report, const struct run *run)
+void absorbed_find(struct collectives_report *report, const struct run *run)
 {
 	size_t log_count = run->inputs->count;
-	float **waits_ns = calloc(log_count + 1, sizeof(*waits_ns));
-	int error = 0;
+	float **waits_ns = xt_calloc(log_count + 1, sizeof(*waits_ns));
 
-	report->absorbed_ns = calloc(log_count + 1, sizeof(*report->absorbed_ns));
-	if (!waits_ns || !report->absorbed_ns)
-		error = -ENOMEM;
-	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
+	report->absorbed_ns = xt_calloc(log_count + 1, sizeof(*report->absorbed_ns));
+	for (size_t l = 0; l < run->rank_log_count; l++) {
 		const struct rank_log *log = &run->rank_logs[l];
 
-		waits_ns[log->log] = calloc(log->count + 1, sizeof(**waits_ns));
-		report->absorbed_ns[log->log] = calloc(log->count + 1, sizeof(**waits_ns));
-		if (!waits_ns[log->log] || !report->absorbed_ns[log->log])
-			error = -ENOMEM;
+		waits_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
+		report->absorbed_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
 	}
-	for (size_t c = 0; c < report->communicators.count && !error; c++)
+	for (size_t c = 0; c < report->communicators.count; c++)
 		note_waits(report, &report->communicators.list[c], waits_ns);
-	for (size_t l = 0; l < run->rank_log_count && !error; l++)
-		error = absorb_log(&run->rank_logs[l], waits_ns[run->rank_logs[l].log],
-				   report->absorbed_ns[run->rank_logs[l].log]);
+	for (size_t l = 0; l < run->rank_log_count; l++)
+		absorb_log(&run->rank_logs[l], waits_ns[run->rank_logs[l].log],
+			   report->absorbed_ns[run->rank_logs[l].log]);
 	free_lists(waits_ns, log_count);
-	return error;
 }

@@ -11,10 +11,8 @@
 
 #include "merge/ranks/collectives_report.h"
 
-/*
- * Fills report->absorbed_ns. The waits of all ranks must be known. Returns 0 or -ENOMEM.
- */
-int absorbed_find(struct collectives_report *report, const struct run *run);
+/* Fills report->absorbed_ns. The waits of all ranks must be known. */
+void absorbed_find(struct collectives_report *report, const struct run *run);
 void absorbed_free(struct collectives_report *report, size_t log_count);
 
 #endif

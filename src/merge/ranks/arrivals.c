@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/arrivals.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 static double start_ns(const struct comm_member *member, const struct rank_collective *item,
 		       const struct rank_clocks *clocks)
@@ -151,19 +152,16 @@ static void compare(struct communicator *communicator, size_t number,
 	}
 }
 
-int arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks)
+void arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks)
 {
 	for (size_t c = 0; c < communicators->count; c++) {
 		struct communicator *communicator = &communicators->list[c];
 
-		communicator->arrivals =
-			calloc(communicator->instance_count + 1, sizeof(*communicator->arrivals));
-		if (!communicator->arrivals)
-			return -ENOMEM;
+		communicator->arrivals = xt_calloc(communicator->instance_count + 1,
+						   sizeof(*communicator->arrivals));
 		for (size_t i = 0; i < communicator->instance_count; i++)
 			compare(communicator, i, clocks);
 	}
-	return 0;
 }
 
 struct communicator_sums communicator_sums(const struct communicator *communicator)

@@ -24,8 +24,8 @@ struct arrivals {
 	bool has_transfer;	    /* both are known */
 };
 
-/* Fills in communicator->arrivals of all communicators. Returns 0 or -ENOMEM. */
-int arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks);
+/* Fills in communicator->arrivals of all communicators. */
+void arrivals_compare(struct communicators *communicators, const struct rank_clocks *clocks);
 
 /*
  * Returns how long a member waited for the last, 0 if its log lacks the collective. *exposed_ns_out

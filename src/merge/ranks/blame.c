@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
@@ -78,37 +78,32 @@ static struct suspect *find_suspect(struct blame *blame, size_t member)
 	return NULL;
 }
 
-/* Returns 0 or -ENOMEM. If there are too many, the member is left out. */
-static int add_suspect(struct blame *blame, size_t member)
+/* If there are too many, the member is left out. */
+static void add_suspect(struct blame *blame, size_t member)
 {
 	struct suspect *suspect = &blame->suspects[blame->suspect_count];
 
 	if (find_suspect(blame, member) || blame->suspect_count == SUSPECTS_MAX)
-		return 0;
+		return;
 	if (!suspect->ns)
-		suspect->ns = calloc(blame->sums.node_count, sizeof(*suspect->ns));
-	if (!suspect->ns)
-		return -ENOMEM;
+		suspect->ns = xt_calloc(blame->sums.node_count, sizeof(*suspect->ns));
 	suspect->member = member;
 	suspect->wait_count = 0;
 	suspect->waited_ns = 0;
 	blame->suspect_count++;
-	return 0;
 }
 
 /* The members that came last in collectives of a block, and the one that cost most. */
-static int find_suspects(struct blame *blame, const struct comm_block *block)
+static void find_suspects(struct blame *blame, const struct comm_block *block)
 {
-	int error;
-
 	blame->suspect_count = 0;
-	error = block->late_ns > 0 ? add_suspect(blame, block->late) : 0;
-	for (size_t i = block->from; i < block->until && !error; i++)
+	if (block->late_ns > 0)
+		add_suspect(blame, block->late);
+	for (size_t i = block->from; i < block->until; i++)
 		if (blame->communicator->arrivals[i].has_waits &&
 		    comm_block_compares(block, blame->communicator,
 					blame->communicator->arrivals[i].late))
-			error = add_suspect(blame, blame->communicator->arrivals[i].late);
-	return error;
+			add_suspect(blame, blame->communicator->arrivals[i].late);
 }
 
 static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns,
@@ -125,15 +120,15 @@ static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t
  * Adds a collective of another communicator. The wait there has causes of its own; the transfer is
  * time of its call path.
  */
-static int add_other(struct blame *blame, const struct rank_collective *item, struct place_in at,
-		     struct suspect *suspect)
+static void add_other(struct blame *blame, const struct rank_collective *item, struct place_in at,
+		      struct suspect *suspect)
 {
 	const struct communicator *other;
 	double exposed_ns, ns, all_ns = (double)(item->end_ns - item->start_ns);
 
 	if (at.communicator == UINT32_MAX || at.number == UINT32_MAX) {
 		add_path_time(blame, suspect, item->node, all_ns > 0 ? (uint64_t)all_ns : 0, 0);
-		return 0;
+		return;
 	}
 	other = &blame->report->communicators.list[at.communicator];
 	ns = arrivals_wait_ns(other, at.member, at.number, &blame->report->clocks, &exposed_ns);
@@ -141,13 +136,11 @@ static int add_other(struct blame *blame, const struct rank_collective *item, st
 		add_path_time(blame, suspect, item->node, (uint64_t)(all_ns - ns), 0);
 	blame->waited_ns += ns;
 	if (!suspect || ns <= 0)
-		return 0;
-	if (grow(&suspect->waits, &suspect->wait_capacity, suspect->wait_count + 1,
-		 sizeof(*suspect->waits)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&suspect->waits, &suspect->wait_capacity, suspect->wait_count + 1,
+		sizeof(*suspect->waits));
 	suspect->waits[suspect->wait_count++] = (struct other_wait){at, ns};
 	suspect->waited_ns += ns;
-	return 0;
 }
 
 static void add_path_times(struct blame *blame, const struct rank_log *log, size_t index,
@@ -170,28 +163,25 @@ static struct place_in place_of(const struct blame *blame, const struct rank_log
 }
 
 /* Adds the time of a member between its collectives number - 1 and number. */
-static int add_times(struct blame *blame, size_t m, size_t number)
+static void add_times(struct blame *blame, size_t m, size_t number)
 {
 	const struct comm_member *member = &blame->communicator->members[m];
 	const struct rank_log *log = member->log;
 	struct suspect *suspect = find_suspect(blame, m);
 	size_t until;
-	int error = 0;
 
 	/* What comes before the first collective is the start of the program. */
 	if (number <= member->first || number - member->first >= member->count)
-		return 0;
+		return;
 	until = member->items[number - member->first];
-	for (size_t index = member->items[number - member->first - 1] + 1; index <= until && !error;
+	for (size_t index = member->items[number - member->first - 1] + 1; index <= until;
 	     index++) {
 		if (log->members[log->list[index].member].device != member->member->device)
 			continue;
 		add_path_times(blame, log, index, suspect);
 		if (index < until)
-			error = add_other(blame, &log->list[index], place_of(blame, log, index),
-					  suspect);
+			add_other(blame, &log->list[index], place_of(blame, log, index), suspect);
 	}
-	return error;
 }
 
 /* How much more than the mean of the other ranks that are compared. */
@@ -216,27 +206,23 @@ static double excess_wait_ns(const struct blame *blame, const struct suspect *su
 }
 
 /* Adds a share to those of the current collective, which begin at `first`. */
-static int add_share(struct blame *blame, size_t first, size_t log, uint32_t node, double part)
+static void add_share(struct blame *blame, size_t first, size_t log, uint32_t node, double part)
 {
 	for (size_t s = first; s < blame->share_count; s++)
 		if (blame->shares[s].log == log && blame->shares[s].node == node) {
 			blame->shares[s].part += (float)part;
-			return 0;
+			return;
 		}
-	if (grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
-		 sizeof(*blame->shares)) < 0)
-		return -ENOMEM;
+	xt_grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
+		sizeof(*blame->shares));
 	blame->shares[blame->share_count++] = (struct share){(uint32_t)log, node, (float)part};
-	return 0;
 }
 
 /* Passes a part of the blame on to the causes of the suspect's own waits. */
-static int add_inherited(struct blame *blame, size_t first, const struct suspect *suspect,
-			 double part)
+static void add_inherited(struct blame *blame, size_t first, const struct suspect *suspect,
+			  double part)
 {
-	int error = 0;
-
-	for (size_t w = 0; w < suspect->wait_count && !error; w++) {
+	for (size_t w = 0; w < suspect->wait_count; w++) {
 		const struct place_in *at = &suspect->waits[w].at;
 		size_t begin = blame->share_begins[at->communicator][at->number];
 		size_t end = blame->share_ends[at->communicator][at->number];
@@ -245,32 +231,31 @@ static int add_inherited(struct blame *blame, size_t first, const struct suspect
 		if (own < SMALL_PART * part)
 			continue;
 		if (begin == end)
-			error = add_share(blame, first,
-					  blame->communicator->members[suspect->member].log->log,
-					  PATH_ROOT, own);
-		for (size_t s = begin; s < end && !error; s++) {
+			add_share(blame, first,
+				  blame->communicator->members[suspect->member].log->log, PATH_ROOT,
+				  own);
+		for (size_t s = begin; s < end; s++) {
 			struct share share = blame->shares[s];
 
-			error = add_share(blame, first, share.log, share.node,
-					  own * (double)share.part);
+			add_share(blame, first, share.log, share.node, own * (double)share.part);
 		}
 	}
-	return error;
 }
 
 /*
  * Finds the causes that made a member late, as parts of 1. What is not explained belongs to the
  * root.
  */
-static int find_shares(struct blame *blame, size_t late, double late_ns, size_t first)
+static void find_shares(struct blame *blame, size_t late, double late_ns, size_t first)
 {
 	const struct suspect *suspect = find_suspect(blame, late);
 	size_t log = blame->communicator->members[late].log->log;
 	double more_ns, sum_ns, explained = 0;
-	int error = 0;
 
-	if (!suspect || late_ns <= 0)
-		return add_share(blame, first, log, PATH_ROOT, 1);
+	if (!suspect || late_ns <= 0) {
+		add_share(blame, first, log, PATH_ROOT, 1);
+		return;
+	}
 	sum_ns = excess_wait_ns(blame, suspect);
 	for (size_t t = 0; t < blame->sums.touched_count; t++) {
 		more_ns = excess_ns(blame, suspect, blame->sums.touched[t]);
@@ -278,16 +263,15 @@ static int find_shares(struct blame *blame, size_t late, double late_ns, size_t 
 	}
 	if (sum_ns > 0)
 		explained = sum_ns < late_ns ? sum_ns / late_ns : 1;
-	for (size_t t = 0; t < blame->sums.touched_count && explained > 0 && !error; t++) {
+	for (size_t t = 0; t < blame->sums.touched_count && explained > 0; t++) {
 		more_ns = excess_ns(blame, suspect, blame->sums.touched[t]);
 		if (more_ns > SMALL_PART * sum_ns)
-			error = add_share(blame, first, log, blame->sums.touched[t],
-					  explained * more_ns / sum_ns);
+			add_share(blame, first, log, blame->sums.touched[t],
+				  explained * more_ns / sum_ns);
 	}
 	more_ns = excess_wait_ns(blame, suspect);
-	if (!error && explained > 0 && more_ns > SMALL_PART * sum_ns)
-		error = add_inherited(blame, first, suspect, explained * more_ns / sum_ns);
-	return error;
+	if (explained > 0 && more_ns > SMALL_PART * sum_ns)
+		add_inherited(blame, first, suspect, explained * more_ns / sum_ns);
 }
 
 /* Returns a cause, which is added if needed; NULL if out of memory. */
@@ -296,10 +280,9 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	uint32_t hash = xt_hash_u64((uint64_t)log << 32 | node);
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&report->cause_table, report->cause_count + 1) ||
-	    grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
-		 sizeof(*report->causes)) < 0)
-		return NULL;
+	xt_hash_require(&report->cause_table, report->cause_count + 1);
+	xt_grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
+		sizeof(*report->causes));
 	for (slot = xt_hash_first(&report->cause_table, hash); slot->item;
 	     slot = xt_hash_next(&report->cause_table, slot)) {
 		struct wait_cause *cause = &report->causes[slot->item - 1];
@@ -312,43 +295,38 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	return &report->causes[report->cause_count - 1];
 }
 
-static int add_cause(struct collectives_report *report, size_t log, uint32_t node, uint64_t wait_ns,
-		     uint64_t cost_ns)
+static void add_cause(struct collectives_report *report, size_t log, uint32_t node,
+		      uint64_t wait_ns, uint64_t cost_ns)
 {
 	struct wait_cause *cause = cause_of(report, log, node);
 
-	if (!cause)
-		return -ENOMEM;
 	cause->wait_ns += wait_ns;
 	cause->cost_ns += cost_ns;
 	report->cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
-	return 0;
 }
 
 /* Charges a wait, or what it costs, to the causes that made a member late. */
-static int charge(struct blame *blame, size_t late, double late_ns, double wait_ns, double cost_ns)
+static void charge(struct blame *blame, size_t late, double late_ns, double wait_ns, double cost_ns)
 {
 	size_t first = blame->share_count;
 	double sum = 0;
-	int error = find_shares(blame, late, late_ns, first);
 
+	find_shares(blame, late, late_ns, first);
 	for (size_t s = first; s < blame->share_count; s++)
 		sum += (double)blame->shares[s].part;
-	if (!error && sum < 1)
-		error = add_share(blame, first, blame->communicator->members[late].log->log,
-				  PATH_ROOT, 1 - sum);
-	for (size_t s = first; s < blame->share_count && !error; s++) {
+	if (sum < 1)
+		add_share(blame, first, blame->communicator->members[late].log->log, PATH_ROOT,
+			  1 - sum);
+	for (size_t s = first; s < blame->share_count; s++) {
 		const struct share *share = &blame->shares[s];
 		uint64_t own_wait_ns = (uint64_t)(wait_ns * (double)share->part);
 		uint64_t own_cost_ns = (uint64_t)(cost_ns * (double)share->part);
 
 		if (own_wait_ns || own_cost_ns)
-			error = add_cause(blame->report, share->log, share->node, own_wait_ns,
-					  own_cost_ns);
+			add_cause(blame->report, share->log, share->node, own_wait_ns, own_cost_ns);
 	}
-	return error;
 }
 
 /* Drops small parts and scales the others up. Otherwise each collective inherits more of them. */
@@ -370,17 +348,14 @@ static void drop_small_shares(struct blame *blame, size_t first)
 }
 
 /* Keeps the causes for collectives of other communicators that wait for this one. */
-static int charge_wait(struct blame *blame, uint32_t communicator, size_t number)
+static void charge_wait(struct blame *blame, uint32_t communicator, size_t number)
 {
 	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
-	int error;
 
 	blame->share_begins[communicator][number] = blame->share_count;
-	error = charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns,
-		       arrivals->wait_ns, 0);
+	charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns, arrivals->wait_ns, 0);
 	drop_small_shares(blame, blame->share_begins[communicator][number]);
 	blame->share_ends[communicator][number] = blame->share_count;
-	return error;
 }
 
 /* The cost of waits beside other work to the other ranks, on average. */
@@ -395,21 +370,19 @@ static double hidden_cost_ns(struct blame *blame)
 }
 
 /* Charges what a block cost the other ranks. */
-static int charge_cost(struct blame *blame)
+static void charge_cost(struct blame *blame)
 {
 	double late_ns = blame->block->late_ns;
 	size_t shares = blame->share_count;
 	double cost_ns;
-	int error = 0;
 
 	if (blame->compared_count > 1 && late_ns > 0)
 		late_ns = fmin(late_ns + hidden_cost_ns(blame), blame->block->apart_ns);
 	cost_ns = late_ns * (double)(blame->compared_count - 1);
 	if (blame->compared_count > 1 && cost_ns >= 1)
-		error = charge(blame, blame->block->late, late_ns, 0, cost_ns);
+		charge(blame, blame->block->late, late_ns, 0, cost_ns);
 
 	blame->share_count = shares; /* nothing inherits them */
-	return error;
 }
 
 static void clear(struct blame *blame)
@@ -421,31 +394,28 @@ static void clear(struct blame *blame)
 	blame->waited_ns = 0;
 }
 
-static int blame_block(struct blame *blame, const struct comm_block *block)
+static void blame_block(struct blame *blame, const struct comm_block *block)
 {
-	int error;
-
 	blame->block = block;
 	blame->communicator = &blame->report->communicators.list[block->communicator];
 	blame->compared_count = 0;
 	for (size_t m = 0; m < blame->communicator->member_count; m++)
 		blame->compared_count += comm_block_compares(block, blame->communicator, m);
-	error = find_suspects(blame, block);
-	for (size_t i = block->from; i < block->until && blame->suspect_count && !error; i++) {
-		for (size_t m = 0; m < blame->communicator->member_count && !error; m++)
+	find_suspects(blame, block);
+	for (size_t i = block->from; i < block->until && blame->suspect_count; i++) {
+		for (size_t m = 0; m < blame->communicator->member_count; m++)
 			if (comm_block_compares(block, blame->communicator, m))
-				error = add_times(blame, m, i);
-		if (!error && blame->communicator->arrivals[i].wait_ns > 0)
-			error = charge_wait(blame, block->communicator, i);
+				add_times(blame, m, i);
+		if (blame->communicator->arrivals[i].wait_ns > 0)
+			charge_wait(blame, block->communicator, i);
 	}
-	if (!error && blame->suspect_count)
-		error = charge_cost(blame);
+	if (blame->suspect_count)
+		charge_cost(blame);
 	clear(blame);
-	return error;
 }
 
 /* Notes for each collective of each log which of its communicator it is. */
-static int find_places(struct blame *blame, const struct run *run)
+static void find_places(struct blame *blame, const struct run *run)
 {
 	const struct communicators *communicators = &blame->report->communicators;
 
@@ -453,10 +423,8 @@ static int find_places(struct blame *blame, const struct run *run)
 		const struct rank_log *log = &run->rank_logs[l];
 		struct log_places *places = &blame->places[log->log];
 
-		places->members = malloc((log->member_count + 1) * sizeof(*places->members));
-		places->numbers = malloc((log->count + 1) * sizeof(*places->numbers));
-		if (!places->members || !places->numbers)
-			return -ENOMEM;
+		places->members = xt_malloc((log->member_count + 1) * sizeof(*places->members));
+		places->numbers = xt_malloc((log->count + 1) * sizeof(*places->numbers));
 		memset(places->numbers, 0xff, (log->count + 1) * sizeof(*places->numbers));
 		for (size_t m = 0; m < log->member_count; m++)
 			places->members[m] = (struct place_in){.communicator = UINT32_MAX};
@@ -471,28 +439,24 @@ static int find_places(struct blame *blame, const struct run *run)
 			for (size_t i = 0; i < member->count; i++)
 				places->numbers[member->items[i]] = (uint32_t)(member->first + i);
 		}
-	return 0;
 }
 
 static int begin(struct blame *blame, const struct run *run)
 {
 	size_t communicators = blame->report->communicators.count;
 
-	blame->places = calloc(run->inputs->count + 1, sizeof(*blame->places));
-	blame->share_begins = calloc(communicators + 1, sizeof(*blame->share_begins));
-	blame->share_ends = calloc(communicators + 1, sizeof(*blame->share_ends));
-	if (path_sums_init(&blame->sums, &run->paths) < 0 || !blame->places ||
-	    !blame->share_begins || !blame->share_ends)
-		return -ENOMEM;
+	blame->places = xt_calloc(run->inputs->count + 1, sizeof(*blame->places));
+	blame->share_begins = xt_calloc(communicators + 1, sizeof(*blame->share_begins));
+	blame->share_ends = xt_calloc(communicators + 1, sizeof(*blame->share_ends));
+	path_sums_init(&blame->sums, &run->paths);
 	for (size_t c = 0; c < communicators; c++) {
 		size_t count = blame->report->communicators.list[c].instance_count;
 
-		blame->share_begins[c] = calloc(count + 1, sizeof(**blame->share_begins));
-		blame->share_ends[c] = calloc(count + 1, sizeof(**blame->share_ends));
-		if (!blame->share_begins[c] || !blame->share_ends[c])
-			return -ENOMEM;
+		blame->share_begins[c] = xt_calloc(count + 1, sizeof(**blame->share_begins));
+		blame->share_ends[c] = xt_calloc(count + 1, sizeof(**blame->share_ends));
 	}
-	return find_places(blame, run);
+	find_places(blame, run);
+	return 0;
 }
 
 static void end(struct blame *blame, const struct run *run)
@@ -525,10 +489,12 @@ int blame_waits(struct collectives_report *report, const struct run *run)
 	int error = begin(&blame, run);
 
 	if (!error)
-		error = comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks,
-					 report->absorbed_ns);
-	for (size_t b = 0; b < blame.blocks.count && !error; b++)
-		error = blame_block(&blame, &blame.blocks.list[b]);
+		comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks,
+				 report->absorbed_ns);
+	for (size_t b = 0; b < blame.blocks.count && !error; b++) {
+		blame_block(&blame, &blame.blocks.list[b]);
+		error = 0;
+	}
 	end(&blame, run);
 	return error;
 }

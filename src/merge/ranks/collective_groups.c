@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/tables.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 
 #define SLOW_FACTOR 1.5	 /* a transfer is slow if it takes so much longer than comparable ones */
 #define FAST_PART   0.05 /* comparable transfers: the fastest twentieth */
@@ -16,9 +16,8 @@ static struct collective_group *group_of(struct collective_groups *groups, size_
 				    (uint64_t)arrivals->operation << 56);
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&groups->table, groups->count + 1) ||
-	    grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list)) < 0)
-		return NULL;
+	xt_hash_require(&groups->table, groups->count + 1);
+	xt_grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list));
 	for (slot = xt_hash_first(&groups->table, hash); slot->item;
 	     slot = xt_hash_next(&groups->table, slot)) {
 		struct collective_group *group = &groups->list[slot->item - 1];
@@ -34,24 +33,20 @@ static struct collective_group *group_of(struct collective_groups *groups, size_
 	return &groups->list[groups->count - 1];
 }
 
-int collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
-			  const struct arrivals *arrivals)
+void collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
+			   const struct arrivals *arrivals)
 {
 	struct collective_group *group = group_of(groups, communicator, arrivals);
 
-	if (!group)
-		return -ENOMEM;
 	group->rank_count = rank_count;
 	group->count++;
 	group->wait_ns += (uint64_t)arrivals->wait_ns;
 	if (!arrivals->has_transfer)
-		return 0;
-	if (grow(&group->transfers, &group->transfer_capacity, group->transfer_count + 1,
-		 sizeof(*group->transfers)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&group->transfers, &group->transfer_capacity, group->transfer_count + 1,
+		sizeof(*group->transfers));
 	group->transfers[group->transfer_count++] =
 		(struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns};
-	return 0;
 }
 
 static int compare_transfers(const void *a, const void *b)
@@ -75,7 +70,7 @@ static int compare_kinds(const void *a, const void *b)
 }
 
 /* Sums up what is slow in comparable groups. Transfers of unknown sizes cannot be compared. */
-static int find_slow(struct collective_group **like, size_t count)
+static void find_slow(struct collective_group **like, size_t count)
 {
 	size_t all_count = 0, at = 0;
 	double *all_ns, fast_ns;
@@ -83,10 +78,8 @@ static int find_slow(struct collective_group **like, size_t count)
 	for (size_t g = 0; g < count; g++)
 		all_count += like[g]->transfer_count;
 	if (!all_count || !like[0]->bytes)
-		return 0;
-	all_ns = malloc(all_count * sizeof(*all_ns));
-	if (!all_ns)
-		return -ENOMEM;
+		return;
+	all_ns = xt_malloc(all_count * sizeof(*all_ns));
 	for (size_t g = 0; g < count; g++)
 		for (size_t t = 0; t < like[g]->transfer_count; t++)
 			all_ns[at++] = like[g]->transfers[t].ns;
@@ -103,7 +96,6 @@ static int find_slow(struct collective_group **like, size_t count)
 								       ? more_ns
 								       : transfer->exposed_ns);
 		}
-	return 0;
 }
 
 static void find_median(struct collective_group *group)
@@ -118,26 +110,24 @@ static void find_median(struct collective_group *group)
 			   2);
 }
 
-int collective_groups_finish(struct collective_groups *groups)
+void collective_groups_finish(struct collective_groups *groups)
 {
-	struct collective_group **sorted = malloc((groups->count + 1) * sizeof(*sorted));
-	int error = sorted ? 0 : -ENOMEM;
+	struct collective_group **sorted = xt_malloc((groups->count + 1) * sizeof(*sorted));
 
-	for (size_t g = 0; g < groups->count && !error; g++) {
+	for (size_t g = 0; g < groups->count; g++) {
 		find_median(&groups->list[g]);
 		sorted[g] = &groups->list[g];
 	}
-	if (!error && groups->count)
+	if (groups->count)
 		qsort(sorted, groups->count, sizeof(struct collective_group *), compare_kinds);
-	for (size_t from = 0, until; from < groups->count && !error; from = until) {
+	for (size_t from = 0, until; from < groups->count; from = until) {
 		for (until = from + 1;
 		     until < groups->count && !compare_kinds(&sorted[from], &sorted[until]);
 		     until++)
 			;
-		error = find_slow(sorted + from, until - from);
+		find_slow(sorted + from, until - from);
 	}
 	free(sorted);
-	return error;
 }
 
 void collective_groups_free(struct collective_groups *groups)

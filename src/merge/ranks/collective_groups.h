@@ -32,12 +32,12 @@ struct collective_groups {
 	struct xt_hash_table table;
 };
 
-/* Adds a collective. Returns 0 or -ENOMEM. */
-int collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
-			  const struct arrivals *arrivals);
+/* Adds a collective. */
+void collective_groups_add(struct collective_groups *groups, size_t communicator, size_t rank_count,
+			   const struct arrivals *arrivals);
 
-/* Computes the medians, and what is slow. Returns 0 or -ENOMEM. */
-int collective_groups_finish(struct collective_groups *groups);
+/* Computes the medians, and what is slow. */
+void collective_groups_finish(struct collective_groups *groups);
 void collective_groups_free(struct collective_groups *groups);
 
 #endif

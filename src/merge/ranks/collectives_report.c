@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/ranks/absorbed.h"
 #include "merge/ranks/arrivals.h"
@@ -13,7 +13,7 @@
 
 #define LISTED_MAX 1000 /* mismatches and unfinished collectives */
 
-static int add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
+static void add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
 {
 	const struct communicator *one = &report->communicators.list[communicator];
 	const struct rank_collective *first = NULL;
@@ -27,13 +27,11 @@ static int add_mismatch(struct collectives_report *report, size_t communicator, 
 			what = MISMATCH_OPERATION;
 	}
 	if (report->mismatch_count == LISTED_MAX)
-		return 0;
-	if (grow(&report->mismatches, &report->mismatch_capacity, report->mismatch_count + 1,
-		 sizeof(*report->mismatches)) < 0)
-		return -ENOMEM;
+		return;
+	xt_grow(&report->mismatches, &report->mismatch_capacity, report->mismatch_count + 1,
+		sizeof(*report->mismatches));
 	report->mismatches[report->mismatch_count++] =
 		(struct collective_mismatch){communicator, number, what};
-	return 0;
 }
 
 /* Adds a span of time to the bins that it touches. */
@@ -84,19 +82,18 @@ static void add_rank_waits(struct collectives_report *report,
 	report->ranks[communicator->members[arrivals->late].log->log].late_count++;
 }
 
-static int add_communicator(struct collectives_report *report, size_t c)
+static void add_communicator(struct collectives_report *report, size_t c)
 {
 	const struct communicator *communicator = &report->communicators.list[c];
 	size_t expected = communicator->rank_count > communicator->member_count
 				  ? communicator->rank_count
 				  : communicator->member_count;
-	int error = 0;
 
-	for (size_t i = 0; i < communicator->instance_count && !error; i++) {
+	for (size_t i = 0; i < communicator->instance_count; i++) {
 		const struct arrivals *arrivals = &communicator->arrivals[i];
 
 		if (arrivals->is_different) {
-			error = add_mismatch(report, c, i);
+			add_mismatch(report, c, i);
 			continue;
 		}
 		report->matched_count += arrivals->present_count == expected;
@@ -104,12 +101,10 @@ static int add_communicator(struct collectives_report *report, size_t c)
 			arrivals->present_count == expected && communicator->is_by_order;
 		report->partial_count += arrivals->present_count < expected;
 		report->compared_count += arrivals->has_waits;
-		error = collective_groups_add(&report->groups, c, communicator->member_count,
-					      arrivals);
-		if (!error && arrivals->has_waits)
+		collective_groups_add(&report->groups, c, communicator->member_count, arrivals);
+		if (arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
 	}
-	return error;
 }
 
 /* Notes what the calls of a member say of an unfinished collective. */
@@ -142,7 +137,7 @@ static int compare_begins(const void *a, const void *b)
 }
 
 /* Lists the collectives that a rank waits for. If all entered one, it may just not have begun. */
-static int add_unfinished(struct collectives_report *report, size_t c)
+static void add_unfinished(struct collectives_report *report, size_t c)
 {
 	const struct communicator *communicator = &report->communicators.list[c];
 	size_t reach = communicator->instance_count, least = SIZE_MAX;
@@ -154,21 +149,19 @@ static int add_unfinished(struct collectives_report *report, size_t c)
 		least = own < least ? own : least;
 	}
 	if (least == reach && communicator->rank_count <= communicator->member_count)
-		return 0;
+		return;
 	for (size_t i = communicator->instance_count;
 	     i < reach && report->unfinished_count < LISTED_MAX; i++) {
 		struct unfinished_collective *row;
 
-		if (grow(&report->unfinished, &report->unfinished_capacity,
-			 report->unfinished_count + 1, sizeof(*report->unfinished)) < 0)
-			return -ENOMEM;
+		xt_grow(&report->unfinished, &report->unfinished_capacity,
+			report->unfinished_count + 1, sizeof(*report->unfinished));
 		row = &report->unfinished[report->unfinished_count++];
 		*row = (struct unfinished_collective){
 			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
 		for (size_t m = 0; m < communicator->member_count; m++)
 			note_open_calls(report, &communicator->members[m], row);
 	}
-	return 0;
 }
 
 static int compare_causes(const void *a, const void *b)
@@ -288,13 +281,11 @@ static size_t count_groups(const size_t *parents, size_t log_count)
  * Counts the jobs: groups of logs that collectives connect. Groups may be parts of one job, such as
  * tensor-parallel groups, if they have no common rank and no different ids.
  */
-static int count_jobs(struct collectives_report *report, const struct inputs *inputs)
+static void count_jobs(struct collectives_report *report, const struct inputs *inputs)
 {
-	size_t *parents = malloc((inputs->count + 1) * sizeof(*parents));
+	size_t *parents = xt_malloc((inputs->count + 1) * sizeof(*parents));
 
 	report->job_count = 1;
-	if (!parents)
-		return -ENOMEM;
 	for (size_t l = 0; l < inputs->count; l++)
 		parents[l] = l;
 	for (size_t c = 0; c < report->communicators.count; c++) {
@@ -307,7 +298,6 @@ static int count_jobs(struct collectives_report *report, const struct inputs *in
 	if (are_several_jobs(inputs, parents))
 		report->job_count = count_groups(parents, inputs->count);
 	free(parents);
-	return 0;
 }
 
 int collectives_report_make(struct collectives_report *report, const struct run *run)
@@ -315,15 +305,14 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	const struct inputs *inputs = run->inputs;
 	int error;
 
-	report->ranks = calloc(inputs->count + 1, sizeof(*report->ranks));
-	error = report->ranks ? rank_clocks_init(&report->clocks, inputs) : -ENOMEM;
-	if (!error)
-		error = communicators_find(&report->communicators, run->rank_logs,
-					   run->rank_log_count, inputs, report->clocks.hosts);
+	report->ranks = xt_calloc(inputs->count + 1, sizeof(*report->ranks));
+	rank_clocks_init(&report->clocks, inputs);
+	error = communicators_find(&report->communicators, run->rank_logs, run->rank_log_count,
+				   inputs, report->clocks.hosts);
 	if (!error)
 		error = rank_clocks_align(&report->clocks, &report->communicators);
 	if (!error)
-		error = arrivals_compare(&report->communicators, &report->clocks);
+		arrivals_compare(&report->communicators, &report->clocks);
 	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
 		report->ranks[run->rank_logs[l].log].collective_count = run->rank_logs[l].count;
 		report->count += run->rank_logs[l].count;
@@ -331,20 +320,17 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (!error)
 		find_job_time(report, run);
 	for (size_t c = 0; c < report->communicators.count && !error; c++) {
-		error = add_communicator(report, c);
-		if (!error)
-			error = add_unfinished(report, c);
+		add_communicator(report, c);
+		add_unfinished(report, c);
+		error = 0;
 	}
 	if (error)
 		return error;
 	split_times(report, run);
-	error = count_jobs(report, inputs);
-	if (!error)
-		error = collective_groups_finish(&report->groups);
-	if (!error)
-		error = absorbed_find(report, run);
-	if (!error)
-		error = blame_waits(report, run);
+	count_jobs(report, inputs);
+	collective_groups_finish(&report->groups);
+	absorbed_find(report, run);
+	error = blame_waits(report, run);
 	absorbed_free(report, inputs->count);
 	if (report->cause_count)
 		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
@@ -354,8 +340,10 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (!error)
 		error = mpi_waits_find(&report->mpi, run);
 	if (!error)
-		error = rank_spread_finish(&report->spread, &run->paths);
-	return error ? error : verdict_find(report, run);
+		rank_spread_finish(&report->spread, &run->paths);
+	if (!error)
+		verdict_find(report, run);
+	return error;
 }
 
 void collectives_report_free(struct collectives_report *report)

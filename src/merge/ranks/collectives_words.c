@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
@@ -30,74 +31,63 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 {
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
 	const char *what = wait_cause_what(&run->paths, verdict->node);
-	int length;
 
-	if (where && !where[0]) {
+	if (!where[0]) {
 		free(where);
-		return strdup(" No call path takes longer than in the other ranks.");
+		return xt_strdup(" No call path takes longer than in the other ranks.");
 	}
-	if (!where)
-		length = -1;
-	else if (verdict->is_of_launches)
-		length = asprintf(&text,
-				  " Main cause (%.0f %% of this): the CPU launches work too "
-				  "slowly, most in %s (%.0f %%).",
-				  percent_of(verdict->launch_late_ns, verdict), where,
-				  percent_of(verdict->place_ns, verdict));
+	if (verdict->is_of_launches)
+		text = xt_asprintf(" Main cause (%.0f %% of this): the CPU launches work too "
+				   "slowly, most in %s (%.0f %%).",
+				   percent_of(verdict->launch_late_ns, verdict), where,
+				   percent_of(verdict->place_ns, verdict));
 	else if (!verdict_has_place(verdict))
-		length = asprintf(&text, " No line stands out.");
+		text = xt_asprintf(" No line stands out.");
 	else
-		length = asprintf(&text, " Main cause (%.0f %% of this): %s%s%s.",
-				  percent_of(verdict->place_ns, verdict), where,
-				  what[0] ? "; " : "", what);
+		text = xt_asprintf(" Main cause (%.0f %% of this): %s%s%s.",
+				   percent_of(verdict->place_ns, verdict), where,
+				   what[0] ? "; " : "", what);
 	free(where);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 char *incomplete_text(const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	unsigned long long partial = report->partial_count;
-	char *ranks = missing_ranks_text(run), *text = NULL;
-	int length = -1;
+	char *ranks = missing_ranks_text(run), *text;
 
-	if (ranks && ranks[0])
-		length =
-			asprintf(&text,
-				 "No log: rank %s of %u. If it is the late one, this shows only as "
-				 "longer transfers of the others.",
-				 ranks, run->inputs->logs[0].world_size);
-	else if (ranks && partial)
-		length =
-			asprintf(&text,
-				 "%llu of %llu collectives lack some ranks, whose logs have only a "
-				 "part of the run. If such a rank is late, this looks like slow "
-				 "transfers.",
-				 partial, partial + report->matched_count);
-	else if (ranks)
-		length = asprintf(&text, "%s", "");
+	if (ranks[0])
+		text = xt_asprintf(
+			"No log: rank %s of %u. If it is the late one, this shows only as "
+			"longer transfers of the others.",
+			ranks, run->inputs->logs[0].world_size);
+	else if (partial)
+		text = xt_asprintf(
+			"%llu of %llu collectives lack some ranks, whose logs have only a "
+			"part of the run. If such a rank is late, this looks like slow "
+			"transfers.",
+			partial, partial + report->matched_count);
+	else
+		text = xt_strdup("");
 	free(ranks);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 char *jobs_text(const struct run *run)
 {
-	char *text;
-	int length = asprintf(
-		&text,
+	return xt_asprintf(
 		"The logs are of %zu jobs: no collective connects them. Percentages are of "
 		"the time of all jobs together.",
 		run->collectives_report.job_count);
-
-	return length < 0 ? NULL : text;
 }
 
 /* "node1, node2". */
 static char *hosts_of(const struct run *run, const struct communicator *communicator)
 {
-	char *hosts = strdup("");
+	char *hosts = xt_strdup("");
 
-	for (size_t m = 0; m < communicator->member_count && hosts; m++) {
+	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct input *log = &run->inputs->logs[communicator->members[m].log->log];
 		char *longer;
 		bool is_known = false;
@@ -106,8 +96,7 @@ static char *hosts_of(const struct run *run, const struct communicator *communic
 			is_known |= communicator->members[o].host == communicator->members[m].host;
 		if (is_known)
 			continue;
-		if (asprintf(&longer, "%s%s%s", hosts, hosts[0] ? ", " : "", log->host) < 0)
-			longer = NULL;
+		longer = xt_asprintf("%s%s%s", hosts, hosts[0] ? ", " : "", log->host);
 		free(hosts);
 		hosts = longer;
 	}
@@ -122,20 +111,15 @@ static char *link_text(const struct run *run, const char *share)
 	char *hosts = hosts_of(run, communicator), *text;
 	char *ranks = communicator_ranks_text(run, communicator);
 
-	if (!hosts || !ranks)
-		text = NULL;
-	else if (communicator->rank_count > communicator->member_count
-			 ? asprintf(&text,
-				    "Ranks %s lose %s of the job in collectives. Other ranks of "
-				    "their communicator have no log, or only a part: either one "
-				    "of these is late, or a link is slow.",
-				    ranks, share) < 0
-			 : asprintf(&text,
-				    "Slow transfers between ranks %s on %s cost %s of the job. No "
-				    "call "
-				    "path is to blame.",
-				    ranks, hosts, share) < 0)
-		text = NULL;
+	if (communicator->rank_count > communicator->member_count)
+		text = xt_asprintf("Ranks %s lose %s of the job in collectives. Other ranks of "
+				   "their communicator have no log, or only a part: either one "
+				   "of these is late, or a link is slow.",
+				   ranks, share);
+	else
+		text = xt_asprintf("Slow transfers between ranks %s on %s cost %s of the job. No "
+				   "call path is to blame.",
+				   ranks, hosts, share);
 	free(hosts);
 	free(ranks);
 	return text;
@@ -144,30 +128,28 @@ static char *link_text(const struct run *run, const char *share)
 char *collective_text(const struct run *run, const struct communicator *communicator, size_t number,
 		      uint8_t operation)
 {
-	char *ranks = communicator_ranks_text(run, communicator), *text;
-	int length = ranks ? asprintf(&text, "%s %zu of ranks %s",
-				      collective_operation_names[operation], number, ranks)
-			   : -1;
+	char *ranks = communicator_ranks_text(run, communicator);
+	char *text = xt_asprintf("%s %zu of ranks %s", collective_operation_names[operation],
+				 number, ranks);
 
 	free(ranks);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 char *absent_members_text(const struct run *run, const struct communicator *communicator,
 			  size_t number)
 {
-	char *list = strdup("");
+	char *list = xt_strdup("");
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count && list; m++) {
+	for (size_t m = 0; m < communicator->member_count; m++) {
 		const char *label = run->labels[communicator->members[m].log->log];
 		char *longer;
 
 		if (comm_member_reach(communicator, m) > number)
 			continue;
-		if (asprintf(&longer, "%s%s%s", list, list[0] ? ", " : "",
-			     count == ABSENT_SHOWN ? "\xe2\x80\xa6" : label) < 0)
-			longer = NULL;
+		longer = xt_asprintf("%s%s%s", list, list[0] ? ", " : "",
+				     count == ABSENT_SHOWN ? "\xe2\x80\xa6" : label);
 		free(list);
 		list = longer;
 		if (count++ == ABSENT_SHOWN)
@@ -181,18 +163,16 @@ static char *last_work_text(const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
-	int length = -1;
 
-	if (where && verdict->log == SIZE_MAX)
-		length = asprintf(&text, "%s", "");
-	else if (where && !where[0])
-		length = asprintf(&text, " The log of %s has no GPU work.",
-				  run->labels[verdict->log]);
-	else if (where)
-		length = asprintf(&text, " The last GPU work of %s is from %s.",
-				  run->labels[verdict->log], where);
+	if (verdict->log == SIZE_MAX)
+		text = xt_strdup("");
+	else if (!where[0])
+		text = xt_asprintf(" The log of %s has no GPU work.", run->labels[verdict->log]);
+	else
+		text = xt_asprintf(" The last GPU work of %s is from %s.",
+				   run->labels[verdict->log], where);
 	free(where);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 /* Names the first collective that never finished, and the ranks that it lacks. */
@@ -204,26 +184,23 @@ static char *hang_text(const struct run *run)
 	char *what = collective_text(run, communicator, row->number, row->operation);
 	char *absent = absent_members_text(run, communicator, row->number);
 	char *last = last_work_text(run), *text;
-	int length = -1;
 
-	if (what && absent && last)
-		length = absent[0] ? asprintf(&text, "The job hangs: %s never reached %s.%s",
-					      absent, what, last)
-				   : asprintf(&text,
-					      "The job hangs: %s never finished. All ranks with a "
-					      "log are there; others have no log.",
-					      what);
+	if (absent[0])
+		text = xt_asprintf("The job hangs: %s never reached %s.%s", absent, what, last);
+	else
+		text = xt_asprintf("The job hangs: %s never finished. All ranks with a log are "
+				   "there; others have no log.",
+				   what);
 	free(what);
 	free(absent);
 	free(last);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 char *verdict_text(const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->collectives_report.verdict;
 	char share[64], time[TIME_BYTES], *cause, *text;
-	int length;
 
 	format_time(time,
 		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->collectives_report,
@@ -234,25 +211,23 @@ char *verdict_text(const struct run *run)
 	if (verdict->kind == VERDICT_HANG)
 		return hang_text(run);
 	if (verdict->kind == VERDICT_UNKNOWN)
-		return strdup("No collective could be compared, so it is not known who waits for "
-			      "whom.");
+		return xt_strdup(
+			"No collective could be compared, so it is not known who waits for "
+			"whom.");
 	if (verdict->kind == VERDICT_NONE)
-		return strdup("The ranks hardly wait for each other in collectives.");
+		return xt_strdup("The ranks hardly wait for each other in collectives.");
 	cause = cause_text(run, verdict);
-	if (!cause)
-		return NULL;
 	if (verdict->kind == VERDICT_RANK)
-		length = asprintf(&text,
-				  "%s costs the job %s: the other ranks wait for it in "
-				  "collectives.%s",
-				  run->labels[verdict->log], share, cause);
+		text = xt_asprintf("%s costs the job %s: the other ranks wait for it in "
+				   "collectives.%s",
+				   run->labels[verdict->log], share, cause);
 	else
-		length = asprintf(&text,
-				  "Ranks wait for each other in collectives for %s of the job, not "
-				  "always for the same rank.%s",
-				  share, cause);
+		text = xt_asprintf(
+			"Ranks wait for each other in collectives for %s of the job, not "
+			"always for the same rank.%s",
+			share, cause);
 	free(cause);
-	return length < 0 ? NULL : text;
+	return text;
 }
 
 char *rank_clock_text(const struct run *run, size_t index)
@@ -262,25 +237,22 @@ char *rank_clock_text(const struct run *run, size_t index)
 	bool is_known = rank_clock_is_known(clocks, index);
 	const char *first = clocks->list[is_known ? clock->reference : 0].log->host;
 	char time[TIME_BYTES], *text;
-	int length;
 
 	format_time(time, (uint64_t)clock->error_ns);
 	if (is_known)
-		length = asprintf(&text,
-				  "The clock of %s is aligned with that of %s to within %s, by %zu "
-				  "collective%s%s.%s",
-				  clock->log->host, first, time, clock->bound_count,
-				  clock->bound_count == 1 ? "" : "s",
-				  clock->by_order_count == clock->bound_count
-					  ? " that are matched by their order only"
-					  : "",
-				  clock->broken_count ? " Some of them contradict a steady drift."
-						      : "");
+		text = xt_asprintf(
+			"The clock of %s is aligned with that of %s to within %s, by %zu "
+			"collective%s%s.%s",
+			clock->log->host, first, time, clock->bound_count,
+			clock->bound_count == 1 ? "" : "s",
+			clock->by_order_count == clock->bound_count
+				? " that are matched by their order only"
+				: "",
+			clock->broken_count ? " Some of them contradict a steady drift." : "");
 	else
-		length = asprintf(
-			&text,
+		text = xt_asprintf(
 			"The clocks of %s and %s share no collective: their difference is as "
 			"exact as their system clocks, which is unknown.",
 			clock->log->host, first);
-	return length < 0 ? NULL : text;
+	return text;
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 /*
  * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
@@ -142,25 +142,23 @@ static int compare_blocks(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static int add_block(struct comm_blocks *blocks, const struct communicator *communicator,
-		     const struct comm_block *block, const struct rank_clocks *clocks,
-		     float *const *absorbed_ns)
+static void add_block(struct comm_blocks *blocks, const struct communicator *communicator,
+		      const struct comm_block *block, const struct rank_clocks *clocks,
+		      float *const *absorbed_ns)
 {
 	struct comm_block *added;
 
-	if (grow(&blocks->list, &blocks->capacity, blocks->count + 1, sizeof(*blocks->list)) < 0)
-		return -ENOMEM;
+	xt_grow(&blocks->list, &blocks->capacity, blocks->count + 1, sizeof(*blocks->list));
 	added = &blocks->list[blocks->count++];
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
 	find_cost(added, communicator, absorbed_ns);
 	if (added->late_ns > 0)
 		find_hidden(added, communicator, clocks, absorbed_ns);
-	return 0;
 }
 
-int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
-		     const struct rank_clocks *clocks, float *const *absorbed_ns)
+void comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
+		      const struct rank_clocks *clocks, float *const *absorbed_ns)
 {
 	for (uint32_t c = 0; c < communicators->count; c++) {
 		const struct communicator *communicator = &communicators->list[c];
@@ -170,14 +168,12 @@ int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *com
 			if (i + 1 < communicator->instance_count && !holds_up(communicator, i))
 				continue;
 			block.until = i + 1;
-			if (add_block(blocks, communicator, &block, clocks, absorbed_ns) < 0)
-				return -ENOMEM;
+			add_block(blocks, communicator, &block, clocks, absorbed_ns);
 			block.from = i + 1;
 		}
 	}
 	if (blocks->count)
 		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
-	return 0;
 }
 
 void comm_blocks_free(struct comm_blocks *blocks)

@@ -36,8 +36,8 @@ struct comm_blocks {
  * log of the inputs and by collective: the part of a wait that costs the rank nothing. Returns 0
  * or -ENOMEM.
  */
-int comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
-		     const struct rank_clocks *clocks, float *const *absorbed_ns);
+void comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
+		      const struct rank_clocks *clocks, float *const *absorbed_ns);
 void comm_blocks_free(struct comm_blocks *blocks);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/host_alignment.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/exporter.h"
 #include "merge/ranks/collectives_words.h"
@@ -32,35 +32,30 @@ static char *host_text(const struct run *run, size_t host)
 		return rank_clock_text(run, host);
 	format_time(by, (uint64_t)llabs(by_ns));
 	format_time(within, (uint64_t)(clock->error_ns + drifted_ns));
-	if (asprintf(&text,
-		     "in timelines, the clock of %s is moved %s by %s, to that of %s. This is "
-		     "right to "
-		     "within %s.",
-		     clock->log->host, by_ns < 0 ? "back" : "forward", by,
-		     report->clocks.list[clock->reference].log->host, within) < 0)
-		return NULL;
+	text = xt_asprintf(
+		"in timelines, the clock of %s is moved %s by %s, to that of %s. This is "
+		"right to "
+		"within %s.",
+		clock->log->host, by_ns < 0 ? "back" : "forward", by,
+		report->clocks.list[clock->reference].log->host, within);
 	return text;
 }
 
-int alignment_keep(struct alignment *alignment, const struct run *run)
+void alignment_keep(struct alignment *alignment, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct rank_clocks *clocks = &report->clocks;
 	size_t log_count = run->inputs->count;
 
-	alignment->shifts_ns = calloc(log_count + 1, sizeof(*alignment->shifts_ns));
-	alignment->sentences = calloc(clocks->count + 1, sizeof(*alignment->sentences));
-	if (!alignment->shifts_ns || !alignment->sentences)
-		return -ENOMEM;
+	alignment->shifts_ns = xt_calloc(log_count + 1, sizeof(*alignment->shifts_ns));
+	alignment->sentences = xt_calloc(clocks->count + 1, sizeof(*alignment->sentences));
 	for (size_t l = 0; l < log_count && report->communicators.count; l++)
 		if (clocks->list[clocks->hosts[l]].is_aligned)
 			alignment->shifts_ns[l] = shift_ns(report, &clocks->list[clocks->hosts[l]]);
 	for (size_t h = 1; h < clocks->count && report->communicators.count; h++) {
 		alignment->sentences[alignment->count] = host_text(run, h);
-		if (!alignment->sentences[alignment->count++])
-			return -ENOMEM;
+		alignment->count++;
 	}
-	return 0;
 }
 
 void alignment_free(struct alignment *alignment)

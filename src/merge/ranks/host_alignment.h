@@ -19,8 +19,8 @@ struct alignment {
 	size_t count;	    /* of the sentences */
 };
 
-/* Keeps what a run found. Returns 0 or -ENOMEM. Call alignment_free() in both cases. */
-int alignment_keep(struct alignment *alignment, const struct run *run);
+/* Keeps what a run found. Call alignment_free() in both cases. */
+void alignment_keep(struct alignment *alignment, const struct run *run);
 void alignment_free(struct alignment *alignment);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/mpi_waits.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/exporter.h"
 #include "merge/ranks/wait_cause.h"
@@ -157,11 +157,9 @@ static const struct cpu_log *log_of(const struct run *run, const struct mpi_rank
 }
 
 /* Adds the ranks of the job: processes with a rank, or that call MPI. */
-static int add_ranks(struct mpi_waits *waits, const struct run *run)
+static void add_ranks(struct mpi_waits *waits, const struct run *run)
 {
-	waits->ranks = calloc(run->cpu_logs->count + 1, sizeof(*waits->ranks));
-	if (!waits->ranks)
-		return -ENOMEM;
+	waits->ranks = xt_calloc(run->cpu_logs->count + 1, sizeof(*waits->ranks));
 	for (size_t l = 0; l < run->cpu_logs->count; l++) {
 		const struct cpu_log *log = &run->cpu_logs->list[l];
 		size_t first = log->input->first;
@@ -174,7 +172,6 @@ static int add_ranks(struct mpi_waits *waits, const struct run *run)
 		if (log->period_ns > waits->period_ns)
 			waits->period_ns = log->period_ns;
 	}
-	return 0;
 }
 
 /* Returns whether the samples show what all ranks did, with a free CPU. */
@@ -274,9 +271,9 @@ static int find_cause(struct mpi_waits *waits, const struct run *run)
 {
 	size_t count = run->paths.names.count + 1;
 	struct frame_sums sums = {.run = run,
-				  .ns = calloc(count, sizeof(*sums.ns)),
-				  .nodes = calloc(count, sizeof(*sums.nodes))};
-	int error = sums.ns && sums.nodes ? 0 : -ENOMEM;
+				  .ns = xt_calloc(count, sizeof(*sums.ns)),
+				  .nodes = xt_calloc(count, sizeof(*sums.nodes))};
+	int error = 0;
 	double most_ns = NOTABLE_CAUSE * (double)waits->cost_ns;
 
 	for (size_t r = 0; r < waits->rank_count && !error; r++) {
@@ -303,8 +300,10 @@ int mpi_waits_find(struct mpi_waits *waits, const struct run *run)
 	waits->from_ns = INT64_MAX;
 	waits->until_ns = INT64_MIN;
 	waits->late = SIZE_MAX;
-	if (run->compares_ranks)
-		error = add_ranks(waits, run);
+	if (run->compares_ranks) {
+		add_ranks(waits, run);
+		error = 0;
+	}
 	if (error || waits->rank_count < 2 || waits->until_ns <= waits->from_ns) {
 		waits->rank_count = 0;
 		return error;
@@ -328,28 +327,22 @@ char *mpi_waits_text(const struct run *run, const struct mpi_waits *waits)
 {
 	double window_ns = (double)(waits->until_ns - waits->from_ns);
 	char time[TIME_BYTES], *where, *text;
-	int length;
 
 	format_time(time, waits->period_ns);
 	if (!waits->is_covered)
-		return strdup("It is not known which rank is late in MPI: CPU samples are missing, "
-			      "or no CPU was free, for too long.");
+		return xt_strdup(
+			"It is not known which rank is late in MPI: CPU samples are missing, "
+			"or no CPU was free, for too long.");
 	if (waits->late == SIZE_MAX)
-		return asprintf(&text,
-				"No rank has clearly less time in MPI than the others, by CPU "
-				"samples every %s. Late ranks that change are not seen.",
-				time) < 0
-			       ? NULL
-			       : text;
+		return xt_asprintf("No rank has clearly less time in MPI than the others, by CPU "
+				   "samples every %s. Late ranks that change are not seen.",
+				   time);
 	where = wait_cause_where(&run->paths, waits->node);
-	length =
-		where ? asprintf(&text,
-				 "%s costs the job %.1f %%: the other ranks wait for it in MPI, by "
-				 "CPU samples every %s.%s%s%s",
-				 run->labels[waits->ranks[waits->late].log],
-				 100 * (double)waits->cost_ns / window_ns, time,
-				 where[0] ? " Main cause: " : "", where, where[0] ? "." : "")
-		      : -1;
+	text = xt_asprintf("%s costs the job %.1f %%: the other ranks wait for it in MPI, by "
+			   "CPU samples every %s.%s%s%s",
+			   run->labels[waits->ranks[waits->late].log],
+			   100 * (double)waits->cost_ns / window_ns, time,
+			   where[0] ? " Main cause: " : "", where, where[0] ? "." : "");
 	free(where);
-	return length < 0 ? NULL : text;
+	return text;
 }

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/ranks/path_sums.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/saturating.h"
 
-int path_sums_init(struct path_sums *sums, const struct paths *paths)
+void path_sums_init(struct path_sums *sums, const struct paths *paths)
 {
 	size_t node_count = paths->node_count;
 
 	*sums = (struct path_sums){
-		.all_ns = calloc(node_count, sizeof(*sums->all_ns)),
-		.beside_ns = calloc(node_count, sizeof(*sums->beside_ns)),
-		.is_kernel = calloc(node_count, sizeof(*sums->is_kernel)),
-		.is_touched = calloc(node_count, sizeof(*sums->is_touched)),
-		.touched = calloc(node_count, sizeof(*sums->touched)),
+		.all_ns = xt_calloc(node_count, sizeof(*sums->all_ns)),
+		.beside_ns = xt_calloc(node_count, sizeof(*sums->beside_ns)),
+		.is_kernel = xt_calloc(node_count, sizeof(*sums->is_kernel)),
+		.is_touched = xt_calloc(node_count, sizeof(*sums->is_touched)),
+		.touched = xt_calloc(node_count, sizeof(*sums->touched)),
 		.node_count = node_count,
 	};
-	if (!sums->all_ns || !sums->beside_ns || !sums->is_kernel || !sums->is_touched ||
-	    !sums->touched)
-		return -ENOMEM;
 	for (uint32_t node = 0; node < node_count; node++)
 		sums->is_kernel[node] = wait_cause_is_kernel(paths, node);
-	return 0;
 }
 
 void path_sums_free(struct path_sums *sums)

@@ -26,7 +26,7 @@ struct path_sums {
 };
 
 /* Returns 0 or -ENOMEM; free it in both cases. */
-int path_sums_init(struct path_sums *sums, const struct paths *paths);
+void path_sums_init(struct path_sums *sums, const struct paths *paths);
 void path_sums_free(struct path_sums *sums);
 
 /* Nodes that do not exist are left out. */

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 #include "merge/read/inputs.h"
 
 #define DRIFT_MAX    1e-3 /* clocks of computers stay far below */
@@ -35,12 +35,10 @@ struct bounds {
 	size_t by_order_count;
 };
 
-int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
+void rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
 {
-	clocks->list = calloc(inputs->count + 1, sizeof(*clocks->list));
-	clocks->hosts = calloc(inputs->count + 1, sizeof(*clocks->hosts));
-	if (!clocks->list || !clocks->hosts)
-		return -ENOMEM;
+	clocks->list = xt_calloc(inputs->count + 1, sizeof(*clocks->list));
+	clocks->hosts = xt_calloc(inputs->count + 1, sizeof(*clocks->hosts));
 	for (size_t i = 0; i < inputs->count; i++) {
 		const struct input *log = &inputs->logs[i];
 		size_t h = 0;
@@ -55,7 +53,6 @@ int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
 	}
 	if (clocks->count)
 		clocks->list[0].is_aligned = true;
-	return 0;
 }
 
 /* The last start and the first end of a collective on one side. */
@@ -73,17 +70,15 @@ static void add_item(struct side *side, double start_ns, double end_ns)
 	side->count++;
 }
 
-static int add_bound(struct bounds *bounds, const struct side *own, const struct side *others)
+static void add_bound(struct bounds *bounds, const struct side *own, const struct side *others)
 {
-	if (grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list)) < 0)
-		return -ENOMEM;
+	xt_grow(&bounds->list, &bounds->capacity, bounds->count + 1, sizeof(*bounds->list));
 	if (!bounds->count)
 		bounds->first_ns = own->end_ns;
 	bounds->list[bounds->count++] =
 		(struct bound){own->end_ns - bounds->first_ns, others->start_ns - own->end_ns,
 			       others->end_ns - own->start_ns, others->end_ns - own->end_ns};
 	bounds->span_ns = fmax(bounds->span_ns, own->end_ns - bounds->first_ns);
-	return 0;
 }
 
 /* Whether a collective has the operation and the size of the first one, which it may be. */
@@ -97,12 +92,11 @@ static bool is_same(const struct rank_collective *item, const struct rank_collec
  * Adds a bound for each host that is not aligned yet and takes part in a collective with those that
  * are. sides: by host, zeros.
  */
-static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
-		      const struct communicator *communicator, size_t number, struct side *sides)
+static void add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
+		       const struct communicator *communicator, size_t number, struct side *sides)
 {
 	const struct rank_collective *first = NULL;
 	struct side aligned = {0};
-	int error = 0;
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct comm_member *member = &communicator->members[m];
@@ -111,7 +105,7 @@ static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 
 		if (item && !is_same(item, &first)) {
 			memset(sides, 0, clocks->count * sizeof(*sides));
-			return 0;
+			return;
 		}
 		if (item && collective_needs_all(item->operation))
 			add_item(clock->is_aligned ? &aligned : &sides[member->host],
@@ -121,13 +115,12 @@ static int add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		uint32_t host = communicator->members[m].host;
 
-		if (sides[host].count && aligned.count && !error)
-			error = add_bound(&bounds[host], &sides[host], &aligned);
+		if (sides[host].count && aligned.count)
+			add_bound(&bounds[host], &sides[host], &aligned);
 		bounds[host].by_order_count +=
 			sides[host].count && aligned.count && communicator->is_by_order;
 		sides[host] = (struct side){0};
 	}
-	return error;
 }
 
 /* The possible offsets for a drift. If low is above high, there is none. */
@@ -225,13 +218,11 @@ static double middle_offset(const struct bounds *bounds, double drift, double *r
 	return room[bounds->count / 2];
 }
 
-static int align(struct rank_clock *clock, const struct bounds *bounds)
+static void align(struct rank_clock *clock, const struct bounds *bounds)
 {
-	double *room = malloc(bounds->count * sizeof(*room));
+	double *room = xt_malloc(bounds->count * sizeof(*room));
 	double low_ns, high_ns;
 
-	if (!room)
-		return -ENOMEM;
 	clock->at_ns = bounds->first_ns;
 	clock->drift = roomiest_drift(bounds);
 	offsets(bounds, clock->drift, &low_ns, &high_ns);
@@ -245,7 +236,7 @@ static int align(struct rank_clock *clock, const struct bounds *bounds)
 	clock->is_aligned = true;
 	if (high_ns >= low_ns) {
 		clock->error_ns = error_of(bounds, clock);
-		return 0;
+		return;
 	}
 	/* No line fits, because a clock was corrected meanwhile or a collective was mistaken. */
 	for (size_t b = 0; b < bounds->count; b++) {
@@ -256,28 +247,27 @@ static int align(struct rank_clock *clock, const struct bounds *bounds)
 		clock->error_ns = fmax(clock->error_ns,
 				       later_of(line_ns - bound->low_ns, bound->high_ns - line_ns));
 	}
-	return 0;
 }
 
 /* Aligns the hosts that share collectives with aligned ones. Returns their number or -ENOMEM. */
 static int align_next(struct rank_clocks *clocks, const struct communicators *communicators,
 		      struct bounds *bounds, struct side *sides)
 {
-	int error = 0, aligned = 0;
+	int aligned = 0;
 
 	for (size_t c = 0; c < communicators->count; c++)
-		for (size_t i = 0; i < communicators->list[c].instance_count && !error; i++)
-			error = add_bounds(bounds, clocks, &communicators->list[c], i, sides);
+		for (size_t i = 0; i < communicators->list[c].instance_count; i++)
+			add_bounds(bounds, clocks, &communicators->list[c], i, sides);
 	for (size_t h = 0; h < clocks->count; h++) {
-		if (!error && bounds[h].count) {
-			error = align(&clocks->list[h], &bounds[h]);
+		if (bounds[h].count) {
+			align(&clocks->list[h], &bounds[h]);
 			clocks->list[h].reference = clocks->reference;
 			aligned++;
 		}
 		free(bounds[h].list);
 		bounds[h] = (struct bounds){0};
 	}
-	return error ? error : aligned;
+	return aligned;
 }
 
 /* Makes the next host without shared collectives the reference of its own group. */
@@ -295,9 +285,9 @@ static bool begin_group(struct rank_clocks *clocks)
 
 int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators)
 {
-	struct bounds *bounds = calloc(clocks->count + 1, sizeof(*bounds));
-	struct side *sides = calloc(clocks->count + 1, sizeof(*sides));
-	int aligned = bounds && sides ? 1 : -ENOMEM;
+	struct bounds *bounds = xt_calloc(clocks->count + 1, sizeof(*bounds));
+	struct side *sides = xt_calloc(clocks->count + 1, sizeof(*sides));
+	int aligned = 1;
 
 	/* Hosts may be connected through others only, or not at all, as in several jobs. */
 	while (aligned > 0 && clocks->count > 1) {

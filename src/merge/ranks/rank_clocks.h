@@ -42,8 +42,8 @@ static inline bool rank_clock_is_known(const struct rank_clocks *clocks, size_t 
 	return !host || (clocks->list[host].is_aligned && clocks->list[host].reference != host);
 }
 
-/* Finds the hosts of the inputs. Returns 0 or -ENOMEM. */
-int rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);
+/* Finds the hosts of the inputs. */
+void rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);
 
 /* Aligns them. Returns 0 or -ENOMEM. */
 int rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators);

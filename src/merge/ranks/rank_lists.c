@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #define RANKS_MAX 1000000 /* larger numbers are no ranks */
 
 /* Writes "0-3, 7". present: by rank. Returns NULL if out of memory. */
 static char *list_ranks(const uint8_t *present, size_t count)
 {
-	char *text = strdup("");
+	char *text = xt_strdup("");
 
-	for (size_t r = 0, until; r < count && text; r = until) {
+	for (size_t r = 0, until; r < count; r = until) {
 		char *longer;
-		int length;
 
 		for (until = r; until < count && present[until]; until++)
 			;
@@ -22,11 +23,13 @@ static char *list_ranks(const uint8_t *present, size_t count)
 			until++;
 			continue;
 		}
-		length = until - r == 1 ? asprintf(&longer, "%s%s%zu", text, text[0] ? ", " : "", r)
-					: asprintf(&longer, "%s%s%zu-%zu", text,
-						   text[0] ? ", " : "", r, until - 1);
+		if (until - r == 1)
+			longer = xt_asprintf("%s%s%zu", text, text[0] ? ", " : "", r);
+		else
+			longer =
+				xt_asprintf("%s%s%zu-%zu", text, text[0] ? ", " : "", r, until - 1);
 		free(text);
-		text = length < 0 ? NULL : longer;
+		text = longer;
 	}
 	return text;
 }
@@ -43,7 +46,7 @@ static uint8_t *rank_marks(const struct run *run, size_t *count)
 		if (log->world_size <= RANKS_MAX && log->world_size > *count)
 			*count = log->world_size;
 	}
-	return calloc(*count + 1, 1);
+	return xt_calloc(*count + 1, 1);
 }
 
 char *communicator_ranks_text(const struct run *run, const struct communicator *communicator)
@@ -52,13 +55,13 @@ char *communicator_ranks_text(const struct run *run, const struct communicator *
 	uint8_t *marks = rank_marks(run, &count);
 	char *text;
 
-	for (size_t m = 0; marks && m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->member_count; m++) {
 		uint32_t rank = run->inputs->logs[communicator->members[m].log->log].rank;
 
 		if (rank < count)
 			marks[rank] = 1;
 	}
-	text = marks ? list_ranks(marks, count) : NULL;
+	text = list_ranks(marks, count);
 	free(marks);
 	return text;
 }
@@ -70,9 +73,8 @@ char *missing_ranks_text(const struct run *run)
 	uint32_t world_size = run->inputs->logs[0].world_size;
 	char *text;
 
-	if (marks)
-		memset(marks, world_size == count, count);
-	for (size_t l = 0; l < run->inputs->count && marks; l++) {
+	memset(marks, world_size == count, count);
+	for (size_t l = 0; l < run->inputs->count; l++) {
 		const struct input *log = &run->inputs->logs[l];
 
 		/* Logs of several jobs, or of none, say nothing of others. */
@@ -81,7 +83,7 @@ char *missing_ranks_text(const struct run *run)
 		else if (log->rank < count)
 			marks[log->rank] = 0;
 	}
-	text = marks ? list_ranks(marks, count) : NULL;
+	text = list_ranks(marks, count);
 	free(marks);
 	return text;
 }

@@ -5,30 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
 
-static int add(struct rank_weights *weights, struct rank_weight part)
+static void add(struct rank_weights *weights, struct rank_weight part)
 {
-	if (grow(&weights->list, &weights->capacity, weights->count + 1, sizeof(*weights->list)) <
-	    0)
-		return -ENOMEM;
+	xt_grow(&weights->list, &weights->capacity, weights->count + 1, sizeof(*weights->list));
 	weights->list[weights->count++] = part;
-	return 0;
 }
 
 /* Adds where a member waited. places: by node, its place in the list + 1; only zeros. */
-static int add_waits(struct rank_weights *weights, const struct run *run,
-		     const struct communicator *communicator, size_t m, size_t *places)
+static void add_waits(struct rank_weights *weights, const struct run *run,
+		      const struct communicator *communicator, size_t m, size_t *places)
 {
 	const struct comm_member *member = &communicator->members[m];
 	size_t first = weights->count;
-	int error = 0;
 
-	for (size_t i = 0; i < member->count && !error; i++) {
+	for (size_t i = 0; i < member->count; i++) {
 		struct rank_weight part = {.log = member->log->log,
 					   .node = rank_log_own_path(member->log, member->items[i]),
 					   .common = member->log->list[member->items[i]].node,
@@ -41,26 +37,23 @@ static int add_waits(struct rank_weights *weights, const struct run *run,
 		if (part.ns && places[part.node]) {
 			weights->list[places[part.node] - 1].ns += part.ns;
 		} else if (part.ns) {
-			error = add(weights, part);
+			add(weights, part);
 			places[part.node] = weights->count;
 		}
 	}
 	for (size_t p = first; p < weights->count; p++)
 		places[weights->list[p].node] = 0;
-	return error;
 }
 
-static int add_all_waits(struct rank_weights *weights, const struct run *run)
+static void add_all_waits(struct rank_weights *weights, const struct run *run)
 {
 	const struct communicators *communicators = &run->collectives_report.communicators;
-	size_t *places = calloc(run->paths.node_count, sizeof(*places));
-	int error = places ? 0 : -ENOMEM;
+	size_t *places = xt_calloc(run->paths.node_count, sizeof(*places));
 
 	for (size_t c = 0; c < communicators->count; c++)
-		for (size_t m = 0; m < communicators->list[c].member_count && !error; m++)
-			error = add_waits(weights, run, &communicators->list[c], m, places);
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			add_waits(weights, run, &communicators->list[c], m, places);
 	free(places);
-	return error;
 }
 
 /* Returns where --by puts a path of a log, the first place if there are several. */
@@ -94,8 +87,8 @@ static uint32_t root_of(const struct rank_log *log, const struct paths *paths)
 }
 
 /* Adds what the paths of a log cost the other ranks. */
-static int add_cause(struct rank_weights *weights, struct run *run, const struct rank_log *log,
-		     const struct wait_cause *cause)
+static void add_cause(struct rank_weights *weights, struct run *run, const struct rank_log *log,
+		      const struct wait_cause *cause)
 {
 	struct rank_weight part = {.log = log->log,
 				   .node = path_of(log, cause->node),
@@ -104,31 +97,27 @@ static int add_cause(struct rank_weights *weights, struct run *run, const struct
 				   .ns = cause->cost_ns};
 
 	if (!part.ns)
-		return 0;
+		return;
 	if (cause->node == PATH_ROOT) {
 		uint32_t name =
 			names_intern(&run->paths.names, CAUSE_UNKNOWN, strlen(CAUSE_UNKNOWN));
 
 		part.node = paths_child(&run->paths, root_of(log, &run->paths), name);
 		part.common = paths_child(&run->paths, PATH_ROOT, name);
-		if (part.node == PATH_FAILED || part.common == PATH_FAILED)
-			return -ENOMEM;
 	}
-	return add(weights, part);
+	add(weights, part);
 }
 
-static int add_all_causes(struct rank_weights *weights, struct run *run)
+static void add_all_causes(struct rank_weights *weights, struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
-	const struct rank_log **logs = calloc(run->inputs->count + 1, sizeof(*logs));
-	int error = logs ? 0 : -ENOMEM;
+	const struct rank_log **logs = xt_calloc(run->inputs->count + 1, sizeof(*logs));
 
-	for (size_t l = 0; l < run->rank_log_count && !error; l++)
+	for (size_t l = 0; l < run->rank_log_count; l++)
 		logs[run->rank_logs[l].log] = &run->rank_logs[l];
-	for (size_t c = 0; c < report->cause_count && !error; c++)
-		error = add_cause(weights, run, logs[report->causes[c].log], &report->causes[c]);
+	for (size_t c = 0; c < report->cause_count; c++)
+		add_cause(weights, run, logs[report->causes[c].log], &report->causes[c]);
 	free(logs);
-	return error;
 }
 
 /* Refuses to show a weight that would be 0 for every path. */
@@ -149,9 +138,9 @@ int rank_weights_add(struct rank_weights *weights, struct run *run)
 	int error = check_shown(run);
 
 	if (!error)
-		error = add_all_waits(weights, run);
+		add_all_waits(weights, run);
 	if (!error)
-		error = add_all_causes(weights, run);
+		add_all_causes(weights, run);
 	for (size_t p = 0; p < weights->count && !error; p++) {
 		const struct rank_weight *part = &weights->list[p];
 

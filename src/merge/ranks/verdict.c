@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/exporter.h"
 #include "merge/ranks/wait_cause.h"
@@ -92,9 +92,8 @@ static struct cause_place *place_of(struct cause_places *places, const struct ru
 	uint32_t hash = xt_hash_u64((uint64_t)place.frame << 8 | (unsigned char)place.kind[0]);
 	struct xt_hash_slot *slot;
 
-	if (!xt_hash_reserve(&places->table, places->count + 1) ||
-	    grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list)) < 0)
-		return NULL;
+	xt_hash_require(&places->table, places->count + 1);
+	xt_grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list));
 	for (slot = xt_hash_first(&places->table, hash); slot->item;
 	     slot = xt_hash_next(&places->table, slot)) {
 		struct cause_place *known = &places->list[slot->item - 1];
@@ -138,30 +137,24 @@ static void choose_place(struct rank_verdict *verdict, const struct cause_places
 }
 
 /* Finds the line that causes most, in one log or in all (log: SIZE_MAX). */
-static int find_main_cause(struct rank_verdict *verdict, const struct collectives_report *report,
-			   const struct run *run, size_t log)
+static void find_main_cause(struct rank_verdict *verdict, const struct collectives_report *report,
+			    const struct run *run, size_t log)
 {
 	struct cause_places places = {0};
-	int error = 0;
 
 	verdict->node = PATH_ROOT;
-	for (size_t c = 0; c < report->cause_count && !error; c++) {
+	for (size_t c = 0; c < report->cause_count; c++) {
 		const struct wait_cause *cause = &report->causes[c];
 		struct cause_place *place;
 
 		if (cause->node == PATH_ROOT || (log != SIZE_MAX && cause->log != log))
 			continue;
 		place = place_of(&places, run, cause);
-		if (!place) {
-			error = -ENOMEM;
-			break;
-		}
 		place->ns += cause->cost_ns;
 	}
 	choose_place(verdict, &places);
 	free(places.list);
 	xt_hash_free(&places.table);
-	return error;
 }
 
 /* Finds a rank that never reached the first collective that hangs, and its last work. */
@@ -191,19 +184,18 @@ static void judge_hang(struct collectives_report *report)
 		until_ns > first_ns ? (until_ns - row->begin_ns) / (until_ns - first_ns) : 1;
 }
 
-int verdict_find(struct collectives_report *report, const struct run *run)
+void verdict_find(struct collectives_report *report, const struct run *run)
 {
 	struct rank_verdict *verdict = &report->verdict;
 	double share = share_of_wait(report, report->cost_ns);
 	size_t most = 0;
-	int error = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
 	if (report->unfinished_count) {
 		judge_hang(report);
-		return 0;
+		return;
 	}
 	if (!report->compared_count) {
 		verdict->kind = VERDICT_UNKNOWN;
@@ -214,12 +206,11 @@ int verdict_find(struct collectives_report *report, const struct run *run)
 			.log = most,
 			.cost_ns = report->ranks[most].cost_ns,
 			.share = share_of_wait(report, report->ranks[most].cost_ns)};
-		error = find_main_cause(verdict, report, run, most);
+		find_main_cause(verdict, report, run, most);
 	} else if (share >= NOTABLE_SHARE) {
 		*verdict = (struct rank_verdict){
 			.kind = VERDICT_MOVING, .cost_ns = report->cost_ns, .share = share};
-		error = find_main_cause(verdict, report, run, SIZE_MAX);
+		find_main_cause(verdict, report, run, SIZE_MAX);
 	}
 	judge_link(report, run);
-	return error;
 }

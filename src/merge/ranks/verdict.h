@@ -45,7 +45,7 @@ static inline bool verdict_has_place(const struct rank_verdict *verdict)
 	return verdict->is_of_launches || verdict->place_ns >= verdict->cost_ns / 10;
 }
 
-/* Fills report->verdict from its causes, largest first. Returns 0 or -ENOMEM. */
-int verdict_find(struct collectives_report *report, const struct run *run);
+/* Fills report->verdict from its causes, largest first. */
+void verdict_find(struct collectives_report *report, const struct run *run);
 
 #endif
