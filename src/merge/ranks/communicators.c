@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/grow.h"
 #include "merge/read/inputs.h"
 
 #define SHIFTS_MAX  4096 /* numbers tried for the first collective of a log */
@@ -39,8 +39,7 @@ static struct communicator *find_one(struct communicators *out, const struct inp
 		     may_share_job(inputs, communicator->members[0].log, log)))
 			return communicator;
 	}
-	if (grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list)) < 0)
-		return NULL;
+	xt_grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list));
 	communicator = &out->list[out->count++];
 	*communicator = (struct communicator){.key = member->communicator,
 					      .is_by_order = member->is_by_order};
@@ -61,9 +60,8 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 		for (size_t d = 0; d < out->duplicate_count; d++)
 			if (out->duplicates[d].log == log->log)
 				return 1;
-		if (grow(&out->duplicates, &out->duplicate_capacity, out->duplicate_count + 1,
-			 sizeof(*out->duplicates)) < 0)
-			return -ENOMEM;
+		xt_grow(&out->duplicates, &out->duplicate_capacity, out->duplicate_count + 1,
+			sizeof(*out->duplicates));
 		out->duplicates[out->duplicate_count++] =
 			(struct duplicate_rank){log->log, other->log, rank};
 		return 1;
@@ -77,20 +75,17 @@ static bool is_numbered(const struct rank_collective *collective)
 	return collective->operation != COLLECTIVE_SEND_RECV;
 }
 
-static int add_items(struct comm_member *to, uint32_t member)
+static void add_items(struct comm_member *to, uint32_t member)
 {
 	const struct rank_log *log = to->log;
 	size_t count = 0;
 
 	for (size_t i = 0; i < log->count; i++)
 		count += log->list[i].member == member && is_numbered(&log->list[i]);
-	to->items = malloc((count + 1) * sizeof(*to->items));
-	if (!to->items)
-		return -ENOMEM;
+	to->items = xt_malloc((count + 1) * sizeof(*to->items));
 	for (size_t i = 0; i < log->count; i++)
 		if (log->list[i].member == member && is_numbered(&log->list[i]))
 			to->items[to->count++] = (uint32_t)i;
-	return 0;
 }
 
 static int add_member(struct communicators *out, const struct inputs *inputs,
@@ -99,19 +94,19 @@ static int add_member(struct communicators *out, const struct inputs *inputs,
 	const struct rank_member *member = &log->members[m];
 	struct communicator *communicator = find_one(out, inputs, log, member);
 	struct comm_member *to;
-	int error = communicator ? check_duplicate(out, communicator, log, inputs) : -ENOMEM;
+	int error = check_duplicate(out, communicator, log, inputs);
 
 	if (error)
 		return error < 0 ? error : 0;
-	if (grow(&communicator->members, &communicator->member_capacity,
-		 communicator->member_count + 1, sizeof(*communicator->members)) < 0)
-		return -ENOMEM;
+	xt_grow(&communicator->members, &communicator->member_capacity,
+		communicator->member_count + 1, sizeof(*communicator->members));
 	to = &communicator->members[communicator->member_count++];
 	*to = (struct comm_member){
 		.log = log, .member = member, .rank = member->rank, .host = hosts[log->log]};
 	if (member->rank_count)
 		communicator->rank_count = member->rank_count;
-	return add_items(to, m);
+	add_items(to, m);
+	return 0;
 }
 
 static const struct rank_collective *item(const struct comm_member *member, size_t index)
@@ -208,19 +203,19 @@ static void number_items(struct communicator *communicator)
 {
 	struct comm_member *members = communicator->members;
 	size_t base = 0, before = 0;
-	int64_t *firsts = calloc(communicator->member_count, sizeof(*firsts));
+	int64_t *firsts = xt_calloc(communicator->member_count, sizeof(*firsts));
 
 	for (size_t m = 1; m < communicator->member_count; m++)
 		if (members[m].count > members[base].count)
 			base = m;
-	for (size_t m = 0; firsts && m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->member_count; m++) {
 		if (m != base && members[m].count)
 			firsts[m] = first_number(&members[base], &members[m]);
 		if (firsts[m] < -(int64_t)before)
 			before = (size_t)-firsts[m];
 	}
 	for (size_t m = 0; m < communicator->member_count; m++) {
-		members[m].first = (size_t)((firsts ? firsts[m] : 0) + (int64_t)before);
+		members[m].first = (size_t)((firsts[m]) + (int64_t)before);
 		if (members[m].first + members[m].count > communicator->instance_count)
 			communicator->instance_count = members[m].first + members[m].count;
 	}

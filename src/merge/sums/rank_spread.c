@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b, void *context)
 	return more != other ? (more > other ? -1 : 1) : (x < y ? -1 : x > y);
 }
 
-int rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
+void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 {
 	size_t count = spread->capacity < paths->node_count ? spread->capacity : paths->node_count;
 	uint64_t largest_ns = 0; /* time of all paths in a log, roughly: the means */
@@ -82,7 +82,6 @@ int rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 	}
 	if (spread->row_count)
 		qsort_r(spread->rows, spread->row_count, sizeof(*spread->rows), compare, spread);
-	return 0;
 }
 
 void rank_spread_free(struct rank_spread *spread)

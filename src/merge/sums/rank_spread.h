@@ -33,8 +33,8 @@ struct rank_spread {
 /* Adds GPU time of a path of a log. Logs come one after the other. */
 void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns);
 
-/* Fills in rows, when all logs were added. Returns 0 or -ENOMEM. */
-int rank_spread_finish(struct rank_spread *spread, const struct paths *paths);
+/* Fills in rows, when all logs were added. */
+void rank_spread_finish(struct rank_spread *spread, const struct paths *paths);
 void rank_spread_free(struct rank_spread *spread);
 
 /* The mean of the logs that have a path. */
