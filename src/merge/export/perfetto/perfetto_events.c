@@ -275,7 +275,7 @@ static bool put_long(struct perfetto *p, const struct sequence *sequence, const 
 			add_number(&args, arg);
 		}
 	}
-	/* A damaged log may lack the values. Only the end of a range can do without an event here. */
+	/* A damaged log may lack the values. Only the end of a range needs no event here. */
 	if (args.count || !is_end)
 		put_long_event(p, sequence, event, &args);
 	free(args.texts);
