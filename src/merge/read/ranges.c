@@ -172,37 +172,49 @@ void range_payload_add(struct range_payload *a, const struct range_payload *b)
 	a->count += b->count;
 }
 
-struct range_payload range_payload_of(uint64_t bits, uint32_t type)
+struct range_number range_number_of(uint64_t bits, uint32_t type)
 {
 	/* NVTX's payload types. */
 	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
-	double value = 0;
-	float small = 0;
+	struct range_number number = {.kind = RANGE_UNSIGNED, .bits = bits};
+	float small;
 
-	memcpy(&small, &bits, sizeof(small));
 	switch (type) {
 	case U64:
-		value = (double)bits;
-		break;
-	case S64:
-		value = (double)(int64_t)bits;
-		break;
-	case DOUBLE:
-		memcpy(&value, &bits, sizeof(value));
 		break;
 	case U32:
-		value = (double)(uint32_t)bits;
+		number.bits = (uint32_t)bits;
+		break;
+	case S64:
+		number.kind = RANGE_SIGNED;
 		break;
 	case S32:
-		value = (double)(int32_t)(uint32_t)bits;
+		number.kind = RANGE_SIGNED;
+		number.bits = (uint64_t)(int32_t)(uint32_t)bits;
+		break;
+	case DOUBLE:
+		number.kind = RANGE_DOUBLE;
 		break;
 	case FLOAT:
-		value = (double)small;
+		number.kind = RANGE_FLOAT;
+		memcpy(&small, &bits, sizeof(small));
+		number.real = (double)small;
 		break;
 	default:
-		return (struct range_payload){0};
+		number.kind = RANGE_NO_NUMBER;
 	}
-	if (!__builtin_isfinite(value))
+	return number;
+}
+
+/* Returns {1, value, value, value}, or zeros if the payload is not a finite number. */
+static struct range_payload range_payload_of(uint64_t bits, uint32_t type)
+{
+	struct range_number number = range_number_of(bits, type);
+	double value = number.kind == RANGE_UNSIGNED ? (double)number.bits
+		       : number.kind == RANGE_SIGNED ? (double)(int64_t)number.bits
+						     : number.real;
+
+	if (number.kind == RANGE_NO_NUMBER || !__builtin_isfinite(value))
 		return (struct range_payload){0};
 	return (struct range_payload){1, value, value, value};
 }

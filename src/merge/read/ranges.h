@@ -91,11 +91,21 @@ struct ranges {
 /* Adds b to a. */
 void range_payload_add(struct range_payload *a, const struct range_payload *b);
 
-/*
- * Reads 64 bits of an NVTX payload type. Returns {1, value, value, value}, or zeros if the payload
- * is not numeric.
- */
-struct range_payload range_payload_of(uint64_t bits, uint32_t type);
+/* What 64 bits of an NVTX payload type are. */
+struct range_number {
+	enum {
+		RANGE_NO_NUMBER,
+		RANGE_UNSIGNED,
+		RANGE_SIGNED, /* bits are an int64_t */
+		RANGE_FLOAT,
+		RANGE_DOUBLE
+	} kind;
+	union {
+		uint64_t bits;
+		double real;
+	};
+};
+struct range_number range_number_of(uint64_t bits, uint32_t type);
 
 /* Ignores marks and names. */
 void ranges_add(struct ranges *ranges, const struct range_event *event);

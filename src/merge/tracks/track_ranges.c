@@ -102,43 +102,16 @@ static void open_range(struct tracks *t, const struct xt_chunk *chunk, uint32_t 
 /* Sets the argument for a payload. Returns false if it is not numeric. */
 static bool payload_arg(const struct range *range, struct track_arg *arg)
 {
-	/* NVTX payload types: how to read the 64 bits. */
-	enum { U64 = 1, S64, DOUBLE, U32, S32, FLOAT };
-	union {
-		uint64_t bits;
-		double real;
-		uint32_t u32;
-		int32_t s32;
-		float small_real;
-	} value = {.bits = range->payload};
+	struct range_number payload = range_number_of(range->payload, range->payload_type);
 
-	*arg = (struct track_arg){.key = ARG_PAYLOAD, .type = ARG_NUMBER, .number = value.bits};
-	switch (range->payload_type) {
-	case U64:
-		return true;
-	case S64:
+	*arg = (struct track_arg){.key = ARG_PAYLOAD, .type = ARG_NUMBER, .number = payload.bits};
+	if (payload.kind == RANGE_SIGNED) {
 		arg->type = ARG_SIGNED;
-		return true;
-	case U32:
-		arg->number = value.u32;
-		return true;
-	case S32:
-		arg->type = ARG_SIGNED;
-		arg->number = (uint64_t)(int64_t)value.s32;
-		return true;
-	case DOUBLE:
+	} else if (payload.kind != RANGE_UNSIGNED) {
 		arg->type = ARG_REAL;
-		arg->digits = 17;
-		arg->real = value.real;
-		return true;
-	case FLOAT:
-		arg->type = ARG_REAL;
-		arg->digits = 9;
-		arg->real = (double)value.small_real;
-		return true;
-	default:
-		return false;
+		arg->digits = payload.kind == RANGE_DOUBLE ? 17 : 9;
 	}
+	return payload.kind != RANGE_NO_NUMBER;
 }
 
 static uint8_t range_args(struct tracks *t, const struct range *range,
