@@ -4,7 +4,7 @@
  */
 #include "merge/tracks/lanes.h"
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 
 /* The index at which a span belongs in a lane, or -1 if it would overlap with another. */
 static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns,
@@ -40,11 +40,11 @@ static void forget_spans(struct lane *lane)
 	memmove(lane->spans, lane->spans + dropped, lane->span_count * sizeof(*lane->spans));
 }
 
-static int put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uint64_t end_ns)
+static void put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uint64_t end_ns)
 {
 	if (place && lane->spans[place - 1].end_ns == start_ns) {
 		lane->spans[place - 1].end_ns = end_ns;
-		return 0;
+		return;
 	}
 	if (lane->span_count == LANE_SPANS_MAX) {
 		uint32_t before = lane->span_count;
@@ -53,28 +53,20 @@ static int put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uin
 		before -= lane->span_count;
 		/* It belongs among the dropped spans, with which no later span can overlap. */
 		if (place < before)
-			return 0;
+			return;
 		place -= before;
 	}
-	if (grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans)) <
-	    0)
-		return -ENOMEM;
+	xt_grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans));
 	memmove(&lane->spans[place + 1], &lane->spans[place],
 		(lane->span_count - place) * sizeof(*lane->spans));
 	lane->spans[place] = (struct lane_span){start_ns, end_ns};
 	lane->span_count++;
-	return 0;
 }
 
-static int add_lane(struct lanes *lanes)
+static void add_lane(struct lanes *lanes)
 {
-	struct lane *list = realloc(lanes->list, (lanes->count + 1) * sizeof(*list));
-
-	if (!list)
-		return -ENOMEM;
-	lanes->list = list;
-	list[lanes->count++] = (struct lane){0};
-	return 0;
+	lanes->list = xt_reallocarray(lanes->list, lanes->count + 1, sizeof(*lanes->list));
+	lanes->list[lanes->count++] = (struct lane){0};
 }
 
 int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns)
@@ -89,10 +81,9 @@ int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns)
 	}
 	if (l == LANES_MAX)
 		return LANE_NONE;
-	if (l == lanes->count && add_lane(lanes) < 0)
-		return LANE_FAILED;
-	if (put_in_lane(&lanes->list[l], place < 0 ? 0 : (uint32_t)place, start_ns, end_ns) < 0)
-		return LANE_FAILED;
+	if (l == lanes->count)
+		add_lane(lanes);
+	put_in_lane(&lanes->list[l], place < 0 ? 0 : (uint32_t)place, start_ns, end_ns);
 	return (int)l;
 }
 

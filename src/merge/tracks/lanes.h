@@ -15,8 +15,7 @@
 #define LANES_MAX      64
 #define LANE_SPANS_MAX 8192
 
-#define LANE_NONE   (-1) /* it overlaps with a span in each of LANES_MAX lanes */
-#define LANE_FAILED (-2) /* out of memory */
+#define LANE_NONE (-1) /* it overlaps with a span in each of LANES_MAX lanes */
 
 struct lane_span {
 	uint64_t start_ns;
@@ -41,8 +40,8 @@ struct lanes {
 };
 
 /*
- * Assigns a span to the first lane that is free then; adds a lane if needed. Returns the lane,
- * LANE_NONE or LANE_FAILED.
+ * Assigns a span to the first lane that is free then; adds a lane if needed. Returns the lane, or
+ * LANE_NONE.
  */
 int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns);
 void lanes_free(struct lanes *lanes);

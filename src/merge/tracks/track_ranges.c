@@ -79,7 +79,7 @@ static struct track *track_of_domain(struct tracks *t, const struct range *range
 		.thread = range->thread,
 		.domain = range->domain,
 		.track = tracks_add_to_thread(t, range->thread, TRACK_RANGES,
-					      names_text(names, tracks_need(name), NULL)),
+					      names_text(names, name, NULL)),
 	};
 	return r->domains[r->domain_count++].track;
 }
@@ -90,9 +90,8 @@ static void open_range(struct tracks *t, const struct xt_chunk *chunk, uint32_t 
 {
 	range->track =
 		t->writer->is_flat ? tracks_thread(t, range->thread) : track_of_domain(t, range);
-	range->name = tracks_need(
-		range_label(t->process->names->shown, t->process->model, range->domain,
-			    id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", ""));
+	range->name = range_label(t->process->names->shown, t->process->model, range->domain,
+				  id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
 	range->payload = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row];
 	range->payload_type = id_or_none(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]);
 	range->category = id_or_none(xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row]);
@@ -104,7 +103,7 @@ static bool payload_arg(const struct range *range, struct track_arg *arg)
 {
 	struct range_number payload = range_number_of(range->payload, range->payload_type);
 
-	*arg = (struct track_arg){.key = ARG_PAYLOAD, .type = ARG_NUMBER, .number = payload.bits};
+	arg_number(arg, ARG_PAYLOAD, payload.bits);
 	if (payload.kind == RANGE_SIGNED) {
 		arg->type = ARG_SIGNED;
 	} else if (payload.kind != RANGE_UNSIGNED) {
@@ -120,12 +119,11 @@ static uint8_t range_args(struct tracks *t, const struct range *range,
 	uint8_t count = 0;
 
 	if (range->category)
-		args[count++] =
-			(struct track_arg){.key = ARG_CATEGORY,
-					   .type = ARG_NAME,
-					   .name = tracks_need(range_category(
-						   t->process->names->shown, t->process->model,
-						   range->domain, range->category))};
+		args[count++] = (struct track_arg){
+			.key = ARG_CATEGORY,
+			.type = ARG_NAME,
+			.name = range_category(t->process->names->shown, t->process->model,
+					       range->domain, range->category)};
 	if (range->values || range->end_values)
 		args[count++] = (struct track_arg){.key = ARG_VALUES,
 						   .type = ARG_PAIRS,

@@ -7,6 +7,18 @@
 #include "merge/naming/joined_paths.h"
 #include "merge/tracks/track_names.h"
 
+#define TEXT_ENTRY(name, text) text,
+const char *const track_categories[CATEGORIES] = {TRACK_CATEGORIES(TEXT_ENTRY)};
+const char *const track_args[ARG_KEYS] = {TRACK_ARGS(TEXT_ENTRY)};
+
+void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key key, char *text)
+{
+	arg->key = key;
+	arg->type = ARG_INTERNED;
+	arg->name = names_intern(&t->texts, text, strlen(text));
+	free(text);
+}
+
 static void append(struct track_list *list, struct track *track)
 {
 	xt_grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows));
@@ -90,15 +102,12 @@ void tracks_end_log(struct tracks *t)
 	t->stream_count = 0;
 	t->kept_count = t->all.count;
 	t->devices.count = 0;
-	memset(t->memory, 0, sizeof(t->memory));
 }
 
 void tracks_free_all(struct tracks *t)
 {
-	for (size_t i = 0; i < t->all.count; i++) {
-		free(t->all.rows[i]->args);
+	for (size_t i = 0; i < t->all.count; i++)
 		free(t->all.rows[i]);
-	}
 	free(t->all.rows);
 	free(t->roots.rows);
 	free(t->known.rows);
@@ -172,19 +181,6 @@ struct track *tracks_device(struct tracks *t, uint32_t device)
 	return t->devices.rows[t->devices.count - 1];
 }
 
-static void set_stream_args(struct track *track, const struct stream *row)
-{
-	const struct track_arg args[] = {
-		{.key = ARG_DEVICE, .type = ARG_NUMBER, .number = row->device},
-		{.key = ARG_CONTEXT, .type = ARG_NUMBER, .number = row->context},
-		{.key = ARG_STREAM, .type = ARG_NUMBER, .number = row->stream},
-	};
-
-	track->arg_count = sizeof(args) / sizeof(args[0]);
-	track->args = xt_malloc(sizeof(args));
-	memcpy(track->args, args, sizeof(args));
-}
-
 static struct track *add_lane(struct tracks *t, uint32_t id, uint32_t lane)
 {
 	const struct stream *row = &t->process->model->streams.rows[id];
@@ -192,11 +188,13 @@ static struct track *add_lane(struct tracks *t, uint32_t id, uint32_t lane)
 	struct track track = {.kind = TRACK_STREAM,
 			      .parent = tracks_device(t, row->device),
 			      .name = name,
-			      .order = (uint64_t)id * LANES_MAX + lane};
+			      .order = (uint64_t)id * LANES_MAX + lane,
+			      .arg_count = TRACK_ARGS_MAX};
 	struct track *added;
 
-	if (!t->writer->is_compact)
-		set_stream_args(&track, row);
+	arg_number(&track.args[0], ARG_DEVICE, row->device);
+	arg_number(&track.args[1], ARG_CONTEXT, row->context);
+	arg_number(&track.args[2], ARG_STREAM, row->stream);
 	added = tracks_add(t, &track);
 	free(name);
 	return added;
@@ -223,8 +221,6 @@ struct track *tracks_lane(struct tracks *t, const struct work *work)
 		end_ns = UINT64_MAX;
 	stream->lanes.not_before = t->writer->has_ends;
 	lane = lanes_place(&stream->lanes, work->start_ns, end_ns);
-	if (lane == LANE_FAILED)
-		xt_out_of_memory(0);
 	if (lane == LANE_NONE)
 		lane = t->writer->has_ends ? LANES_MAX : LANES_MAX - 1;
 	if (!stream->list)
@@ -240,7 +236,5 @@ uint32_t tracks_node(const struct tracks *t, const struct track_span *span)
 
 	if (span->stack && frames_has_stack(t->process->frames, span->stack))
 		node = joined_paths_node(t->process->frames, span->stack);
-	if (node == PATH_FAILED)
-		xt_out_of_memory(0);
 	return node;
 }

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/tracks/lanes.h"
-#include "merge/tracks/sample_chart.h"
 #include "merge/tracks/track_writer.h"
 
 #define TRACK_NUMBERS_FIRST (1u << 24) /* first synthetic pid and tid: above any real one */
@@ -22,7 +21,7 @@ struct track_list {
 struct tracks {
 	const struct track_writer *writer;
 	struct sink *sink;
-	const struct process *process; /* the current one; dangling after its log */
+	const struct process *process; /* of the current log; dangling after it */
 	struct track *root;	       /* its track */
 	uint32_t next_number;	       /* synthetic pids and tids; writers may take some, too */
 	struct names texts;	       /* of ARG_INTERNED */
@@ -40,11 +39,11 @@ struct tracks {
 	} * streams;		     /* by XT_STREAM_ID */
 	size_t stream_count;
 	struct track_list devices;
-	struct track *memory[MEMORY_POOLS_MAX];
-	struct track_labels *labels; /* track_labels.c */
-	struct track_ranges *ranges; /* track_ranges.c */
-	struct sample_chart chart;
-	struct track *samples; /* of the thread in chart; NULL: none yet */
+	struct track_counters *counters;	/* tracks.c */
+	struct track_label *labels[WORK_KINDS]; /* by work.shape */
+	size_t label_counts[WORK_KINDS];
+	struct track_ranges *ranges;   /* track_ranges.c; NULL: no ranges yet */
+	struct track_samples *samples; /* track_samples.c; NULL: no samples yet */
 };
 
 /* Begins a log: makes the track of its process, if it has none. */
@@ -79,12 +78,29 @@ static inline struct track *tracks_thread(struct tracks *t, uint32_t thread)
 /* Returns the path of the span's stack, or PATH_ROOT. */
 uint32_t tracks_node(const struct tracks *t, const struct track_span *span);
 
-/* Returns the name. If it is NAME_FAILED, memory ran out, and the process ends. */
-static inline uint32_t tracks_need(uint32_t name)
+/* Set an argument. */
+static inline void arg_number(struct track_arg *arg, enum track_arg_key key, uint64_t number)
 {
-	if (name == NAME_FAILED)
-		xt_out_of_memory(0);
-	return name;
+	arg->key = key;
+	arg->type = ARG_NUMBER;
+	arg->number = number;
 }
+
+static inline void arg_text(struct track_arg *arg, enum track_arg_key key, const char *text)
+{
+	arg->key = key;
+	arg->type = ARG_TEXT;
+	arg->text = text;
+}
+
+static inline void arg_name(struct track_arg *arg, enum track_arg_key key, uint32_t name)
+{
+	arg->key = key;
+	arg->type = ARG_NAME;
+	arg->name = name;
+}
+
+/* Text that a compact format interns. Frees it. */
+void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key key, char *text);
 
 #endif

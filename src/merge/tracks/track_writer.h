@@ -25,8 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cpu_sample;
 struct launch;
 struct tracks;
+struct work;
 
 enum track_kind {
 	TRACK_PROCESS,
@@ -38,57 +40,56 @@ enum track_kind {
 	TRACK_COUNTER,
 };
 
-/* The kind of a span, which some formats show (track_categories). */
-enum track_category {
-	CATEGORY_API,
-	CATEGORY_KERNEL,
-	CATEGORY_COPY,
-	CATEGORY_MEMSET,
-	CATEGORY_NVTX,
-	CATEGORY_CPU,
-	CATEGORIES
-};
-extern const char *const track_categories[CATEGORIES];
+/* Kinds of spans, and their names in formats that show them. */
+#define TRACK_CATEGORIES(X)                                                                        \
+	X(API, "api")                                                                              \
+	X(KERNEL, "kernel")                                                                        \
+	X(COPY, "memcpy")                                                                          \
+	X(MEMSET, "memset")                                                                        \
+	X(NVTX, "nvtx")                                                                            \
+	X(CPU, "cpu")
 
-/* Arguments of spans. Compact formats combine some that full ones have apart (track_args). */
-enum track_arg_key {
-	/* only in compact formats: */
-	ARG_LAUNCH,
-	ARG_COPY,
-	/* in all formats: */
-	ARG_BYTES,
-	ARG_ERROR,
-	ARG_PAYLOAD,
-	ARG_STATE,
-	ARG_CATEGORY,
-	ARG_VALUES,
-	ARG_COLOR,
-	/* only in full formats: */
-	ARG_CORRELATION,
-	ARG_GRAPH_NODE,
-	ARG_BANDWIDTH,
-	ARG_FUNCTION,
-	ARG_GRID,
-	ARG_BLOCK,
-	ARG_REGISTERS,
-	ARG_STATIC_SHARED,
-	ARG_DYNAMIC_SHARED,
-	ARG_SOURCE,
-	ARG_DESTINATION,
-	ARG_ASYNCHRONOUS,
-	ARG_FROM_DEVICE,
-	ARG_TO_DEVICE,
-	ARG_MEMORY,
-	ARG_DEVICE,
-	ARG_CONTEXT,
-	ARG_STREAM,
-	ARG_WAIT_PID,
-	ARG_WAIT_TID,
-	ARG_KEYS,
-	ARG_FIRST_IN_ALL = ARG_BYTES,
-	ARG_FIRST_LONG = ARG_CATEGORY, /* the first that may be of type ARG_TEXT or later */
-	ARG_FIRST_FULL = ARG_CORRELATION,
-};
+/*
+ * Arguments of spans. LAUNCH and COPY are for compact formats: each combines several that full ones
+ * have apart. Only full formats have those from CORRELATION on. Those from CATEGORY on may be long.
+ */
+#define TRACK_ARGS(X)                                                                              \
+	X(LAUNCH, "launch")                                                                        \
+	X(COPY, "copy")                                                                            \
+	X(BYTES, "bytes")                                                                          \
+	X(ERROR, "error")                                                                          \
+	X(PAYLOAD, "payload")                                                                      \
+	X(STATE, "state")                                                                          \
+	X(CATEGORY, "category")                                                                    \
+	X(VALUES, "values")                                                                        \
+	X(COLOR, "argb")                                                                           \
+	X(CORRELATION, "correlation")                                                              \
+	X(GRAPH_NODE, "graph_node")                                                                \
+	X(BANDWIDTH, "gigabytes_per_second")                                                       \
+	X(FUNCTION, "function")                                                                    \
+	X(GRID, "grid")                                                                            \
+	X(BLOCK, "block")                                                                          \
+	X(REGISTERS, "registers")                                                                  \
+	X(STATIC_SHARED, "static_shared_bytes")                                                    \
+	X(DYNAMIC_SHARED, "dynamic_shared_bytes")                                                  \
+	X(SOURCE, "source")                                                                        \
+	X(DESTINATION, "destination")                                                              \
+	X(ASYNCHRONOUS, "asynchronous")                                                            \
+	X(FROM_DEVICE, "from_device")                                                              \
+	X(TO_DEVICE, "to_device")                                                                  \
+	X(MEMORY, "memory")                                                                        \
+	X(DEVICE, "device")                                                                        \
+	X(CONTEXT, "context")                                                                      \
+	X(STREAM, "stream")                                                                        \
+	X(WAIT_PID, "waits_for_pid")                                                               \
+	X(WAIT_TID, "waits_for_tid")
+
+#define CATEGORY_ENTRY(name, text) CATEGORY_##name,
+#define ARG_ENTRY(name, text)	   ARG_##name,
+enum track_category { TRACK_CATEGORIES(CATEGORY_ENTRY) CATEGORIES };
+enum track_arg_key { TRACK_ARGS(ARG_ENTRY) ARG_KEYS };
+#define ARG_FIRST_LONG ARG_CATEGORY
+extern const char *const track_categories[CATEGORIES];
 extern const char *const track_args[ARG_KEYS];
 
 enum track_arg_type {
@@ -127,15 +128,16 @@ struct track_counter {
 	const char *unit; /* as part of names: "bytes" */
 };
 
+#define TRACK_ARGS_MAX 3
+
 struct track {
 	enum track_kind kind;
-	struct track *parent;	/* NULL: a process */
-	struct track *older;	/* declared before this one; used by tracks.c */
-	const char *name;	/* only valid in track() */
-	uint32_t number;	/* unique pid; the kernel's tid, 0: unknown; device */
-	uint32_t id;		/* XT_THREAD_ID */
-	uint64_t order;		/* place among its siblings; a device's follows its process's */
-	struct track_arg *args; /* of all spans */
+	struct track *parent; /* NULL: a process */
+	const char *name;     /* only valid in track() */
+	uint32_t number;      /* unique pid; the kernel's tid, 0: unknown; device */
+	uint32_t id;	      /* XT_THREAD_ID */
+	uint64_t order;	      /* place among its siblings; a device's follows its process's */
+	struct track_arg args[TRACK_ARGS_MAX]; /* of all spans; only for full formats */
 	size_t arg_count;
 	const struct track_counter *counter; /* TRACK_COUNTER */
 	/* Zeros at first; the writer's (track_writer.track_bytes). */
@@ -147,7 +149,7 @@ struct track_label {
 	uint8_t arg_count;
 	uint32_t name; /* in paths */
 	struct track_arg *args;
-	char *text; /* NULL at first: the writer may cache these args. Freed by tracks.c */
+	char *text; /* NULL at first: the writer may cache these args. It is freed with the label. */
 	size_t text_length;
 };
 
@@ -199,6 +201,14 @@ struct track_writer {
 	void (*instant)(struct tracks *tracks, const struct track_span *span);
 	void (*counter)(struct tracks *tracks, struct track *track, uint64_t time_ns,
 			uint64_t value);
+	/*
+	 * For formats that have rows of their own for calls, work or samples, and take them
+	 * instead of spans. Return 0 or -ENOMEM. NULL: spans.
+	 */
+	int (*call)(struct tracks *tracks, const struct launch *call, uint64_t duration_ns,
+		    uint64_t result);
+	int (*work)(struct tracks *tracks, const struct work *work, const struct launch *launch);
+	int (*sample)(struct tracks *tracks, const struct cpu_sample *sample);
 };
 
 #endif

@@ -7,8 +7,7 @@
 #define XT_MERGE_TRACKS_H
 
 #include "merge/tracks/track_ranges.h"
-#include "merge/tracks/track_state.h"
-#include "merge/tracks/track_writer.h"
+#include "merge/tracks/track_samples.h"
 
 /*
  * Makes the state of an exporter: state_bytes of zeros, which begin with struct tracks. Free it
@@ -24,8 +23,6 @@ int tracks_work(struct sink *sink, const struct process *process, const struct w
 		const struct launch *launch);
 int tracks_memory(struct sink *sink, const struct process *process, uint32_t pool, uint64_t time_ns,
 		  uint64_t live_bytes);
-int tracks_sample(struct sink *sink, const struct process *process,
-		  const struct cpu_sample *sample);
 int tracks_process_end(struct sink *sink, const struct process *process);
 
 /* Members of an exporter that passes all events on. */

@@ -19,12 +19,11 @@ static struct chart *add_chart(struct html *html, uint32_t device,
 	xt_grow(&html->charts, &html->chart_capacity, html->chart_count + 1, sizeof(*html->charts));
 	chart = &html->charts[html->chart_count++];
 	*chart = (struct chart){
-		.label = tracks_need(html_device(html, html->tracks.process, device)),
+		.label = html_device(html, html->tracks.process, device),
 		.device = device,
 		.counter = counter,
 	};
-	if (bins_init(&chart->bins, counter ? 1 : TRACK_SERIES) < 0)
-		xt_out_of_memory(0);
+	bins_init(&chart->bins, counter ? 1 : TRACK_SERIES);
 	return chart;
 }
 

@@ -170,7 +170,7 @@ int64_t sqlite_shape(struct sink *sink, const struct process *process, const str
 		sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(id));
 	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
 	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
-	sqlite_number(s, INSERT_SHAPE, 3, tracks_need(track_work_name(process, work->kind, id)));
+	sqlite_number(s, INSERT_SHAPE, 3, track_work_name(process, work->kind, id));
 	sqlite_put(sink, INSERT_SHAPE);
 	*known = s->shape_count;
 	return *known;
