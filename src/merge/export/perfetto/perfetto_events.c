@@ -3,9 +3,8 @@
  * Events of a Perfetto trace.
  *
  * An event is a packet of about 20 bytes. A generic protobuf writer spends several times longer on
- * sizing and dispatch than on writing, so this file encodes each field by hand. Events with long
- * arguments are rare and go through protobuf-c. The tests decode the result with Google's protobuf
- * library.
+ * sizing and dispatch than on writing, so this file encodes each field by hand. The tests decode
+ * the result with Google's protobuf library.
  *
  * Perfetto processes events of equal time in file order. On one track, an end must therefore not be
  * written after a begin of the same time (see lanes.h).
@@ -20,9 +19,10 @@
 
 #include "merge/export/perfetto/perfetto_packets.h"
 
-/* Upper bound of an event. Below 128, every length takes one byte. */
-#define EVENT_BYTES_MAX 128
-#define ARGS_MAX	(RANGE_VALUES_MAX + 8)
+#define EVENT_BYTES_MAX 128 /* without long arguments. Below 128, every length takes one byte */
+#define LONG_BYTES	4   /* of lengths in other events, whatever their value */
+#define VALUE_BYTES_MAX 32  /* of a value by name, without its texts */
+#define NUMBER_BYTES	64
 
 #define STARTED_TRACKS (UINT64_C(1) << 62) /* above all sequentially numbered tracks */
 
@@ -75,211 +75,191 @@ static inline uint8_t *put_fixed(uint8_t *p, uint32_t field, const void *value)
 	return p + sizeof(uint64_t);
 }
 
-/* Begins a field of at most 127 bytes. end_short() fills in its length. */
-static inline uint8_t *begin_short(uint8_t *p, uint32_t field, uint8_t **length)
+static inline uint8_t *put_text(uint8_t *p, uint32_t field, const char *text, size_t length)
+{
+	p = put_varint(p, field << 3 | WIRE_BYTES);
+	p = put_varint(p, length);
+	memcpy(p, text, length);
+	return p + length;
+}
+
+/* Begins a field whose length end_field() fills in. */
+static inline uint8_t *begin_field(uint8_t *p, uint32_t field, uint8_t **length, bool is_long)
 {
 	*p++ = (uint8_t)(field << 3 | WIRE_BYTES);
 	*length = p;
-	return p + 1;
+	return p + (is_long ? LONG_BYTES : 1);
 }
 
-static inline void end_short(uint8_t *length, const uint8_t *end)
+static inline void end_field(uint8_t *length, const uint8_t *end, bool is_long)
 {
-	*length = (uint8_t)(end - length - 1);
+	size_t bytes = (size_t)(end - length) - (is_long ? LONG_BYTES : 1);
+
+	for (int i = 0; is_long && i < LONG_BYTES - 1; i++, bytes >>= 7)
+		*length++ = (uint8_t)(bytes | 0x80);
+	*length = (uint8_t)bytes;
 }
 
-static inline uint8_t *put_args(uint8_t *p, const struct track_arg *args, size_t count)
+/* Writes text as valid UTF-8, as protobuf requires. */
+static uint8_t *put_clean(uint8_t *p, uint32_t field, const struct xt_bytes *text)
 {
-	static const uint8_t fields[] = {
-		[ARG_NUMBER] = 3, [ARG_SIGNED] = 4, [ARG_REAL] = 5, [ARG_INTERNED] = 17};
+	uint8_t *length;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct track_arg *arg = &args[i];
-		uint8_t *length;
-
-		p = begin_short(p, 4, &length);
-		p = put_number(p, 1, arg->key + 1u);
-		p = arg->type == ARG_REAL
-			    ? put_fixed(p, fields[arg->type], &arg->real)
-			    : put_number(p, fields[arg->type],
-					 arg->type == ARG_INTERNED ? arg->name : arg->number);
-		end_short(length, p);
-	}
+	p = begin_field(p, field, &length, true);
+	p += text_clean((char *)p, text->data, text->length, 0);
+	end_field(length, p, true);
 	return p;
+}
+
+/* Writes a value that a range has by name. */
+static uint8_t *put_value(uint8_t *p, const struct range_value *value)
+{
+	char number[NUMBER_BYTES];
+	uint8_t *length;
+	double real;
+
+	p = begin_field(p, 4, &length, true);
+	p = put_clean(p, 10, &value->name);
+	snprintf(number, sizeof(number), "%.*s", (int)value->value.length, value->value.data);
+	if (!value->is_number) {
+		p = put_clean(p, 6, &value->value);
+	} else if (strpbrk(number, ".e")) {
+		real = strtod(number, NULL);
+		p = put_fixed(p, 5, &real);
+	} else {
+		p = put_number(p, 4, (uint64_t)strtoll(number, NULL, 10));
+	}
+	end_field(length, p, true);
+	return p;
+}
+
+static inline uint8_t *put_arg(uint8_t *p, const struct perfetto *perfetto,
+			       const struct track_arg *arg, bool is_long)
+{
+	static const uint8_t fields[] = {[ARG_NUMBER] = 3, [ARG_SIGNED] = 4, [ARG_INTERNED] = 17};
+	const char *key = track_args[arg->key], *text;
+	char color[16];
+	size_t text_length;
+	uint8_t *length;
+
+	p = begin_field(p, 4, &length, is_long);
+	p = is_long ? put_text(p, 10, key, strlen(key)) : put_number(p, 1, arg->key + 1u);
+	if (arg->type == ARG_REAL) {
+		p = put_fixed(p, 5, &arg->real);
+	} else if (is_long && arg->type == ARG_NAME) {
+		text = names_text(&perfetto->tracks.process->paths->names, arg->name, &text_length);
+		p = put_text(p, 6, text, text_length);
+	} else if (is_long && arg->type == ARG_ARGB) {
+		snprintf(color, sizeof(color), "#%08x", (uint32_t)arg->number);
+		p = put_text(p, 6, color, strlen(color));
+	} else {
+		p = put_number(p, fields[arg->type],
+			       arg->type == ARG_INTERNED ? arg->name : arg->number);
+	}
+	end_field(length, p, is_long);
+	return p;
+}
+
+/* The values by name of a range at its begin, or at its end. */
+struct values {
+	struct range_value rows[RANGE_VALUES_MAX];
+	size_t count;
+};
+
+/* Encodes an event. values: if it is long. */
+static inline __attribute__((always_inline)) uint8_t *
+encode(uint8_t *p, const struct perfetto *perfetto, struct sequence *sequence,
+       const struct event *event, const struct values *values)
+{
+	const struct track_span *span = event->args_of;
+	const struct track_label *label = span ? span->label : NULL;
+	bool is_long = values;
+	uint8_t *packet, *body;
+
+	p = begin_field(p, 1, &packet, is_long);
+	if (event->time_ns >= sequence->now_ns) {
+		p = put_number(p, 8, event->time_ns - sequence->now_ns);
+		sequence->now_ns = event->time_ns;
+	} else {
+		p = put_number(p, 8, event->time_ns);
+		p = put_number(p, 58, PERFETTO_CLOCK_BOOT);
+	}
+	p = put_number(p, 10, sequence->id);
+	p = begin_field(p, 11, &body, is_long);
+	p = put_number(p, 9, event->type);
+	if (event->name)
+		p = put_number(p, 10, event->name);
+	if (event->track)
+		p = put_number(p, 11, event->track);
+	if (event->type == EVENT_COUNTER)
+		p = put_number(p, 30, (uint64_t)event->counter);
+	if (event->flow)
+		p = put_fixed(p, event->ends_flow ? 48 : 47, &event->flow);
+	if (event->stack)
+		p = put_number(p, 56, event->stack);
+	if (event->weight)
+		p = put_number(p, 57, event->weight);
+	for (size_t i = 0; label && i < label->arg_count; i++)
+		p = put_arg(p, perfetto, &label->args[i], is_long);
+	for (size_t i = 0; span && i < span->arg_count; i++)
+		if (!is_long || (span->args[i].type != ARG_PAIRS && event->type != EVENT_END))
+			p = put_arg(p, perfetto, &span->args[i], is_long);
+	for (size_t i = 0; is_long && i < values->count; i++)
+		p = put_value(p, &values->rows[i]);
+	end_field(body, p, is_long);
+	end_field(packet, p, is_long);
+	return p;
+}
+
+static void put_short(struct perfetto *p, struct sequence *sequence, const struct event *event)
+{
+	struct output *out = &p->tracks.sink->out;
+	uint8_t *at = (uint8_t *)output_room(out, EVENT_BYTES_MAX);
+
+	output_advance(out, (char *)encode(at, p, sequence, event, NULL));
+}
+
+static __attribute__((noinline)) void put_long(struct perfetto *p, struct sequence *sequence,
+					       const struct event *event)
+{
+	const struct track_span *span = event->args_of;
+	struct values values;
+	size_t room = 2 * EVENT_BYTES_MAX, length;
+	uint8_t *end;
+
+	values.count = 0;
+	for (size_t i = 0; i < span->arg_count; i++) {
+		const struct track_arg *arg = &span->args[i];
+
+		if (arg->type == ARG_PAIRS)
+			values.count = range_values(p->tracks.process->model,
+						    event->type == EVENT_END ? 0 : arg->pairs.begin,
+						    event->type == EVENT_END ? arg->pairs.end : 0,
+						    values.rows);
+		if (arg->type == ARG_NAME) {
+			names_text(&p->tracks.process->paths->names, arg->name, &length);
+			room += length;
+		}
+	}
+	for (size_t i = 0; i < values.count; i++)
+		room += VALUE_BYTES_MAX +
+			text_clean_bound(values.rows[i].name.length + values.rows[i].value.length);
+	xt_grow(&p->packed, &p->packed_capacity, room, 1);
+	end = encode(p->packed, p, sequence, event, &values);
+	output_text(&p->tracks.sink->out, (const char *)p->packed, (size_t)(end - p->packed));
 }
 
 static void put_event(struct perfetto *p, struct sequence *sequence, const struct event *event)
 {
-	struct output *out = &p->tracks.sink->out;
-	uint8_t *at = (uint8_t *)output_room(out, EVENT_BYTES_MAX), *packet, *body;
 	const struct track_span *span = event->args_of;
+	bool is_long = false;
 
-	at = begin_short(at, 1, &packet);
-	if (event->time_ns >= sequence->now_ns) {
-		at = put_number(at, 8, event->time_ns - sequence->now_ns);
-		sequence->now_ns = event->time_ns;
-	} else {
-		at = put_number(at, 8, event->time_ns);
-		at = put_number(at, 58, PERFETTO_CLOCK_BOOT);
-	}
-	at = put_number(at, 10, sequence->id);
-	at = begin_short(at, 11, &body);
-	at = put_number(at, 9, event->type);
-	if (event->name)
-		at = put_number(at, 10, event->name);
-	if (event->track)
-		at = put_number(at, 11, event->track);
-	if (event->type == EVENT_COUNTER)
-		at = put_number(at, 30, (uint64_t)event->counter);
-	if (event->flow)
-		at = put_fixed(at, event->ends_flow ? 48 : 47, &event->flow);
-	if (event->stack)
-		at = put_number(at, 56, event->stack);
-	if (event->weight)
-		at = put_number(at, 57, event->weight);
-	if (span && span->label)
-		at = put_args(at, span->label->args, span->label->arg_count);
-	if (span)
-		at = put_args(at, span->args, span->arg_count);
-	end_short(body, at);
-	end_short(packet, at);
-	output_advance(out, (char *)at);
-}
-
-/* Arguments of any length. */
-struct long_args {
-	Perfetto__Protos__DebugAnnotation rows[ARGS_MAX], *list[ARGS_MAX];
-	size_t count;
-	char *texts; /* of pairs */
-};
-
-static Perfetto__Protos__DebugAnnotation *add_arg(struct long_args *args, const char *name)
-{
-	Perfetto__Protos__DebugAnnotation *row = &args->rows[args->count];
-
-	perfetto__protos__debug_annotation__init(row);
-	row->name = (char *)name;
-	args->list[args->count++] = row;
-	return row;
-}
-
-static void add_number(struct long_args *args, const struct track_arg *arg)
-{
-	Perfetto__Protos__DebugAnnotation *row = add_arg(args, track_args[arg->key]);
-
-	row->has_uint_value = arg->type == ARG_NUMBER;
-	row->uint_value = arg->number;
-	row->has_int_value = arg->type == ARG_SIGNED;
-	row->int_value = (int64_t)arg->number;
-	row->has_double_value = arg->type == ARG_REAL;
-	row->double_value = arg->real;
-}
-
-/* Returns the text, zero-terminated and valid UTF-8 as protobuf requires. Advances *p behind it. */
-static char *clean_text(char **p, const struct xt_bytes *text)
-{
-	char *begin = *p;
-
-	*p += text_clean(begin, text->data, text->length, 0);
-	*(*p)++ = '\0';
-	return begin;
-}
-
-static void add_pairs(struct long_args *args, const struct range_value *values, size_t count)
-{
-	size_t room = 0;
-	char *p;
-
-	for (size_t i = 0; i < count; i++)
-		room += text_clean_bound(values[i].name.length + values[i].value.length) + 2;
-	p = args->texts = xt_malloc(room);
-	for (size_t i = 0; i < count; i++) {
-		Perfetto__Protos__DebugAnnotation *row =
-			add_arg(args, clean_text(&p, &values[i].name));
-		char *text = clean_text(&p, &values[i].value);
-
-		if (!values[i].is_number) {
-			row->string_value = text;
-		} else if (strpbrk(text, ".e")) {
-			row->has_double_value = 1;
-			row->double_value = strtod(text, NULL);
-		} else {
-			row->has_int_value = 1;
-			row->int_value = strtoll(text, NULL, 10);
-		}
-	}
-}
-
-/* Adds the values that a range gives at its begin, or at its end. */
-static void add_values(const struct perfetto *p, struct long_args *args,
-		       const struct track_arg *arg, bool at_end)
-{
-	struct range_value values[RANGE_VALUES_MAX];
-	uint32_t string = at_end ? arg->pairs.end : arg->pairs.begin;
-
-	if (string)
-		add_pairs(args, values, range_values(p->tracks.process->model, string, 0, values));
-}
-
-static void put_long_event(struct perfetto *p, const struct sequence *sequence,
-			   const struct event *event, struct long_args *args)
-{
-	Perfetto__Protos__TrackEvent body = PERFETTO__PROTOS__TRACK_EVENT__INIT;
-	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-
-	body.has_type = 1;
-	body.type = (Perfetto__Protos__TrackEvent__Type)event->type;
-	body.has_name_iid = event->name != 0;
-	body.name_iid = event->name;
-	body.has_track_uuid = event->track != 0;
-	body.track_uuid = event->track;
-	body.debug_annotations = args->list;
-	body.n_debug_annotations = args->count;
-	packet.has_timestamp = packet.has_timestamp_clock_id = 1;
-	packet.timestamp = event->time_ns;
-	packet.timestamp_clock_id = PERFETTO_CLOCK_BOOT;
-	packet.has_trusted_packet_sequence_id = 1;
-	packet.trusted_packet_sequence_id = sequence->id;
-	packet.track_event = &body;
-	perfetto_put(p, &packet);
-}
-
-/* Writes an event of a range that has long arguments. Returns false if it has none. */
-static bool put_long(struct perfetto *p, const struct sequence *sequence, const struct event *event,
-		     const struct track_span *span)
-{
-	bool is_end = event->type == EVENT_END, is_long = false;
-	struct long_args args;
-	char color[16];
-
-	for (size_t i = 0; i < span->arg_count; i++)
+	for (size_t i = 0; span && i < span->arg_count; i++)
 		is_long |= span->args[i].key >= ARG_FIRST_LONG;
-	if (!is_long)
-		return false;
-	args.count = 0;
-	args.texts = NULL;
-	for (size_t i = 0; i < span->arg_count; i++) {
-		const struct track_arg *arg = &span->args[i];
-
-		if (arg->type == ARG_PAIRS) {
-			add_values(p, &args, arg, is_end);
-		} else if (is_end) {
-			continue;
-		} else if (arg->type == ARG_NAME) {
-			add_arg(&args, track_args[arg->key])->string_value = (char *)names_text(
-				&p->tracks.process->paths->names, arg->name, NULL);
-		} else if (arg->type == ARG_ARGB) {
-			snprintf(color, sizeof(color), "#%08x", (uint32_t)arg->number);
-			add_arg(&args, track_args[arg->key])->string_value = color;
-		} else {
-			add_number(&args, arg);
-		}
-	}
-	/* A damaged log may lack the values. Only the end of a range needs no event here. */
-	if (args.count || !is_end)
-		put_long_event(p, sequence, event, &args);
-	free(args.texts);
-	return args.count || !is_end;
+	if (is_long)
+		put_long(p, sequence, event);
+	else
+		put_short(p, sequence, event);
 }
 
 /* Any thread may end a started range, so compute its track from the process and the range's key. */
@@ -349,8 +329,7 @@ static void put_begin(struct tracks *t, const struct track_span *span, enum even
 	perfetto_intern_path(p, sequence, event.stack);
 	if (span->is_async)
 		put_started_track(t, event.track, span->name);
-	if (!put_long(p, sequence, &event, span))
-		put_event(p, sequence, &event);
+	put_event(p, sequence, &event);
 }
 
 void perfetto_begin_span(struct tracks *t, const struct track_span *span)
@@ -365,16 +344,17 @@ void perfetto_put_instant(struct tracks *t, const struct track_span *span)
 
 void perfetto_end_span(struct tracks *t, const struct track_span *span, uint64_t end_ns)
 {
-	struct perfetto *p = perfetto_of(t);
-	struct sequence *sequence = &perfetto_track(span->track)->sequence;
 	struct event event = {
 		.time_ns = perfetto_time(t, end_ns),
 		.track = own_track(t, span),
 		.type = EVENT_END,
 	};
 
-	if (end_ns != SPAN_OPEN && !put_long(p, sequence, &event, span))
-		put_event(p, sequence, &event);
+	for (size_t i = 0; i < span->arg_count; i++)
+		if (span->args[i].type == ARG_PAIRS && span->args[i].pairs.end)
+			event.args_of = span;
+	if (end_ns != SPAN_OPEN)
+		put_event(perfetto_of(t), &perfetto_track(span->track)->sequence, &event);
 }
 
 void perfetto_put_span(struct tracks *t, const struct track_span *span)
@@ -387,7 +367,7 @@ void perfetto_put_span(struct tracks *t, const struct track_span *span)
 	};
 
 	put_begin(t, span, EVENT_BEGIN);
-	put_event(perfetto_of(t), sequence, &end);
+	put_short(perfetto_of(t), sequence, &end);
 }
 
 void perfetto_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
@@ -398,5 +378,5 @@ void perfetto_put_counter(struct tracks *t, struct track *track, uint64_t time_n
 		.type = EVENT_COUNTER,
 	};
 
-	put_event(perfetto_of(t), &perfetto_track(track)->sequence, &event);
+	put_short(perfetto_of(t), &perfetto_track(track)->sequence, &event);
 }

@@ -96,11 +96,8 @@ void perfetto_put_path(struct perfetto *p, struct sequence *sequence, uint32_t n
 	const struct paths *paths = p->tracks.process->paths;
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__Callstack stack = PERFETTO__PROTOS__CALLSTACK__INIT, *list = &stack;
-	int depth;
+	int depth = paths_chain(paths, node, &p->chain, &p->chain_capacity);
 
-	depth = paths_chain(paths, node, &p->chain, &p->chain_capacity);
-	if (depth < 0)
-		xt_out_of_memory(0);
 	stack.frame_ids = xt_calloc((size_t)depth, sizeof(*stack.frame_ids));
 	for (int d = 0; d < depth; d++) {
 		uint32_t name = paths->nodes[p->chain[d]].name;
