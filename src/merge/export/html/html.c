@@ -22,18 +22,6 @@
 #include "merge/export/summary/summary_json.h"
 #include "merge/sums/build_tree_ranges.h"
 
-static int begin(struct sink *sink)
-{
-	struct html *html = tracks_begin(sink, &html_writer, sizeof(*html));
-
-	html->first_ns = UINT64_MAX;
-	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
-	    paths_init(&html->ranges) < 0 ||
-	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
 /* Adds the log's ranges to html->ranges. Parents come before their children. */
 static int add_ranges(struct html *html, const struct model *model)
 {
@@ -88,22 +76,21 @@ static void note_times(struct html *html, const struct process *process, uint64_
 		html->process_last_ns = until_ns;
 }
 
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
+static int add_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
+		    uint64_t result)
 {
-	struct html *html = sink->state;
+	struct html *html = (struct html *)t;
 
 	(void)result;
-	note_times(html, process, call->enter_ns, duration_ns);
-	return html_events_add_call(html, process, call, duration_ns,
-				    html_thread(html, process, call->thread));
+	note_times(html, t->process, call->enter_ns, duration_ns);
+	return html_events_add_call(html, t->process, call, duration_ns,
+				    html_thread(html, t->process, call->thread));
 }
 
-static int add_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
+static int add_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
 	(void)launch;
-	note_times(sink->state, process, work->start_ns, work->duration_ns);
+	note_times((struct html *)t, t->process, work->start_ns, work->duration_ns);
 	return 0;
 }
 
@@ -120,13 +107,32 @@ static uint32_t device_of(struct html *html, const struct process *process,
 	return stream->defined ? html_device(html, process, stream->device) : NAME_EMPTY;
 }
 
-static int add_sample(struct sink *sink, const struct process *process,
-		      const struct cpu_sample *sample)
+static int add_sample(struct tracks *t, const struct cpu_sample *sample)
 {
-	struct html *html = sink->state;
+	struct html *html = (struct html *)t;
 
-	note_times(html, process, sample->first_ns, sample->last_ns - sample->first_ns);
-	return html_events_add_sample(html, process, sample);
+	note_times(html, t->process, sample->first_ns, sample->last_ns - sample->first_ns);
+	return html_events_add_sample(html, t->process, sample);
+}
+
+static int begin(struct sink *sink)
+{
+	static const struct track_writer writer = {
+		.track_bytes = sizeof(size_t),
+		.track = html_put_track,
+		.counter = html_put_counter,
+		.call = add_call,
+		.work = add_work,
+		.sample = add_sample,
+	};
+	struct html *html = tracks_begin(sink, &writer, sizeof(*html));
+
+	html->first_ns = UINT64_MAX;
+	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
+	    paths_init(&html->ranges) < 0 ||
+	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
@@ -193,6 +199,7 @@ static int end_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
 
+	tracks_process_end(sink, process);
 	html_end_tracks(html);
 	return html_events_end_process(html, process);
 }
@@ -227,11 +234,11 @@ const struct exporter exporter_html = {
 		USES_CPU_LOGS | USES_TIMELINE,
 	.begin = begin,
 	.process = add_process,
-	.call = add_call,
-	.work = add_work,
+	.call = tracks_call,
+	.work = tracks_work,
 	.memory = tracks_memory,
 	.stretch = html_add_stretch,
-	.cpu_sample = add_sample,
+	.cpu_sample = tracks_sample,
 	.total = add_total,
 	.process_end = end_process,
 	.end = end,

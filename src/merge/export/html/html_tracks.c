@@ -99,7 +99,7 @@ static size_t *place_of(struct track *track)
 	return (size_t *)track->data;
 }
 
-static void put_track(struct tracks *t, struct track *track)
+void html_put_track(struct tracks *t, struct track *track)
 {
 	struct html *html = (struct html *)t;
 	bool is_of_device = track->parent && track->parent->kind == TRACK_DEVICE;
@@ -110,7 +110,7 @@ static void put_track(struct tracks *t, struct track *track)
 		*place_of(track) = html->chart_count;
 }
 
-static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
+void html_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
 {
 	struct html *html = (struct html *)t;
 	uint64_t now_ns = html_time(t->process, time_ns);
@@ -129,12 +129,6 @@ static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns,
 	chart->level = value;
 	chart->level_ns = now_ns;
 }
-
-const struct track_writer html_writer = {
-	.track_bytes = sizeof(size_t),
-	.track = put_track,
-	.counter = put_counter,
-};
 
 void html_end_tracks(struct html *html)
 {

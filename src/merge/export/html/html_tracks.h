@@ -4,8 +4,9 @@
 
 #include "merge/export/html/html_state.h"
 
-/* Takes counters. */
-extern const struct track_writer html_writer;
+/* Take counters: functions of struct track_writer. */
+void html_put_track(struct tracks *t, struct track *track);
+void html_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value);
 
 /* The exporter's stretch(). Returns 0 or -ENOMEM. */
 int html_add_stretch(struct sink *sink, const struct process *process,

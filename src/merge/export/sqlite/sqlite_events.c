@@ -31,10 +31,12 @@ static void bind_thread(struct sqlite *s, enum statement statement, int column, 
 		sqlite_null(s, statement, column);
 }
 
-int sqlite_put_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
+static int put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
+		    uint64_t result)
 {
-	struct sqlite *s = sink->state;
+	const struct process *process = t->process;
+	struct sqlite *s = (struct sqlite *)t;
+	struct sink *sink = t->sink;
 
 	sqlite_number(s, INSERT_CALL, 1, s->process_id);
 	bind_thread(s, INSERT_CALL, 2, call->thread);
@@ -59,10 +61,11 @@ static void keep_collective(struct sqlite *s, const struct process *process,
 		(struct collective_work){process->index, work->ticket, s->work_count};
 }
 
-int sqlite_put_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
+static int put_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
-	struct sqlite *s = sink->state;
+	const struct process *process = t->process;
+	struct sqlite *s = (struct sqlite *)t;
+	struct sink *sink = t->sink;
 	const struct model *model = process->model;
 	int64_t shape = sqlite_shape(sink, process, work);
 
@@ -94,10 +97,11 @@ int sqlite_put_work(struct sink *sink, const struct process *process, const stru
 }
 
 /* The row has the path of the stack, without the state. */
-int sqlite_put_sample(struct sink *sink, const struct process *process,
-		      const struct cpu_sample *sample)
+static int put_sample(struct tracks *t, const struct cpu_sample *sample)
 {
-	struct sqlite *s = sink->state;
+	const struct process *process = t->process;
+	struct sqlite *s = (struct sqlite *)t;
+	struct sink *sink = t->sink;
 
 	sqlite_number(s, INSERT_SAMPLE, 1, s->process_id);
 	bind_thread(s, INSERT_SAMPLE, 2, sample->thread);
@@ -169,8 +173,6 @@ static void bind_range_arg(struct sqlite *s, const struct track_arg *arg)
 	case ARG_VALUES:
 		json = range_values_json(s->tracks.process->model, arg->pairs.begin,
 					 arg->pairs.end);
-		if (!json)
-			xt_out_of_memory(0);
 		sqlite_text(s, INSERT_RANGE, 7, json);
 		free(json);
 		break;
@@ -229,4 +231,7 @@ const struct track_writer sqlite_writer = {
 	.end = end_span,
 	.instant = put_instant,
 	.counter = put_counter,
+	.call = put_call,
+	.work = put_work,
+	.sample = put_sample,
 };
