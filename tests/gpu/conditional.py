@@ -153,8 +153,8 @@ class Runs:
         if mode == "threads":
             return run([*record, "--", *self.command(kind, 1, 3)])
         if mode == "switched":
-            return self.while_running([*record, "--armed", "--", *long],
-                                      [start, 0.1, stop, 0.1] * SWITCHES, environment)
+            return self.while_running([*record, "--", *long],
+                                      [stop, 0.1, start, 0.1] * SWITCHES, environment)
         if mode == "attach":
             return self.while_running(long, [[*attach, "--duration", "1s", "PID"]], environment)
         if mode == "attach armed":
