@@ -2,7 +2,6 @@
 /*
  * The tables of ranks that wait for each other, in collectives of NCCL and of MPI.
  */
-#include "base/memory.h"
 #include "merge/exporter.h"
 #include "merge/tables/table.h"
 
@@ -23,21 +22,18 @@ static const struct column_def rank_columns[] = {
 	[RANK] = {"process", CELL_TEXT, COLUMN_DATA, "process"},
 };
 
-/* Lists the logs that have collectives and a label. */
 static void open_ranks(struct table_rows *rows)
 {
 	const struct run *run = rows->run;
-	size_t *logs = rows->memory = xt_calloc(run->inputs->count + 1, sizeof(*logs));
 
-	rows->state = logs;
 	for (size_t l = 0; run->collectives_report.ranks && l < run->inputs->count; l++)
 		if (run->collectives_report.ranks[l].collective_count && run->labels[l])
-			logs[rows->count++] = l;
+			table_add(rows, l);
 }
 
 static void put_rank(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	size_t log = ((const size_t *)rows->state)[r];
+	size_t log = table_index(rows, r);
 	const struct rank_waits *rank = &rows->run->collectives_report.ranks[log];
 
 	cells[COLLECTIVES].number = rank->collective_count;
@@ -55,7 +51,7 @@ static void put_rank(struct table_rows *rows, size_t r, struct cell *cells)
 const struct table_def table_rank_waits = {
 	.name = "rank_waits",
 	.title = "Collectives by rank",
-	.what = "What each rank does in and between collectives.",
+	.what = "Time of each rank in and between collectives.",
 	HAS_COLUMNS(rank_columns),
 	.view = "rank_waits",
 	.open = open_ranks,

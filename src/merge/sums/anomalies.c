@@ -79,28 +79,19 @@ static const struct column_def columns[] = {
 	[NAME] = {"name", CELL_TEXT, COLUMN_DATA, "what is inconsistent about them"},
 };
 
-/* Returns the first anomaly that occurred, from this one on. */
-static size_t next(const struct run *run, size_t a)
-{
-	while (a < ANOMALIES && !anomaly_count(run, &anomalies[a]))
-		a++;
-	return a;
-}
-
 static void open_rows(struct table_rows *rows)
 {
-	for (size_t a = next(rows->run, 0); a < ANOMALIES; a = next(rows->run, a + 1))
-		rows->count++;
+	for (size_t a = 0; a < ANOMALIES; a++)
+		if (anomaly_count(rows->run, &anomalies[a]))
+			table_add(rows, a);
 }
 
 static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	size_t a = next(rows->run, 0);
+	const struct anomaly *anomaly = &anomalies[table_index(rows, r)];
 
-	while (r--)
-		a = next(rows->run, a + 1);
-	cells[COUNT].number = anomaly_count(rows->run, &anomalies[a]);
-	cells[NAME] = cell_text(anomalies[a].name);
+	cells[COUNT].number = anomaly_count(rows->run, anomaly);
+	cells[NAME] = cell_text(anomaly->name);
 }
 
 const struct table_def table_doubts = {

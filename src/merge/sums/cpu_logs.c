@@ -43,7 +43,7 @@ static struct mpi_call mpi_call_of(const char *function, uint32_t name)
 	return call;
 }
 
-/* What a name says of the stacks that contain it. */
+/* The calls that a stack with a certain name is in. */
 struct address_call {
 	bool is_engine_wait;
 	struct mpi_call mpi;

@@ -367,26 +367,17 @@ static const struct column_def columns[] = {
 	[WHAT] = {"what", CELL_TEXT, COLUMN_DATA, "what was lost, and why"},
 };
 
-/* Returns the first loss that occurred, from this one on. */
-static unsigned next_loss(const struct run *run, unsigned loss)
-{
-	while (loss < LOSS_COUNT && !run->losses[loss])
-		loss++;
-	return loss;
-}
-
 static void open_rows(struct table_rows *rows)
 {
-	for (unsigned l = next_loss(rows->run, 0); l < LOSS_COUNT; l = next_loss(rows->run, l + 1))
-		rows->count++;
+	for (unsigned loss = 0; loss < LOSS_COUNT; loss++)
+		if (rows->run->losses[loss])
+			table_add(rows, loss);
 }
 
 static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	unsigned loss = next_loss(rows->run, 0);
+	unsigned loss = (unsigned)table_index(rows, r);
 
-	while (r--)
-		loss = next_loss(rows->run, loss + 1);
 	cells[COUNT].number = rows->run->losses[loss];
 	cells[NAME] = cell_text(losses_name(loss));
 	cells[WHAT] = cell_text(losses_what(loss));

@@ -49,22 +49,20 @@ _Static_assert(sizeof(path_columns) / sizeof(*path_columns) == WEIGHTS + 2 && WE
 static void open_paths(struct table_rows *rows)
 {
 	const struct paths *paths = &rows->run->paths;
-	uint32_t *nodes = rows->memory = xt_calloc(paths->node_count, sizeof(*nodes));
 
-	rows->state = nodes;
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		uint64_t any = 0;
 
 		for (int w = 0; w < WEIGHTS; w++)
 			any |= paths->nodes[n].weights[w];
 		if (any)
-			nodes[rows->count++] = n;
+			table_add(rows, n);
 	}
 }
 
 static void put_path(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	uint32_t node = ((const uint32_t *)rows->state)[r];
+	uint32_t node = (uint32_t)table_index(rows, r);
 	const struct paths *paths = &rows->run->paths;
 
 	cells[ID].number = node;

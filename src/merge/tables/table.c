@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct table_rows table_open(const struct table_def *def, const struct run *run)
 {
 	struct table_rows rows = {.def = def, .run = run};
@@ -16,6 +18,12 @@ void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 {
 	memset(cells, 0, rows->def->column_count * sizeof(*cells));
 	rows->def->row(rows, row, cells);
+}
+
+void table_add(struct table_rows *rows, size_t index)
+{
+	xt_grow(&rows->memory, &rows->capacity, rows->count + 1, sizeof(size_t));
+	((size_t *)rows->memory)[rows->count++] = index;
 }
 
 void table_close(struct table_rows *rows)

@@ -63,7 +63,7 @@ struct column_def {
 	const char *name; /* in data, with its unit */
 	enum cell_type type;
 	enum column_place place;
-	const char *what; /* for documents: begins in lower case, without a full stop */
+	const char *what; /* meaning, in lower case and without a full stop */
 	const char *head; /* in text */
 	uint8_t width;	  /* in text */
 	uint8_t from;	  /* in text: on terminals at least this wide; 0: always */
@@ -78,7 +78,7 @@ struct table_rows;
 struct table_def {
 	const char *name;  /* in JSON, and with .csv as a file */
 	const char *title; /* in text */
-	const char *what;  /* for documents: one sentence */
+	const char *what;  /* meaning, one sentence */
 	const struct column_def *columns;
 	size_t column_count;
 	/* The columns of text in their order. The last one takes the rest of the line. */
@@ -108,6 +108,7 @@ struct table_rows {
 	uint64_t left_out_count;
 	const void *state; /* of the definition */
 	void *memory;	   /* freed with the rows */
+	size_t capacity;   /* of memory; used by table_add() */
 	char scratch[96];  /* for the text of a cell of the last row */
 };
 
@@ -127,6 +128,15 @@ struct table_rows table_open(const struct table_def *def, const struct run *run)
 /* Fills def->column_count cells. They are valid until the next row. */
 void table_row(struct table_rows *rows, size_t row, struct cell *cells);
 void table_close(struct table_rows *rows);
+
+/* For open() if the rows are some elements of a list: adds a row for the element at index. */
+void table_add(struct table_rows *rows, size_t index);
+
+/* Returns the index given to table_add(). */
+static inline size_t table_index(const struct table_rows *rows, size_t row)
+{
+	return ((const size_t *)rows->memory)[row];
+}
 
 /* For definitions: the columns, and those of text by their index. */
 #define HAS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(*(array))
