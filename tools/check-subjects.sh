@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks commits: the subject is `area: imperative summary` in at most 60 characters, a body gives
-# the reason, at most 400 lines are inserted, and nothing is merged. Each rule exempts the commits
-# that came before it. A shallow clone is checked as far as it goes.
+# Checks commits:
+# - The subject is `area: imperative summary` in at most 60 characters.
+# - A body gives the reason.
+# - At most 400 lines are inserted.
+# - The history has no merges.
+# Each rule exempts the commits that came before it. A shallow clone is checked as far as it goes.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -70,7 +70,7 @@ static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 const struct table_def table_findings = {
 	.name = "findings",
 	.title = "Findings",
-	.what = "What costs most and can be changed, largest cost first.",
+	.what = "Problems that cost time, largest cost first.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
 	.row = put_row,

@@ -28,8 +28,8 @@ struct demangle_cache {
 void demangle_cache_free(struct demangle_cache *cache);
 
 /*
- * Returns the shown name of a mangled name, "[no name]" if that is empty. demangle_try() is for
- * commands that run for long, and returns NAME_FAILED if memory runs out.
+ * Returns the shown name of a mangled name, or "[no name]" if that is empty. If memory runs out,
+ * demangle() ends the process. demangle_try() returns NAME_FAILED, for long-running commands.
  */
 uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
 

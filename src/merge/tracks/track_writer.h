@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timeline of a run as tracks, and what a format needs to write it.
+ * The interface between the front end of timelines (tracks.c) and the formats that write them.
  *
- * tracks.c receives the events of the logs and decides what all timelines share: which tracks there
- * are, their names and order, lanes for work that overlaps, begins and ends of NVTX ranges, slices
- * of CPU samples, names and types of arguments. A format encodes what it is given. So a new track,
- * counter, category or argument changes tracks.c and the lists below, and no format.
+ * tracks.c receives the events of the logs. It decides:
+ * - which tracks there are, with their names and order
+ * - lanes for work that overlaps
+ * - begins and ends of NVTX ranges, and slices of CPU samples
+ * - names and types of arguments
+ *
+ * A format only encodes these. A new track, counter, category or argument changes tracks.c and the
+ * lists below, and no format.
  *
  *	process
  *	|- thread            its calls
@@ -50,8 +54,9 @@ enum track_kind {
 	X(CPU, "cpu")
 
 /*
- * Arguments of spans. LAUNCH and COPY are for compact formats: each combines several that full ones
- * have apart. Only full formats have those from CORRELATION on. Those from CATEGORY on may be long.
+ * Arguments of spans. LAUNCH and COPY are for compact formats: each combines several arguments of
+ * full formats. CORRELATION and all after it are for full formats. CATEGORY and all after it may be
+ * long.
  */
 #define TRACK_ARGS(X)                                                                              \
 	X(LAUNCH, "launch")                                                                        \
@@ -144,7 +149,7 @@ struct track {
 	_Alignas(max_align_t) char data[];
 };
 
-/* What spans of the same work share. */
+/* The name and the arguments that all spans of one kernel or copy share. */
 struct track_label {
 	uint8_t arg_count;
 	uint32_t name; /* in paths */
@@ -174,14 +179,15 @@ struct track_span {
 
 #define SPAN_OPEN UINT64_MAX /* the log has no end of the span */
 
-/* What a format does with the timeline. */
+/* The functions and properties of a format. */
 struct track_writer {
 	size_t track_bytes; /* size of struct track.data */
 	bool is_compact;
 	/*
-	 * Viewers show threads as one track each. So ranges are on the track of their thread unless
-	 * they would not nest, other tracks of a thread get its name, and threads without events
-	 * are declared, too.
+	 * The viewer shows each thread as one track. Then:
+	 * - Ranges that nest are on the track of their thread.
+	 * - Other tracks of a thread get the name of the thread.
+	 * - Threads without events are declared, too.
 	 */
 	bool is_flat;
 	/* Viewers match begins and ends of a track by time, then by place in the file. */
