@@ -114,7 +114,8 @@ static void make_pieces(struct chrome *c)
 static void append(struct chrome *c, const char *text, size_t length)
 {
 	xt_grow(&c->buffer.data, &c->buffer_capacity, c->buffer.length + length, 1);
-	memcpy(c->buffer.data + c->buffer.length, text, length);
+	if (length) /* the buffer may not exist yet */
+		memcpy(c->buffer.data + c->buffer.length, text, length);
 	c->buffer.length += length;
 }
 

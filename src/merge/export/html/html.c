@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/reading.h"
 #include "page/page.h"
 
@@ -149,10 +149,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 				 : PATH_ROOT,
 	};
 
-	if (sample.device == NAME_FAILED || sample.thread == NAME_FAILED ||
-	    grow(&html->samples, &html->sample_capacity, html->sample_count + 1, sizeof(sample)) <
-		    0)
-		return -ENOMEM;
+	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + 1, sizeof(sample));
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
 	html->samples[html->sample_count++] = sample;
 	return html_events_add_total(&html->events, process, total, node);

@@ -189,7 +189,7 @@ static int stream_of(struct html *html, const struct process *process,
 	stream.name = xt_strdup(model_title(process->model, &process->model->stream_names,
 					    row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
-	return stream.device == NAME_FAILED ? -ENOMEM : APPEND(events->streams, stream);
+	return APPEND(events->streams, stream);
 }
 
 /* Returns the index of a kernel's shape, from 1, or 0 if it is unknown or memory ran out. */
@@ -290,7 +290,7 @@ static int api_of(struct html_events *events, const struct process *process, uin
 		events->api_places[name] = names_intern(&events->apis, text, length);
 	}
 	*place = events->api_places[name];
-	return *place == NAME_FAILED ? -ENOMEM : 0;
+	return 0;
 }
 
 int html_events_add_call(struct html *html, const struct process *process,
@@ -331,8 +331,6 @@ int html_events_add_sample(struct html *html, const struct process *process,
 		.state = sample->state,
 	};
 
-	if (row.thread == NAME_FAILED)
-		return -ENOMEM;
 	if (row.thread == NAME_EMPTY || !row.duration_ns || cover.until_ns < cover.from_ns)
 		return 0;
 	if (!events->samples_until_ns || row.start_ns < events->samples_from_ns)
@@ -392,7 +390,7 @@ static int add_states(struct html *html, const struct process *process, uint32_t
 	struct html_events *events = &html->events;
 	struct range_history history = ranges_history(&process->model->ranges, thread);
 	uint32_t label = html_thread(html, process, thread);
-	int error = label == NAME_FAILED ? -ENOMEM : 0;
+	int error = 0;
 
 	for (size_t i = 0; i < history.count && !error && label != NAME_EMPTY; i++) {
 		struct page_state state = {.time_ns = html_time(process, history.times_ns[i]),

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/export/html/html_labels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/tracks/track_names.h"
 
 uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,
 		    uint32_t id)
 {
 	char *label = text;
-	uint32_t name = NAME_FAILED;
+	uint32_t name;
 
-	if (process->process_count > 1 && asprintf(&label, "%s of %s", text, process->label) < 0)
-		return NAME_FAILED;
+	if (process->process_count > 1)
+		label = xt_asprintf("%s of %s", text, process->label);
 	name = names_intern(&labels->names, label, strlen(label));
 	if (label != text)
 		free(label);
-	if (name == NAME_FAILED || grow(&labels->origins, &labels->origin_capacity,
-					(size_t)name + 1, sizeof(*labels->origins)) < 0)
-		return NAME_FAILED;
+	xt_grow(&labels->origins, &labels->origin_capacity, (size_t)name + 1,
+		sizeof(*labels->origins));
 	labels->origins[name] = (struct html_origin){process_first(process), id};
 	return name;
 }

@@ -4,22 +4,16 @@
 
 #include "merge/export/html/html_state.h"
 
-/*
- * Interns text, with the process appended if there are several. Returns NAME_FAILED if out of
- * memory.
- */
+/* Interns text, with the process appended if there are several. */
 uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,
 		    uint32_t id);
 
 void html_labels_free(struct html_labels *labels);
 
-/* Returns the name of a device in html->devices, or NAME_FAILED if out of memory. */
+/* Returns the name of a device in html->devices. */
 uint32_t html_device(struct html *html, const struct process *process, uint32_t device);
 
-/*
- * Returns the name of a thread in html->threads, NAME_EMPTY for an unknown one, or NAME_FAILED if
- * out of memory.
- */
+/* Returns the name of a thread in html->threads, or NAME_EMPTY for an unknown one. */
 uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread);
 
 /* Returns the name of a thread of a process by the kernel's ids, or NAME_EMPTY. */

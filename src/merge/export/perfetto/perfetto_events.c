@@ -120,8 +120,13 @@ static uint8_t *put_value(uint8_t *p, const struct range_value *value)
 
 	p = begin_field(p, 4, &length, true);
 	p = put_clean(p, 10, &value->name);
-	snprintf(number, sizeof(number), "%.*s", (int)value->value.length, value->value.data);
-	if (!value->is_number) {
+	/* A number that is too long to be parsed here stays text. */
+	if (value->is_number && value->value.length < sizeof(number))
+		snprintf(number, sizeof(number), "%.*s", (int)value->value.length,
+			 value->value.data);
+	else
+		number[0] = '\0';
+	if (!number[0]) {
 		p = put_clean(p, 6, &value->value);
 	} else if (strpbrk(number, ".e")) {
 		real = strtod(number, NULL);
