@@ -116,10 +116,9 @@ static const struct xt_account {
 	{"recovered.sets", "sets recovered"},
 	{"recovered.memory", "allocations and frees recovered"},
 	{"recovered.unnamed",
-	 "names of kernels: not in the recovery file yet when the process was killed"},
+	 "names of kernels: not in the recovery file when the process ended"},
 	{"recovered.unfinished",
-	 "kernels, copies and memsets: CUPTI had not delivered their times when the process was "
-	 "killed"},
+	 "kernels, copies and memsets: CUPTI had not delivered their times when the process ended"},
 	{"recovered.kernels_unfinished", "kernels among the work without delivered times"},
 	{"recovered.areas_damaged", "parts of the recovery file: damaged"},
 	{"recovered.areas_unknown", "parts of the recovery file: in an unknown layout"},

@@ -554,12 +554,15 @@ static int full_for_a_while(char **arguments)
 	return 3;
 }
 
-/* full_to_the_end LAUNCHES: after the start, files cannot grow. */
+/*
+ * full_to_the_end LAUNCHES: after the start, files cannot grow. By then the writer has stored the
+ * kernel's name, which it does every 50 ms.
+ */
 static int full_to_the_end(char **arguments)
 {
 	gpu_begin();
 	gpu_launch(10);
-	usleep(50000);
+	usleep(400000);
 	limit_files(1);
 	usleep(300000); /* the writer flushes four times a second */
 	gpu_launch((unsigned)atoi(arguments[0]));
