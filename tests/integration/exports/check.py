@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+import cells
+import random_logs
 import reference
 
 HERE = pathlib.Path(__file__).parent
@@ -34,11 +36,19 @@ def main():
     parser.add_argument("--job", nargs=2, metavar=("SCENARIO", "SEED"), help="a job that it makes")
     parser.add_argument("--record", help="the program that records")
     parser.add_argument("--program", help="a program that it records, on the simulated GPU")
+    parser.add_argument("--random", type=int, default=0, metavar="N",
+                        help="check N random recordings, one after the other")
+    parser.add_argument("--first", type=int, default=1, help="the seed of the first one")
+    parser.add_argument("--random-program", help="that makes random calls")
+    parser.add_argument("--inject", help="for random recordings: the library")
+    parser.add_argument("--simgpu", help="for random recordings: the folder of the simulated GPU")
     parser.add_argument("logs", nargs="*")
     args = parser.parse_args()
     formats = {path.stem.removeprefix("format_"): importlib.import_module(path.stem)
                for path in sorted(HERE.glob("format_*.py"))
                if not args.format or path.stem.removeprefix("format_") in args.format}
+    if args.random:
+        return check_random(args, formats)
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as made:
         for name in args.make:
             args.logs.append(f"{made}/{name}.xtr")
@@ -57,6 +67,17 @@ def main():
         return check(args, formats, scratch)
 
 
+def check_random(args, formats):
+    """Stops at the first seed that fails, and prints it."""
+    for seed in range(args.first, args.first + args.random):
+        with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as made:
+            args.logs = random_logs.make(args, seed, made)
+            if check(args, formats, scratch):
+                print(f"seed {seed}: {len(args.logs)} logs; repeat with --random 1 --first {seed}")
+                return 1
+    return 0
+
+
 def check(args, formats, scratch):
     known = reference.Reference(args.merge, args.dump, args.logs)
     failed = 0
@@ -69,9 +90,13 @@ def check(args, formats, scratch):
     known.run(*arguments)
     left = {path.name for path in folder.iterdir()} - {m.NAME for m in formats.values()}
     reference.expect(args.keep or not left, "left behind:", left)
-    for name, module in formats.items():
+    checks = {name: lambda module=module: module.check(known, folder, args)
+              for name, module in formats.items()}
+    if {"csv", "sqlite"} <= set(formats):
+        checks["cells"] = lambda: cells.check(known, folder)
+    for name, check_format in checks.items():
         try:
-            module.check(known, folder, args)
+            check_format()
             print(f"{name}: holds")
         except (reference.Mismatch, AssertionError) as mismatch:
             print(f"{name}: {mismatch}")
