@@ -15,7 +15,7 @@
 #include "diff/history/groups.h"
 #include "diff/history/report.h"
 #include "diff/history/sources.h"
-#include "diff/load/baseline_labels.h"
+#include "diff/load/baseline.h"
 #include "diff/rules/row_pattern.h"
 
 #define LIST_BYTES 1024

@@ -20,7 +20,6 @@
 #include "diff/accept.h"
 #include "diff/base/json_memory.h"
 #include "diff/load/baseline.h"
-#include "diff/load/baseline_labels.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"

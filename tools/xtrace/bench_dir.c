@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "cli/message.h"
 #include "data_dir.h"
-#include "diff/load/bench_runs.h"
+#include "diff/load/load_runs.h"
 #include "json_file.h"
 #include "log/base/compare.h"
 #include "log/base/new_file.h"

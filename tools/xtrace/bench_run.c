@@ -22,7 +22,7 @@
 #include "cli/message.h"
 #include "cli/subprocess.h"
 #include "data_dir.h"
-#include "diff/load/bench_runs.h"
+#include "diff/load/load_runs.h"
 #include "json_file.h"
 
 #define SUMMARY_LIMIT (512 << 20)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "data_dir.h"
-#include "diff/load/bench_runs.h"
+#include "diff/load/load_runs.h"
 #include "json_file.h"
 
 /* RFC 3339 in UTC with nanoseconds, which exceed the precision of a JSON number. */

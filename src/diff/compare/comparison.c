@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/load/check_iterations.h"
+#include "diff/load/check_runs.h"
 #include "diff/compare/effects.h"
 #include "diff/compare/estimate.h"
 #include "diff/compare/compare_rows.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "diff/base/level.h"
-#include "diff/load/run_set.h"
+#include "diff/load/run_profile.h"
 #include "diff/stats/noise.h"
 
 enum side { SIDE_BASE, SIDE_NEW, SIDES };

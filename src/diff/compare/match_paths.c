@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "diff/base/shorten_text.h"
-#include "diff/load/frame_key.h"
+#include "diff/load/run_profile.h"
 
 #define SIMILARITY_MIN	0.6	   /* minimum share of common frames */
 #define FRAMES_MAX	256	   /* innermost frames of a path */

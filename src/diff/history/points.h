@@ -6,7 +6,7 @@
 #define XT_DIFF_HISTORY_POINTS_H
 
 #include "diff/history/history.h"
-#include "diff/load/run_set.h"
+#include "diff/load/run_profile.h"
 
 /* Writes the id of a content. */
 void point_id(char out[ID_BYTES], const char *content, size_t content_bytes);

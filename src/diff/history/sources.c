@@ -19,8 +19,8 @@
 #include "diff/history/git.h"
 #include "diff/history/points.h"
 #include "diff/load/baseline.h"
-#include "diff/load/whole_run.h"
-#include "diff/load/bench_runs.h"
+#include "diff/load/run_profile.h"
+#include "diff/load/load_runs.h"
 
 #define DEPTH_MAX	16  /* of directories that are searched */
 #define SNIFF_BYTES	512 /* a document names its format there */

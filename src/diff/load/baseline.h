@@ -9,7 +9,7 @@
 #ifndef XT_DIFF_BASELINE_H
 #define XT_DIFF_BASELINE_H
 
-#include "diff/load/run_set.h"
+#include "diff/load/run_profile.h"
 
 #define BASELINE_FORMAT	 "xtrace-baseline"
 #define BASELINE_VERSION 1
@@ -104,5 +104,14 @@ int baseline_write(const struct baseline *baseline, const char *path);
 
 /* Reads a baseline as a side: the runs of its newest set, and all others as history. */
 extern const struct run_format baseline_format;
+
+#define ADVICE_BYTES 1024
+
+/* The set with this label, or the only one whose label begins with it. NULL: there is none. */
+const struct baseline_set *baseline_find_label(const struct baseline *baseline, const char *label);
+
+/* Names labels instead of an unknown one: "did you mean 'v5'?". Returns out. */
+const char *baseline_advise_label(char out[ADVICE_BYTES], const struct baseline *baseline,
+				  const char *label);
 
 #endif

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the runs that the user named: profile trace directories and logs with xtrace merge, several
- * at a time, and read run profiles, baselines and bench directories.
+ * Loads the runs that the user named: profile trace directories and logs with xtrace merge,
+ * several at a time, and read run profiles, baselines and bench directories.
+ *
+ * xtrace bench writes a directory of runs, and a file with the GPU state next to each run. See
+ * xtrace(1), FILES.
  */
 #ifndef XT_DIFF_LOAD_RUNS_H
 #define XT_DIFF_LOAD_RUNS_H
 
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
 #include "cli/option.h"
-#include "diff/load/run_set.h"
+#include "diff/base/problems.h"
+#include "diff/load/run_profile.h"
+
+/* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */
+cJSON *bench_runs_read_json(const char *folder, const char *name);
 
 #define LOAD_DETECTED "detected" /* value of --iteration: no range, but what is detected */
 

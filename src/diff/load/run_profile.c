@@ -1,21 +1,181 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads run profiles. A profile may come from anywhere: reject whatever does not fit the format.
+ * Rows are identified by keys, which lack the parts of a name that change from build to build.
  */
 #include "diff/load/run_profile.h"
 
 #include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/load/frame_key.h"
 #include "diff/base/arena.h"
 #include "diff/base/shorten_text.h"
 #include "log/base/script_name.h"
 #include "page/utf8.h"
+
+/* Length without a place, "f (file.c:12)" or "f (file.py)". A file name contains a dot. */
+static size_t without_place(const char *frame, size_t length)
+{
+	size_t open = length;
+
+	if (!length || frame[length - 1] != ')')
+		return length;
+	while (open > 0 && frame[open - 1] != '(')
+		open--;
+	if (open < 2 || frame[open - 2] != ' ' || !memchr(frame + open, '.', length - open))
+		return length;
+	return open - 2;
+}
+
+/* Length without suffixes of compiler clones, which may end with a number. */
+static size_t without_clones(const char *name, size_t length)
+{
+	static const char *const suffixes[] = {".isra", ".constprop", ".part",	    ".cold",
+					       ".llvm", ".lto_priv",  ".localalias"};
+	bool found = true;
+
+	while (found) {
+		size_t end = length;
+
+		found = false;
+		while (end > 0 && isdigit((unsigned char)name[end - 1]))
+			end--;
+		if (end > 0 && end < length && name[end - 1] == '.')
+			end--;
+		else
+			end = length;
+		for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]) && !found; i++) {
+			size_t bytes = strlen(suffixes[i]);
+
+			if (end > bytes && !memcmp(name + end - bytes, suffixes[i], bytes)) {
+				length = end - bytes;
+				found = true;
+			}
+		}
+	}
+	return length;
+}
+
+/* Length without the hash at the end of a Rust name, "::h0123456789abcdef". */
+static size_t without_hash(const char *name, size_t length)
+{
+	if (length < 19 || memcmp(name + length - 19, "::h", 3) != 0)
+		return length;
+	for (size_t i = length - 16; i < length; i++)
+		if (!isxdigit((unsigned char)name[i]))
+			return length;
+	return length - 19;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* Length of the text to replace at this position, and its replacement. 0: keep the text. */
+static size_t replaced(const char *text, const char **by)
+{
+	static const struct {
+		const char *begin;
+		char end;
+		const char *by;
+	} rules[] = {
+		{"{lambda", '}', "{lambda}"},
+		{"'lambda", '\'', "{lambda}"},
+		{"<lambda", '>', "{lambda}"},
+		{"{{closure", '}', "{closure}"},
+		{"{closure", '}', "{closure}"},
+		{"$_", '\0', "{lambda}"},
+		{"[clone ", ']', ""},
+		{"+0x", '\0', "+?"},
+		{"0x", '\0', "?"},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		size_t length = strlen(rules[i].begin), depth = 1;
+
+		if (!begins(text, rules[i].begin))
+			continue;
+		*by = rules[i].by;
+		if (!rules[i].end) {
+			while (isxdigit((unsigned char)text[length]))
+				length++;
+			return length;
+		}
+		if (rules[i].begin[0] == '\'') {
+			const char *end = strchr(text + 1, '\'');
+
+			return end ? (size_t)(end - text) + 1 : 0;
+		}
+		for (size_t at = 1; text[at]; at++) {
+			depth += text[at] == rules[i].begin[0];
+			depth -= text[at] == rules[i].end;
+			if (!depth)
+				return at + 1 +
+				       (begins(rules[i].begin, "{{") && text[at + 1] == '}');
+		}
+	}
+	return 0;
+}
+
+static bool has_counted_name(const char *name)
+{
+	return strstr(name, "triton_") || begins(name, "[NVTX ");
+}
+
+size_t frame_key(char *out, const char *frame)
+{
+	size_t length = without_place(frame, strlen(frame)), used = 0;
+	bool counts = !has_counted_name(frame);
+
+	length = without_hash(frame, length);
+	for (size_t i = 0; i < length;) {
+		const char *by = NULL;
+		size_t bytes = replaced(frame + i, &by);
+
+		if (bytes && i + bytes <= length) {
+			memcpy(out + used, by, strlen(by));
+			used += strlen(by);
+			i += bytes;
+		} else if (!counts && isdigit((unsigned char)frame[i])) {
+			if (!used || out[used - 1] != '#')
+				out[used++] = '#';
+			i++;
+		} else {
+			out[used++] = frame[i++];
+		}
+	}
+	used = without_clones(out, used);
+	while (used && out[used - 1] == ' ')
+		used--;
+	out[used] = '\0';
+	return used;
+}
+
+size_t frame_stem(char *out, const char *key)
+{
+	size_t used = 0;
+	int depth = 0;
+
+	for (const char *c = key; *c; c++) {
+		bool is_operator = used >= 8 && !strncmp(out + used - 8, "operator", 8);
+
+		if ((*c == '<' || *c == '(') && used && !is_operator)
+			depth++;
+		if (!depth)
+			out[used++] = *c;
+		if ((*c == '>' || *c == ')') && depth)
+			depth--;
+	}
+	out[used] = '\0';
+	return used;
+}
 
 #define DEPTH_MAX     4096
 #define FRAMES_MAX    (UINT32_C(1) << 22) /* of all paths of a run */
@@ -519,4 +679,99 @@ const struct profile_entry *run_profile_find(const struct run_profile *p, enum l
 	return p->entry_count ? bsearch(&wanted, p->entries, p->entry_count, sizeof(*p->entries),
 					compare_entries)
 			      : NULL;
+}
+
+#define STALLS_MAX 0.05 /* of the whole */
+
+/*
+ * The sum of n iterations and of what came before and after them. Only iterations tell how much it
+ * varies, and what of it was stalls. These are left out of what is tested, but cannot hide a large
+ * change.
+ */
+static void extend(struct quantity *q, double whole, double n)
+{
+	double stalls = fmax((q->mean - q->typical) * n, 0.0);
+
+	*q = (struct quantity){
+		.mean = whole,
+		.typical = whole - fmin(stalls, STALLS_MAX * whole),
+		.error = q->mean > 0.0 ? q->error * n : NAN,
+		.residual = q->mean > 0.0 ? q->residual * n : NAN,
+	};
+}
+
+static void divide(struct quantity *q, double by)
+{
+	q->mean /= by;
+	q->typical /= by;
+	q->error /= by;
+	q->residual /= by;
+}
+
+/* The number of instances of a range. 1 if it is unknown. */
+static double instances_of(const struct run_profile *profile, const struct profile_entry *entry)
+{
+	const struct profile_entry *span = run_profile_find(profile, LEVEL_SPAN, entry->key);
+
+	return span && span->whole_count > 0.0 ? span->whole_count : 1.0;
+}
+
+/* These are no sums. */
+static bool is_peak(const struct profile_entry *entry)
+{
+	return entry->level == LEVEL_MEMORY ||
+	       (entry->level == LEVEL_TOTAL &&
+		(!strcmp(entry->key, "peak-memory") || !strcmp(entry->key, "iterations")));
+}
+
+static void use_whole(const struct run_profile *profile, struct profile_entry *entry)
+{
+	struct quantity *q = entry->quantities;
+	double n = (double)profile->used_count, count = entry->whole_count;
+
+	/* A mean by item has the errors of its sum. */
+	q[METRIC_EACH].mean *= q[METRIC_COUNT].mean;
+	q[METRIC_EACH].typical *= q[METRIC_COUNT].mean;
+	q[METRIC_EACH].error *= q[METRIC_COUNT].mean;
+	q[METRIC_EACH].residual *= q[METRIC_COUNT].mean;
+	extend(&q[METRIC_VALUE], entry->whole_value, n);
+	extend(&q[METRIC_EACH], entry->whole_value, n);
+	extend(&q[METRIC_COUNT], count, n);
+	divide(&q[METRIC_EACH], count > 0.0 ? count : NAN);
+	if (entry->level == LEVEL_RANGE || entry->level == LEVEL_SPAN) {
+		divide(&q[METRIC_VALUE], instances_of(profile, entry));
+		divide(&q[METRIC_COUNT], instances_of(profile, entry));
+	}
+}
+
+void run_profile_use_whole(struct run_profile *profile)
+{
+	/* Without iterations, values are of the whole run already. */
+	bool has_iterations = run_profile_has_iterations(profile);
+
+	for (size_t i = 0; i < profile->entry_count; i++) {
+		struct profile_entry *entry = &profile->entries[i];
+
+		if (has_iterations && !is_peak(entry))
+			use_whole(profile, entry);
+		else if (entry->level == LEVEL_RANGE || entry->level == LEVEL_SPAN)
+			for (int m = METRIC_VALUE; m <= METRIC_COUNT; m++)
+				divide(&entry->quantities[m], instances_of(profile, entry));
+	}
+	profile->is_whole = true;
+}
+
+void run_set_add(struct run_set *set, struct run_profile *run)
+{
+	xt_grow(&set->runs, &set->capacity, set->count + 1, sizeof(*set->runs));
+	set->runs[set->count++] = run;
+}
+
+void run_set_free(struct run_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		run_profile_free(set->runs[i]);
+	free(set->runs);
+	problems_free(&set->notes);
+	*set = (struct run_set){0};
 }

@@ -3,6 +3,8 @@
  * Run profile: program, machine and completeness of one run, and the mean cost per iteration of
  * each row with its standard error. `xtrace merge --profile` makes it from logs. docs/DIFF.md
  * defines the document.
+ *
+ * A run set holds the runs of one side of a comparison.
  */
 #ifndef XT_DIFF_RUN_PROFILE_H
 #define XT_DIFF_RUN_PROFILE_H
@@ -13,6 +15,21 @@
 
 #include "diff/base/level.h"
 #include "diff/base/problems.h"
+
+#define FRAME_KEY_BOUND(frame_bytes) (4 * (frame_bytes) + 1)
+
+/*
+ * Writes the terminated key of a frame into out, which has FRAME_KEY_BOUND() bytes. Removes files
+ * and lines, addresses, numbers of lambdas and closures, clone suffixes, Rust hashes, and numbers
+ * in NVTX ranges and Triton names. Returns the length.
+ */
+size_t frame_key(char *out, const char *frame);
+
+/*
+ * Writes the stem of a key: the key without template arguments and parameters. It is used to match
+ * paths whose keys differ. Returns the length, which is at most that of the key.
+ */
+size_t frame_stem(char *out, const char *key);
 
 #define RUN_PROFILE_VERSION 2
 #define WALL_VERSION	    2 /* before, wall left out the start of a run */
@@ -31,7 +48,7 @@ struct quantity {
 struct profile_entry {
 	enum level level;
 	const char *
-		key; /* equal in all runs: see frame_key.h; frames of a path are separated by ';' */
+		key; /* equal in all runs: see frame_key(); frames of a path are separated by ';' */
 	const char *const *frames; /* for display, "f (file.c:12)", outermost first */
 	uint32_t frame_count;	   /* 1 if the level has no frames */
 	struct quantity quantities[METRICS];
@@ -66,7 +83,7 @@ struct run_profile {
 	const char *iterations; /* "nvtx", "period", "none", or "missing": no such range */
 	const char *iteration_name;
 	uint64_t found_count, warmup_count, used_count; /* of iterations */
-	bool is_whole;	  /* values are of the whole run: whole_run.h */
+	bool is_whole;					/* values are of the whole run */
 	bool lacks_wall;  /* the document is older than WALL_VERSION; its wall is not read */
 	double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
 	/*
@@ -97,5 +114,33 @@ static inline bool run_profile_has_iterations(const struct run_profile *profile)
 /* The entry with that key, or NULL. */
 const struct profile_entry *run_profile_find(const struct run_profile *profile, enum level level,
 					     const char *key);
+
+/*
+ * Makes all values those of the whole run, warm-up included, and those of NVTX ranges the mean of
+ * one instance. Errors stay relative: how much iterations differ still tells the noise of a run.
+ */
+void run_profile_use_whole(struct run_profile *profile);
+
+/* All zeros is an empty set. */
+struct run_set {
+	struct run_profile **runs; /* owned */
+	size_t count;
+	size_t capacity;
+	struct problems notes; /* about the runs, for people */
+};
+
+/* Appends a run; the set then owns it. */
+void run_set_add(struct run_set *set, struct run_profile *run);
+void run_set_free(struct run_set *set);
+
+/*
+ * A JSON document that contains runs, recognised by its "format" member. read() appends
+ * the runs to the set, and errors to problems. Returns 0 or -EINVAL.
+ */
+struct run_format {
+	const char *format;
+	int (*read)(struct run_set *set, const char *document, size_t document_bytes,
+		    const char *origin, struct problems *problems);
+};
 
 #endif

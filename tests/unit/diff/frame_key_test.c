@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/load/frame_key.h"
+#include "diff/load/run_profile.h"
 
 static void removes_what_changes_between_builds(void **state)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/load/whole_run.h"
+#include "diff/load/run_profile.h"
 #include "diff/rules/verdict.h"
 #include "gate_model.h"
 
