@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result of comparing the runs of two sides: the cost of each row before and after, and whether
- * the change is significant. docs/DIFF.md defines the numbers.
+ * The result of comparing the runs of two sides: the cost of each row before and after, and
+ * whether the change is significant. docs/DIFF.md defines the numbers.
  *
  * A comparison refers to the run profiles of its sets, which must outlive it.
  */
@@ -14,7 +14,7 @@
 
 #include "diff/base/level.h"
 #include "diff/load/run_profile.h"
-#include "diff/stats/noise.h"
+#include "diff/stats/statistics.h"
 
 enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
@@ -148,5 +148,21 @@ void comparison_sum(const struct comparison *comparison, enum metric metric, con
 
 /* The first run of a side that is not history, or NULL. */
 const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);
+
+/* The rows of LEVEL_TOTAL that outputs show, in this order. Ends with NULL. */
+extern const char *const shown_totals[];
+
+/* The entry that represents a row: the one of NEW, or of BASE if the row vanished. */
+const struct profile_entry *change_entry(const struct comparison_row *row);
+
+/* The absolute change of the value, for sorting. -1 if it is unknown. */
+double change_size(const struct comparison_row *row);
+
+/*
+ * List the rows with a significant change, largest change of time first: only call paths, or only
+ * the other levels. The caller frees the list; NULL without memory.
+ */
+const struct comparison_row **changes_list(const struct comparison *comparison, bool of_paths,
+					   size_t *count_out);
 
 #endif

@@ -1,15 +1,345 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Estimate and test differences. docs/internals/DIFF_METHOD.md describes the model and its sources.
+ * Estimates and tests differences. docs/internals/DIFF_METHOD.md describes the model and its
+ * sources.
+ *
+ * Besides run-to-run noise, sides differ by drift between sets of a baseline, by a trend while the
+ * machine warms up, and by where warm-up ends in each run.
  */
 #include "diff/compare/estimate.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-#include "diff/compare/drift.h"
-#include "diff/compare/run_series.h"
-#include "diff/compare/warmup_boundary.h"
+#include "base/memory.h"
 #include "diff/stats/statistics.h"
+#include "log/base/weighted_median.h"
+
+void run_values_init(struct run_values *v, const struct comparison *c)
+{
+	*v = (struct run_values){.x = xt_calloc(c->run_count + 1, sizeof(*v->x)),
+				 .means = xt_calloc(c->run_count + 1, sizeof(*v->means)),
+				 .typical = xt_calloc(c->run_count + 1, sizeof(*v->typical)),
+				 .counts = xt_calloc(c->run_count + 1, sizeof(*v->counts)),
+				 .wholes = xt_calloc(c->run_count + 1, sizeof(*v->wholes))};
+}
+
+void run_values_free(struct run_values *v)
+{
+	free(v->x);
+	free(v->means);
+	free(v->typical);
+	free(v->counts);
+	free(v->wholes);
+}
+
+/* The sum of rows in a run. If the run has no items, METRIC_EACH has a mean of NAN. */
+static struct quantity sum_rows(const struct comparison_row *const *rows, size_t count, size_t run,
+				enum metric metric)
+{
+	struct quantity sum = {0};
+	double chunks = 0.0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_entry *entry = rows[i]->entries[run];
+		const struct quantity *q;
+		double weight = 1.0;
+
+		if (!entry)
+			continue;
+		q = &entry->quantities[metric];
+		if (metric == METRIC_EACH)
+			weight = entry->quantities[METRIC_COUNT].mean;
+		if (!(weight > 0.0))
+			continue;
+		/* Variances add up. NAN stays NAN. */
+		sum.mean += q->mean * weight;
+		sum.typical += (rows[i]->level == LEVEL_TOTAL ? q->mean : q->typical) * weight;
+		sum.error += q->error * q->error * weight * weight;
+		sum.residual += q->residual * q->residual * weight * weight;
+		chunks += weight;
+	}
+	if (metric != METRIC_EACH)
+		chunks = 1.0;
+	sum.mean /= chunks;
+	sum.typical /= chunks;
+	sum.error = sqrt(sum.error) / chunks;
+	sum.residual = sqrt(sum.residual) / chunks;
+	return sum;
+}
+
+static void take_counts(struct run_values *v, const struct comparison_row *const *rows,
+			size_t count, size_t run)
+{
+	v->counts[run] = v->wholes[run] = 0.0;
+	for (size_t i = 0; i < count; i++) {
+		const struct profile_entry *entry = rows[i]->entries[run];
+
+		v->counts[run] += entry ? entry->quantities[METRIC_COUNT].mean : 0.0;
+		v->wholes[run] += entry ? entry->whole_count : 0.0;
+	}
+}
+
+void run_values_take(struct run_values *v, const struct comparison *c, enum metric metric,
+		     const struct comparison_row *const *rows, size_t count)
+{
+	double sum = 0.0, within = 0.0;
+	size_t used = 0, known = 0;
+
+	v->has_common = !v->keep_common && c->is_common_known &&
+			level_specs[rows[0]->level].is_gpu_time && metric != METRIC_COUNT;
+	v->is_log = true;
+	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;
+	v->level = rows[0]->level;
+	v->metric = metric;
+	for (size_t r = 0; r < c->run_count; r++) {
+		struct quantity q = sum_rows(rows, count, r, metric);
+		double error = (v->has_common ? q.residual : q.error) / q.typical;
+
+		v->x[r] = NAN;
+		v->means[r] = q.mean;
+		v->typical[r] = q.typical;
+		take_counts(v, rows, count, r);
+		if (isnan(q.mean))
+			continue;
+		if (!c->runs[r].is_history) {
+			v->is_log &= q.typical > 0.0;
+			sum += q.typical;
+			used++;
+		}
+		if (isfinite(error)) {
+			within += error * error;
+			known++;
+		}
+	}
+	v->within = known ? within / (double)known : NAN;
+	for (size_t r = 0; r < c->run_count; r++) {
+		double typical = v->typical[r];
+
+		if (isnan(v->means[r]) || (c->runs[r].is_history && !(typical > 0.0)))
+			continue;
+		v->x[r] = v->is_log ? log(typical) : sum > 0.0 ? typical * (double)used / sum : 0.0;
+	}
+}
+
+#define SETS_MAX      64
+#define STEPS_MIN     3	     /* with fewer, one change of the program would dominate */
+#define NORMAL_MIDDLE 0.6745 /* median of |x| of the standard normal distribution */
+
+/*
+ * The variance of the difference between successive sets of BASE's baseline, including the newest
+ * one, and its degrees of freedom. Returns false if there are too few sets.
+ */
+static bool drift_variance(const struct comparison *c, const struct run_values *v,
+			   double *variance_out, double *dof_out)
+{
+	double sums[SETS_MAX] = {0}, steps[SETS_MAX], deviation;
+	size_t counts[SETS_MAX] = {0}, last = 0, count = 0;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		size_t set = c->runs[r].is_history ? c->runs[r].profile->history : 0;
+
+		if (isnan(v->x[r]) || c->runs[r].side != SIDE_BASE || set >= SETS_MAX)
+			continue;
+		sums[set] += v->x[r];
+		counts[set]++;
+	}
+	if (!counts[0])
+		return false;
+	for (size_t set = 1; set < SETS_MAX; set++) {
+		if (!counts[set])
+			continue;
+		steps[count++] =
+			fabs(sums[set] / (double)counts[set] - sums[last] / (double)counts[last]);
+		last = set;
+	}
+	if (count < STEPS_MIN)
+		return false;
+	/* The median ignores a step in which the program itself changed. */
+	deviation = median(steps, count) / NORMAL_MIDDLE;
+	*variance_out = deviation * deviation;
+	/*
+	 * Found by simulation at alpha = 1 %: successive steps share a set, so they are not
+	 * independent.
+	 */
+	*dof_out = (double)(count / 2 + 1);
+	return true;
+}
+
+/* The runs of both sides, BASE first, and when they started. */
+struct run_series {
+	double x[1024], time[1024];
+	size_t base_count, count;
+	bool has_times;
+};
+
+/*
+ * Largest gap between the sides, in standard deviations of the start times. 3.5: one side directly
+ * follows the other.
+ */
+#define GAP_MAX 8.0
+#define TREND_P 0.5 /* p-value up to which a trend counts as visible */
+
+static void run_series_make(struct run_series *s, const struct comparison *c,
+			    const struct run_values *v)
+{
+	*s = (struct run_series){.has_times = true};
+	for (size_t r = 0; r < c->run_count && s->count < 1024; r++) {
+		if (c->runs[r].is_history || isnan(v->x[r]))
+			continue;
+		s->base_count += c->runs[r].side == SIDE_BASE;
+		s->time[s->count] = (double)c->runs[r].profile->start_realtime_ns;
+		s->has_times &= c->runs[r].profile->start_realtime_ns != 0;
+		s->x[s->count++] = v->x[r];
+	}
+}
+
+/* Do the recording periods of the sides overlap? */
+static bool run_series_is_interleaved(const struct run_series *s)
+{
+	double first[SIDES] = {INFINITY, INFINITY}, last[SIDES] = {0};
+
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+
+		first[side] = fmin(first[side], s->time[i]);
+		last[side] = fmax(last[side], s->time[i]);
+	}
+	return first[SIDE_BASE] < last[SIDE_NEW] && first[SIDE_NEW] < last[SIDE_BASE];
+}
+
+/*
+ * The difference of the sides after removing a linear trend over time (least squares, one mean for
+ * each side), and its standard error. Machines that warm up show such a trend. Returns false if a
+ * trend cannot be estimated. If one side was recorded after the other, it also returns false unless
+ * the trend is visible, because time and side are confounded. The variance of a run is at least
+ * `least`.
+ */
+static bool run_series_trend(const struct run_series *s, double least, double *difference,
+			     double *error)
+{
+	double means[SIDES][2] = {{0}}, tt = 0.0, tx = 0.0, rest = 0.0, slope, apart, variance;
+	size_t counts[SIDES] = {s->base_count, s->count - s->base_count};
+
+	if (!s->has_times || s->count < 6)
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+
+		means[side][0] += s->x[i] / (double)counts[side];
+		means[side][1] += s->time[i] / (double)counts[side];
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+		double t = s->time[i] - means[side][1];
+
+		tt += t * t;
+		tx += t * (s->x[i] - means[side][0]);
+	}
+	if (!(tt > 0.0) || !counts[0] || !counts[1])
+		return false;
+	slope = tx / tt;
+	for (size_t i = 0; i < s->count; i++) {
+		int side = i >= s->base_count;
+		double left = s->x[i] - means[side][0] - slope * (s->time[i] - means[side][1]);
+
+		rest += left * left;
+	}
+	apart = means[1][1] - means[0][1];
+	/*
+	 * Do not extrapolate the line across a long gap: a warm-up of minutes does not continue for
+	 * a day.
+	 */
+	if (apart * apart > GAP_MAX * GAP_MAX * tt / (double)s->count)
+		return false;
+	variance = rest / (double)(s->count - 3);
+	variance = variance > least ? variance : least;
+	if (!run_series_is_interleaved(s) &&
+	    student_t_p_value(slope * sqrt(tt / variance), (double)(s->count - 3)) > TREND_P)
+		return false;
+	*difference = means[1][0] - means[0][0] - slope * apart;
+	*error = sqrt(variance *
+		      (1.0 / (double)counts[0] + 1.0 / (double)counts[1] + apart * apart / tt));
+	return *error > 0.0;
+}
+
+#define COUNTS_ALIKE 1e-9 /* per iteration: at most rounding */
+
+/* Do all runs have the same number of iterations, with different numbers of warm-up iterations? */
+static bool boundaries_differ(const struct comparison *c)
+{
+	const struct run_profile *first = c->runs[0].profile;
+	bool differs = false;
+
+	for (size_t r = 0; r < c->run_count; r++) {
+		const struct run_profile *run = c->runs[r].profile;
+
+		if (c->runs[r].is_history)
+			continue;
+		if (!run_profile_has_iterations(run) || run->found_count != first->found_count)
+			return false;
+		differs |= run->used_count != first->used_count;
+	}
+	return differs;
+}
+
+/*
+ * If all runs did the same at the same time, a run with a longer warm-up would count at most as
+ * many items. If most pairs of runs of the two sides contradict this, the items moved in time.
+ * Random items contradict it sometimes.
+ */
+static bool has_moved(const struct comparison *c, const struct run_values *v, enum side more)
+{
+	size_t pairs = 0, against = 0;
+
+	for (size_t a = 0; a < c->run_count; a++) {
+		const struct run_profile *with = c->runs[a].profile;
+
+		if (c->runs[a].is_history || c->runs[a].side != more)
+			continue;
+		for (size_t b = 0; b < c->run_count; b++) {
+			const struct run_profile *without = c->runs[b].profile;
+
+			if (c->runs[b].is_history || c->runs[b].side == more ||
+			    with->used_count > without->used_count)
+				continue;
+			pairs++;
+			against += v->counts[a] * (double)with->used_count >
+				   v->counts[b] * (double)without->used_count + 0.5;
+		}
+	}
+	return against > pairs / 2;
+}
+
+/* Do both sides execute this equally often, but count different parts of it as warm-up? */
+static bool warmup_boundary_explains(const struct comparison *c, const struct run_values *v)
+{
+	double counts[SIDES] = {0}, wholes[SIDES] = {0}, used = 0.0, counted, whole;
+	bool varies = false;
+
+	if (!boundaries_differ(c))
+		return false;
+	for (size_t r = 0; r < c->run_count; r++) {
+		enum side side = c->runs[r].side;
+
+		if (c->runs[r].is_history)
+			continue;
+		varies |= fabs(v->counts[r] - v->counts[0]) > COUNTS_ALIKE;
+		counts[side] += v->counts[r] / (double)c->side_counts[side];
+		wholes[side] += v->wholes[r] / (double)c->side_counts[side];
+		used += (double)c->runs[r].profile->used_count /
+			(double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
+	}
+	counted = counts[SIDE_NEW] - counts[SIDE_BASE];
+	/* A difference of one per iteration is not a rare item. */
+	if (!varies || !(fabs(counted) < 1.0))
+		return false;
+	if (has_moved(c, v, counted > 0.0 ? SIDE_NEW : SIDE_BASE))
+		return false;
+	/* Additional items would also be additional in the whole run. */
+	whole = copysign(1.0, counted) * (wholes[SIDE_NEW] - wholes[SIDE_BASE]);
+	return whole <= fabs(counted) * used / 2.0;
+}
 
 /* Prior standard deviation, around 1, of a path's slope against the common factor. */
 #define SLOPE_SPREAD 0.5

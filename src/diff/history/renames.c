@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "diff/compare/match_paths.h"
+#include "diff/compare/rows.h"
 
 #define PRESENT_MIN 3 /* points that a path must occur at before or after it was renamed */
 #define NOTES_MAX   5

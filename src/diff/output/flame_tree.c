@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/compare/changes.h"
+#include "diff/compare/comparison.h"
 
 struct path {
 	const struct profile_entry *entry;

@@ -11,12 +11,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/compare/changes.h"
+#include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/flame_tree.h"
 #include "diff/output/json_parts.h"
 #include "diff/compare/row_text.h"
-#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 #include "page/page.h"
 

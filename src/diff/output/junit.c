@@ -3,8 +3,8 @@
  * JUnit XML, which CI systems show as tests. Each rule is a test. A broken rule is a failure. An
  * inconclusive rule is an error, as is a comparison with problems.
  */
-#include "diff/compare/changes.h"
-#include "diff/compare/source_places.h"
+#include "diff/compare/comparison.h"
+#include "diff/compare/row_text.h"
 #include "diff/output/diff_output.h"
 
 #define SUITE "xtrace"

@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "diff/base/shorten_text.h"
-#include "diff/compare/changes.h"
+#include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
-#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 
 #define MARK		"<!-- xtrace gate -->"

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "diff/base/shorten_text.h"
-#include "diff/compare/changes.h"
+#include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
 #include "diff/rules/rule_scope.h"
 #include "diff/compare/row_text.h"
-#include "diff/compare/source_places.h"
 #include "diff/base/format.h"
 
 #define COLUMNS_DEFAULT 120

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "diff/compare/match_paths.h"
+#include "diff/compare/rows.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list[0]))
 

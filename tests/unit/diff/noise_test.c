@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diff/stats/noise.h"
 #include "diff/stats/statistics.h"
 
 #define ROWS 2000

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Match the call paths of both sides whose keys differ, because a function was renamed, inlined or
- * wrapped.
+ * The rows of a comparison, and matching of call paths whose keys differ, because a function was
+ * renamed, inlined or wrapped.
  */
-#ifndef XT_DIFF_MATCH_PATHS_H
-#define XT_DIFF_MATCH_PATHS_H
+#ifndef XT_DIFF_ROWS_H
+#define XT_DIFF_ROWS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "diff/compare/comparison.h"
 
 #define MATCH_NONE SIZE_MAX
 
@@ -17,5 +19,8 @@
  */
 void match_paths(const char *const *base, size_t base_count, const char *const *new,
 		 size_t new_count, size_t *matches_out);
+
+/* Makes comparison->rows from the runs, without effects. */
+void compare_rows_make(struct comparison *comparison);
 
 #endif
