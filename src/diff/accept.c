@@ -16,7 +16,7 @@
 #include "diff/history/report.h"
 #include "diff/history/sources.h"
 #include "diff/load/baseline.h"
-#include "diff/rules/row_pattern.h"
+#include "diff/rules/rule.h"
 
 #define LIST_BYTES 1024
 #define LISTED_MAX 5

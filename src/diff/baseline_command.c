@@ -23,7 +23,7 @@
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/base/format.h"
-#include "diff/rules/row_pattern.h"
+#include "diff/rules/rule.h"
 #include "log/base/compare.h"
 #include "log/base/new_file.h"
 #include "log/base/spellcheck.h"

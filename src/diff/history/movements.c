@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "diff/history/arguments.h"
 #include "diff/history/tracks.h"
-#include "diff/rules/row_pattern.h"
+#include "diff/rules/rule.h"
 #include "diff/stats/statistics.h"
 #include "log/base/weighted_median.h"
 

@@ -9,7 +9,7 @@
 #include "diff/base/shorten_text.h"
 #include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
-#include "diff/rules/rule_scope.h"
+#include "diff/rules/verdict.h"
 #include "diff/compare/row_text.h"
 #include "diff/base/format.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses rules. Syntax errors show the line with a caret.
+ * The language of rules: patterns with '*' and '?', frame by frame; the parser, whose syntax
+ * errors show the line with a caret; and lists of rules, from files and by default.
  */
 #include "diff/rules/rule.h"
 
@@ -16,9 +17,125 @@
 #include "base/memory.h"
 #include "log/base/spellcheck.h"
 
+/* '*' matches any text, '?' any character. */
+static bool glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			from = text;
+		} else if (*pattern == '?' || (*pattern && *pattern == *text)) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+/* A frame without the kernel marker, which outputs do not show. */
+static const char *plain(const char *frame)
+{
+	static const char mark[] = "[GPU_Kernel]";
+
+	if (!strncmp(frame, mark, strlen(mark)))
+		frame += strlen(mark);
+	return frame + strspn(frame, " ");
+}
+
+/* A part with '*' or '?' must match the whole frame. Other parts match anywhere in it. */
+static bool fits(const char *part, const char *frame)
+{
+	if (!strpbrk(part, "*?"))
+		return strstr(frame, part) != NULL;
+	return glob(part, frame) || glob(part, plain(frame));
+}
+
+bool rule_matches(const char *pattern, const char *key, bool to_end)
+{
+	char *parts = xt_strdup(pattern), *frames = xt_strdup(key), *next_part = parts,
+	     *part = NULL;
+	char *next_frame = frames, *frame;
+	bool is_left;
+
+	part = strsep(&next_part, "/");
+	while (part && (frame = strsep(&next_frame, ";"))) {
+		bool is_last_part = !next_part, is_last_frame = !next_frame;
+
+		if (fits(part, frame) && (!to_end || !is_last_part || is_last_frame))
+			part = strsep(&next_part, "/");
+	}
+	is_left = part || !parts || !frames;
+	free(parts);
+	free(frames);
+	return !is_left;
+}
+
+/* The level before the parenthesis, and the pattern inside. LEVELS if the text is malformed. */
+static enum level split(const char *text, const char **name_out, size_t *length_out)
+{
+	size_t word = strcspn(text, "("), length = strlen(text);
+
+	if (!text[word]) {
+		*name_out = text;
+		*length_out = length;
+		return length && !strpbrk(text, ") ") ? LEVEL_TOTAL : LEVELS;
+	}
+	*name_out = text + word + 1;
+	*length_out = length - word - 2;
+	if (text[length - 1] != ')' || length < word + 3)
+		return LEVELS;
+	for (int level = 0; level < LEVELS; level++)
+		if (strlen(level_specs[level].word) == word &&
+		    !strncmp(level_specs[level].word, text, word))
+			return (enum level)level;
+	return LEVELS;
+}
+
+bool row_pattern_is_valid(const char *pattern)
+{
+	const char *name;
+	size_t length;
+
+	return split(pattern, &name, &length) != LEVELS;
+}
+
+bool row_pattern_matches(const char *pattern, enum level level, const char *key)
+{
+	const char *name;
+	size_t length;
+	char *copy;
+	bool fits;
+
+	if (!*pattern)
+		return true;
+	if (split(pattern, &name, &length) != level)
+		return false;
+	copy = xt_strndup(name, length);
+	fits = level == LEVEL_TOTAL ? !strcmp(copy, key) : rule_matches(copy, key, false);
+	free(copy);
+	return fits;
+}
+
 #define WORD_BYTES  32
 #define DIGITS	    "0123456789"
 #define YEAR_DIGITS 4
+
+static void rule_free(struct rule *rule)
+{
+	free(rule->text);
+	free(rule->origin);
+	free(rule->pattern);
+	free(rule->reason);
+}
 
 struct parser {
 	const char *text;  /* the line */
@@ -342,7 +459,12 @@ static int read_rule(struct parser *p, struct rule *rule)
 	return error ? error : read_end(p, rule);
 }
 
-int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems)
+/*
+ * Parses a line that is neither empty nor a comment. Adds a syntax error to problems with the line
+ * and a caret. Returns 0 or -EINVAL; the caller frees the rule only after 0.
+ */
+static int rule_parse(struct rule *rule, const char *text, const char *origin,
+		      struct problems *problems)
 {
 	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
 	int error;
@@ -356,10 +478,112 @@ int rule_parse(struct rule *rule, const char *text, const char *origin, struct p
 	return error;
 }
 
-void rule_free(struct rule *rule)
+const char *const rules_default_lines[] = {
+	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
+	"call(*).count > 0", NULL,
+};
+
+int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems)
 {
-	free(rule->text);
-	free(rule->origin);
-	free(rule->pattern);
-	free(rule->reason);
+	struct rule rule;
+	int error;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!*text || *text == '#')
+		return 0;
+	xt_grow(&rules->list, &rules->capacity, rules->count + 1, sizeof(*rules->list));
+	error = rule_parse(&rule, text, origin, problems);
+	if (!error)
+		rules->list[rules->count++] = rule;
+	return error;
+}
+
+void rules_free(struct rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		rule_free(&rules->list[i]);
+	free(rules->list);
+	*rules = (struct rules){0};
+}
+
+/* Appends lines that are known to be right. Returns the index of the first in *first_out. */
+static void add_lines(struct rules *rules, const char *const *lines, const char *origin,
+		      size_t *first_out)
+{
+	struct problems none = {0};
+
+	*first_out = rules->count;
+	for (size_t i = 0; lines[i]; i++)
+		rules_add(rules, lines[i], origin, &none);
+	problems_free(&none);
+}
+
+void rules_add_default(struct rules *rules)
+{
+	size_t first;
+
+	add_lines(rules, rules_default_lines, "default", &first);
+	for (size_t r = first; r < rules->count; r++)
+		rules->list[r].is_soft = true;
+}
+
+size_t rules_keep_exceptions(struct rules *rules)
+{
+	size_t kept = 0, count = rules->count;
+
+	for (size_t r = 0; r < rules->count; r++) {
+		struct rule *rule = &rules->list[r];
+
+		if (rule->kind == RULE_ALLOW || rule->kind == RULE_IGNORE)
+			rules->list[kept++] = *rule;
+		else
+			rule_free(rule);
+	}
+	rules->count = kept;
+	return count - kept;
+}
+
+void rules_add_counting(struct rules *rules)
+{
+	static const char *const lines[] = {
+		"launches > 0",	       "copies > 0",	    "bytes > 0", "waits > 0",
+		"kernel(*).count > 0", "call(*).count > 0", NULL,
+	};
+	size_t first;
+
+	add_lines(rules, lines, "--only-counts", &first);
+	/* A program may have no copies or waits. */
+	for (size_t r = first; r < rules->count; r++)
+		rules->list[r].is_counting = rules->list[r].is_soft = true;
+}
+
+int rules_read(struct rules *rules, const char *path, struct problems *problems)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL, origin[4200];
+	size_t room = 0, number = 0;
+	ssize_t length;
+	int result = 0;
+
+	if (!file) {
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	while ((length = getline(&line, &room, file)) >= 0) {
+		int error;
+
+		while (length > 0 && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+			line[--length] = '\0';
+		snprintf(origin, sizeof(origin), "%s:%zu", path, ++number);
+		error = rules_add(rules, line, origin, problems);
+		result = result ? result : error;
+	}
+	if (ferror(file)) {
+		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
+		result = -EINVAL;
+	}
+	free(line);
+	fclose(file);
+	return result;
 }

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rule says which change fails a comparison: "path(forward/attention) > 5%". docs/DIFF.md
- * defines the language.
+ * Rules say which change fails a comparison: "path(forward/attention) > 5%". They come from the
+ * command line, from files, or are the default rules. docs/DIFF.md defines the language.
  */
 #ifndef XT_DIFF_RULE_H
 #define XT_DIFF_RULE_H
 
+#include <stdbool.h>
 #include <time.h>
 
 #include "diff/base/level.h"
 #include "diff/base/problems.h"
+
+/*
+ * The parts of the pattern, separated by '/', must match frames of the key in this order. With
+ * to_end, the last part must match the last frame; use it for rows that include everything below
+ * them.
+ */
+bool rule_matches(const char *pattern, const char *key, bool to_end);
+
+/* Is this a pattern? */
+bool row_pattern_is_valid(const char *pattern);
+
+/* Does the pattern name the row with this key? The pattern "" names all rows. */
+bool row_pattern_matches(const char *pattern, enum level level, const char *key);
 
 enum rule_kind {
 	RULE_LIMIT,  /* fails if the change exceeds the limit */
@@ -38,11 +52,37 @@ struct rule {
 	char *reason;	  /* the comment after '#', or NULL */
 };
 
+/* All zeros is an empty list. */
+struct rules {
+	struct rule *list;
+	size_t count;
+	size_t capacity;
+};
+
 /*
- * Parses a line that is neither empty nor a comment. Adds a syntax error to problems with the line
- * and a caret. Returns 0 or -EINVAL; the caller frees the rule only after 0.
+ * Parses one line and appends its rule. Skips an empty line or a comment. Adds errors to problems.
+ * Returns 0 or -EINVAL.
  */
-int rule_parse(struct rule *rule, const char *text, const char *origin, struct problems *problems);
-void rule_free(struct rule *rule);
+int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems);
+
+/* Appends the rules of a file. Returns as rules_add(). */
+int rules_read(struct rules *rules, const char *path, struct problems *problems);
+
+/*
+ * Appends the rules that apply if the user gives none. rules_default_lines, which ends with NULL,
+ * has their texts.
+ */
+void rules_add_default(struct rules *rules);
+extern const char *const rules_default_lines[];
+
+/* Removes all rules but exceptions: allow and ignore. Returns how many it removed. */
+size_t rules_keep_exceptions(struct rules *rules);
+
+/* Appends the rules of --only-counts. */
+void rules_add_counting(struct rules *rules);
+
+#define COUNTING_RUNS_MIN 5 /* of each side, to learn which counts never vary */
+
+void rules_free(struct rules *rules);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluates a rule on an effect: it fails, passes, or noise leaves it unknown.
+ * Evaluates a rule on an effect: it fails, passes, or noise leaves it unknown. Describes what the
+ * rule found, in words.
  */
 #ifndef XT_DIFF_RULE_EVAL_H
 #define XT_DIFF_RULE_EVAL_H
@@ -33,18 +34,8 @@ double rule_convert_ratio(const struct rule *rule, const struct effect *effect, 
 /* The change that the rule must be able to detect: its limit, or more for a default rule. */
 double rule_effective_limit(const struct rule *rule);
 
-/* The significant change common to all GPU times, if the rule includes it; else 0. */
-double rule_common_change(const struct comparison *c, const struct rule *rule,
-			  const struct effect *effect);
-
-/*
- * The confidence interval of the change that the rule sees, as ratios. Combines both parts' errors.
- */
-void rule_change_bounds(const struct comparison *c, const struct rule *rule,
-			const struct effect *effect, double *low_out, double *high_out);
-
-/* The half-width of the confidence interval of NEW's value. NAN: unknown. */
-double rule_budget_margin(const struct comparison *c, const struct rule *rule,
-			  const struct effect *effect);
+/* A sentence with the change, its interval and the smallest detectable change; free it. */
+char *rule_describe(const struct comparison *c, const struct rule *rule,
+		    const struct effect *effect, enum unit unit, enum outcome outcome);
 
 #endif

@@ -6,8 +6,8 @@
 #define XT_DIFF_VERDICT_H
 
 #include "diff/compare/comparison.h"
+#include "diff/rules/rule.h"
 #include "diff/rules/rule_eval.h"
-#include "diff/rules/rules.h"
 
 /* A row that breaks a rule or is inconclusive. */
 struct finding {
@@ -47,5 +47,7 @@ struct verdict {
 void verdict_make(struct verdict *verdict, const struct comparison *comparison,
 		  const struct rules *rules, struct problems *problems);
 void verdict_free(struct verdict *verdict);
+
+bool rule_matches_row(const struct rule *rule, const struct comparison_row *row);
 
 #endif

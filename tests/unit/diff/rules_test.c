@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "diff/rules/rule_match.h"
-#include "diff/rules/rules.h"
+#include "diff/rules/rule.h"
 
 static void parses_rules(void **state)
 {
