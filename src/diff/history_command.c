@@ -16,7 +16,7 @@
 #include "diff/base/json_memory.h"
 #include "diff/base/output_file.h"
 #include "diff/history/groups.h"
-#include "diff/history/index_file.h"
+#include "diff/history/history.h"
 #include "diff/history/report.h"
 #include "diff/history/sources.h"
 #include "log/base/new_file.h"

@@ -1,17 +1,458 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Groups by program and machine, and what changes within a group besides the values.
+ *
+ * All points are sorted by time. Then the points that git knows are sorted by commit, but only
+ * among their own places. So commits decide where they can, and times decide the rest. Call paths
+ * that end where similar ones begin continue under another name.
  */
 #include "diff/history/groups.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
-#include "diff/history/order.h"
-#include "diff/history/renames.h"
+#include "diff/compare/rows.h"
+#include "diff/history/git.h"
+#include "log/base/compare.h"
+
+#define COMMIT_DIGITS 12
+
+const struct property_spec property_specs[PROPERTIES] = {
+	[PROPERTY_PROGRAM] = {"program", CAUSE_REAL, 0.0},
+	[PROPERTY_FILTERS] = {"filters", CAUSE_REAL, 0.0},
+	[PROPERTY_GPU] = {"GPU", CAUSE_HARDWARE, 0.0},
+	[PROPERTY_HOST] = {"host", CAUSE_HARDWARE, 0.0},
+	[PROPERTY_DRIVER] = {"CUDA driver", CAUSE_HARDWARE, 0.0},
+	[PROPERTY_CLOCK] = {"GPU clock", CAUSE_HARDWARE, 0.03},
+	[PROPERTY_CUPTI] = {"CUPTI version", CAUSE_METHOD, 0.0},
+	[PROPERTY_COMMAND] = {"command line", CAUSE_METHOD, 0.0},
+	[PROPERTY_ITERATIONS] = {"kind of iterations", CAUSE_METHOD, 0.0},
+	[PROPERTY_ITERATION_COUNT] = {"number of iterations", CAUSE_METHOD, 0.05},
+};
+
+/* Long paths keep their end, which differs. */
+static void put_origin(char out[LABEL_BYTES], const char *origin)
+{
+	const char *end;
+	size_t length;
+
+	if (!strncmp(origin, "./", 2) && origin[2])
+		origin += 2;
+	length = strlen(origin);
+	while (length > 1 && origin[length - 1] == '/')
+		length--;
+	if (length < LABEL_BYTES) {
+		snprintf(out, LABEL_BYTES, "%.*s", (int)length, origin);
+		return;
+	}
+	end = origin + length;
+	origin = end - (LABEL_BYTES - 4);
+	/* Begin with a whole character of UTF-8. */
+	while (origin < end && ((unsigned char)*origin & 0xc0) == 0x80)
+		origin++;
+	snprintf(out, LABEL_BYTES, "...%.*s", (int)(end - origin), origin);
+}
+
+const char *point_label(char out[LABEL_BYTES], const struct history_point *point)
+{
+	time_t seconds = (time_t)(point->time_ns / 1000000000);
+	struct tm parts;
+
+	if (point->label[0]) {
+		/* A full commit hash is longer than people need. */
+		size_t digits = strspn(point->label, "0123456789abcdef");
+		bool is_hash = digits >= 40 && !point->label[digits];
+
+		snprintf(out, LABEL_BYTES, "%.*s", is_hash ? COMMIT_DIGITS : LABEL_BYTES - 1,
+			 point->label);
+	} else if (point->commit) {
+		snprintf(out, LABEL_BYTES, "%.*s", COMMIT_DIGITS, point->commit);
+	} else if (point->time_ns && !point->is_alone) {
+		gmtime_r(&seconds, &parts);
+		strftime(out, LABEL_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
+	} else {
+		put_origin(out, point->origin);
+	}
+	return out;
+}
+
+struct history_value group_value(const struct history *h, const struct history_group *group,
+				 size_t row, size_t place)
+{
+	const struct history_point *point = group_point(h, group, place);
+	struct history_value value = {.value = NAN};
+
+	for (; row != ROW_NONE && isnan(value.value); row = group->renamed_to[row])
+		value = point_value(point, row);
+	return value;
+}
+
+#define COMMIT_DIGITS_MIN 7
+#define GAP_FACTOR	  20	      /* a gap is this many times the median distance … */
+#define GAP_SECONDS_MIN	  (7 * 86400) /* … and at least a week */
+
+struct commit {
+	const char *hash;
+	uint64_t rank;
+};
+
+static int compare_commits(const void *a, const void *b)
+{
+	const struct commit *x = a, *y = b;
+
+	return strcmp(x->hash, y->hash);
+}
+
+/* Does a label look like a commit, in full or abbreviated? */
+static bool is_commit(const char *text)
+{
+	size_t digits = strspn(text, "0123456789abcdef");
+
+	return digits >= COMMIT_DIGITS_MIN && digits <= 64 && !text[digits];
+}
+
+/* The rank of the commit that begins with text; 0 if there is none, or several. */
+static uint64_t find_commit(const struct commit *list, size_t count, const char *text)
+{
+	size_t low = 0, high = count, length = strlen(text);
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (strcmp(list[middle].hash, text) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == count || strncmp(list[low].hash, text, length) != 0 ||
+	    (low + 1 < count && !strncmp(list[low + 1].hash, text, length)))
+		return 0;
+	return list[low].rank;
+}
+
+/* A label that git knows decides; else the commit that added the set. */
+static void rank_points(struct history *h, const struct commit *list, size_t count)
+{
+	for (size_t p = 0; p < h->point_count; p++) {
+		struct history_point *point = &h->points[p];
+
+		if (is_commit(point->label))
+			point->rank = find_commit(list, count, point->label);
+		if (!point->rank && point->commit)
+			point->rank = find_commit(list, count, point->commit);
+	}
+}
+
+static void set_ranks(struct history *h, const char *const *branches, size_t branch_count)
+{
+	char **hashes = NULL;
+	struct commit *list;
+	size_t count = 0, wanted = 0;
+	int error;
+
+	for (size_t p = 0; p < h->point_count; p++)
+		wanted += h->points[p].is_used &&
+			  (h->points[p].commit || is_commit(h->points[p].label));
+	if (!wanted)
+		return;
+	error = git_commits(branches, branch_count, &hashes, &count);
+	list = xt_calloc(count + 1, sizeof(*list));
+	if (!error) {
+		for (size_t c = 0; c < count; c++)
+			list[c] = (struct commit){hashes[c], c + 1};
+		qsort(list, count, sizeof(*list), compare_commits);
+		rank_points(h, list, count);
+	}
+	if (error == -ENOENT)
+		problems_add(&h->notes, "git is not available here: labels that look like commits "
+					"are ordered by start time");
+	free(list);
+	git_commits_free(hashes, count);
+}
+
+/* qsort() has no context. The tool has one thread. */
+static const struct history *sorted;
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct history_point *x = &sorted->points[*(const size_t *)a];
+	const struct history_point *y = &sorted->points[*(const size_t *)b];
+
+	int names;
+
+	/* Points without a time come last, by name. */
+	if (!x->time_ns != !y->time_ns)
+		return x->time_ns ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	names = strverscmp(x->origin, y->origin);
+	return names ? names : (x->item > y->item) - (x->item < y->item);
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct history_point *x = &sorted->points[*(const size_t *)a];
+	const struct history_point *y = &sorted->points[*(const size_t *)b];
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return compare_times(a, b);
+}
+
+/* Brings the ranked points into the order of their commits. Returns how many clocks go back. */
+static size_t sort_ranked(struct history *h, size_t *points, size_t count, size_t *ranked)
+{
+	size_t ranked_count = 0, next = 0, back = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (h->points[points[i]].rank)
+			ranked[ranked_count++] = points[i];
+	qsort(ranked, ranked_count, sizeof(*ranked), compare_ranks);
+	for (size_t i = 0; i < count; i++)
+		if (h->points[points[i]].rank)
+			points[i] = ranked[next++];
+	for (size_t i = 1; i < ranked_count; i++)
+		back += h->points[ranked[i]].time_ns < h->points[ranked[i - 1]].time_ns;
+	return back;
+}
+
+static double gpu_time(const struct history *h, const struct history_point *point)
+{
+	for (size_t r = 0; r < h->row_count; r++)
+		if (h->rows[r].level == LEVEL_TOTAL && !strcmp(h->rows[r].key, "gpu-time"))
+			return point_value(point, r).value;
+	return 0.0;
+}
+
+/* The same runs can be in a baseline and in an artefact. */
+static bool is_duplicate(const struct history *h, const struct history_point *a,
+			 const struct history_point *b)
+{
+	return a->time_ns && a->time_ns == b->time_ns && a->run_count == b->run_count &&
+	       !strcmp(a->properties[PROPERTY_HOST], b->properties[PROPERTY_HOST]) &&
+	       !strcmp(a->properties[PROPERTY_COMMAND], b->properties[PROPERTY_COMMAND]) &&
+	       gpu_time(h, a) == gpu_time(h, b);
+}
+
+/* points is sorted by time. Keeps a point with a label or commit, if one of the two has it. */
+static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
+{
+	size_t kept = 0, dropped = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct history_point *last = kept ? &h->points[points[kept - 1]] : NULL;
+		struct history_point *next = &h->points[points[i]];
+
+		if (!last || !is_duplicate(h, last, next)) {
+			points[kept++] = points[i];
+			continue;
+		}
+		dropped++;
+		if (!last->label[0])
+			last->label = next->label;
+		if (!last->commit)
+			last->commit = next->commit;
+	}
+	if (dropped)
+		problems_add(&h->notes,
+			     "%zu set%s of runs occur in several sources: each counts "
+			     "once",
+			     dropped, dropped == 1 ? "" : "s");
+	return kept;
+}
+
+/* Notes long times without runs: a change there can have many causes. */
+static void note_gaps(struct history *h, const size_t *points, size_t count)
+{
+	uint64_t *gaps = xt_calloc(count + 1, sizeof(*gaps)), limit;
+	char labels[2][LABEL_BYTES];
+	size_t known = 0;
+
+	for (size_t i = 1; i < count; i++)
+		if (h->points[points[i]].time_ns > h->points[points[i - 1]].time_ns)
+			gaps[known++] =
+				h->points[points[i]].time_ns - h->points[points[i - 1]].time_ns;
+	qsort(gaps, known, sizeof(*gaps), compare_u64);
+	limit = known ? gaps[known / 2] * GAP_FACTOR : 0;
+	free(gaps);
+	if (limit < GAP_SECONDS_MIN * UINT64_C(1000000000))
+		limit = GAP_SECONDS_MIN * UINT64_C(1000000000);
+	for (size_t i = 1; i < count; i++) {
+		const struct history_point *a = &h->points[points[i - 1]];
+		const struct history_point *b = &h->points[points[i]];
+
+		if (a->time_ns && b->time_ns > a->time_ns && b->time_ns - a->time_ns > limit)
+			problems_add(&h->notes, "no runs for %llu days between %s and %s",
+				     (unsigned long long)((b->time_ns - a->time_ns) /
+							  (86400 * UINT64_C(1000000000))),
+				     point_label(labels[0], a), point_label(labels[1], b));
+	}
+}
+
+/*
+ * Lists the used points without duplicates, by commit if git knows it, else by start time. The
+ * caller frees the list. Adds notes.
+ */
+static void history_order(struct history *h, const char *const *branches, size_t branch_count,
+			  size_t **points_out, size_t *count_out)
+{
+	size_t *points = xt_calloc(h->point_count + 1, sizeof(*points)), count = 0, back,
+	       untimed = 0;
+	size_t *ranked = xt_calloc(h->point_count + 1, sizeof(*ranked));
+
+	set_ranks(h, branches, branch_count);
+	*points_out = points;
+	*count_out = 0;
+	for (size_t p = 0; p < h->point_count; p++) {
+		if (!h->points[p].is_used)
+			continue;
+		points[count++] = p;
+		untimed += !h->points[p].time_ns && !h->points[p].commit;
+	}
+	sorted = h;
+	qsort(points, count, sizeof(*points), compare_times);
+	count = drop_duplicates(h, points, count);
+	back = sort_ranked(h, points, count, ranked);
+	if (back)
+		problems_add(&h->notes,
+			     "%zu commit%s measured before an earlier commit, or a "
+			     "clock went back: the order is that of the commits",
+			     back, back == 1 ? " was" : "s were");
+	if (untimed)
+		problems_add(&h->notes,
+			     "%zu set%s of runs have no start time: they come last, by name",
+			     untimed, untimed == 1 ? "" : "s");
+	*count_out = count;
+	note_gaps(h, points, count);
+	free(ranked);
+}
+
+#define PRESENT_MIN 3 /* points that a path must occur at before or after it was renamed */
+#define NOTES_MAX   5
+
+/* Where a row occurs in the group. */
+struct presence {
+	size_t first, last, count; /* count 0: nowhere */
+};
+
+/* Paths of one level that end before a point, or begin at it. */
+struct names {
+	const char **keys;
+	size_t *rows;
+	size_t count;
+};
+
+static void names_init(struct names *names, size_t room)
+{
+	names->keys = xt_calloc(room + 1, sizeof(*names->keys));
+	names->rows = xt_calloc(room + 1, sizeof(*names->rows));
+}
+
+static void names_free(struct names *names)
+{
+	free(names->keys);
+	free(names->rows);
+}
+
+static void names_add(struct names *names, const struct history *h, size_t row)
+{
+	names->keys[names->count] = h->rows[row].key;
+	names->rows[names->count++] = row;
+}
+
+static void find_presence(const struct history *h, const struct history_group *group,
+			  struct presence *list)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		const struct history_point *point = group_point(h, group, i);
+
+		for (size_t r = 0; r < point->value_count; r++) {
+			if (isnan(point->values[r].value))
+				continue;
+			if (!list[r].count++)
+				list[r].first = i;
+			list[r].last = i;
+		}
+	}
+}
+
+static void add_rename(struct history *h, struct history_group *group, size_t old, size_t new,
+		       size_t place)
+{
+	char label[LABEL_BYTES];
+
+	xt_grow(&group->renames, &group->rename_capacity, group->rename_count + 1,
+		sizeof(*group->renames));
+	group->renames[group->rename_count++] = (struct group_rename){old, new, place};
+	group->renamed_to[old] = new;
+	group->is_new_name[new] = 1;
+	if (group->rename_count <= NOTES_MAX)
+		problems_add(&h->notes, "%s: '%s' is called '%s' from %s on", group->name,
+			     h->rows[old].name, h->rows[new].name,
+			     point_label(label, group_point(h, group, place)));
+}
+
+/* Pairs the paths of a level that meet at a point. */
+static void pair(struct history *h, struct history_group *group, const struct presence *presence,
+		 enum level level, size_t place)
+{
+	struct names old = {0}, new = {0};
+	size_t *matches = xt_calloc(h->row_count + 1, sizeof(*matches));
+
+	names_init(&old, h->row_count);
+	names_init(&new, h->row_count);
+	for (size_t r = 0; r < h->row_count; r++) {
+		const struct presence *p = &presence[r];
+
+		if (h->rows[r].level != level || !p->count)
+			continue;
+		if (p->last + 1 == place && p->count >= PRESENT_MIN)
+			names_add(&old, h, r);
+		if (p->first == place && (p->count >= PRESENT_MIN || p->last + 1 == group->count))
+			names_add(&new, h, r);
+	}
+	if (old.count && new.count)
+		match_paths(old.keys, old.count, new.keys, new.count, matches);
+	for (size_t o = 0; new.count &&o < old.count; o++)
+		if (matches[o] != MATCH_NONE)
+			add_rename(h, group, old.rows[o], new.rows[matches[o]], place);
+	names_free(&old);
+	names_free(&new);
+	free(matches);
+}
+
+/*
+ * Pairs call paths that end at a point with similar ones that begin there. Fills the renames of
+ * the group and adds a note for each.
+ */
+static void renames_find(struct history *h, struct history_group *group)
+{
+	struct presence *presence = xt_calloc(h->row_count + 1, sizeof(*presence));
+	uint8_t *is_begin = xt_calloc(group->count + 1, 1);
+
+	group->renamed_to = xt_calloc(h->row_count + 1, sizeof(*group->renamed_to));
+	group->is_new_name = xt_calloc(h->row_count + 1, 1);
+	for (size_t r = 0; r < h->row_count; r++)
+		group->renamed_to[r] = ROW_NONE;
+	find_presence(h, group, presence);
+	for (size_t r = 0; r < h->row_count; r++)
+		if (presence[r].count && level_specs[h->rows[r].level].has_frames)
+			is_begin[presence[r].first] = 1;
+	for (size_t i = 1; i < group->count; i++)
+		for (int level = 0; level < LEVELS && is_begin[i]; level++)
+			if (level_specs[level].has_frames)
+				pair(h, group, presence, (enum level)level, i);
+	if (group->rename_count > NOTES_MAX)
+		problems_add(&h->notes, "%s: %zu more paths have new names", group->name,
+			     group->rename_count - NOTES_MAX);
+	free(presence);
+	free(is_begin);
+}
 
 #define VARYING_MIN   3 /* a property that differs more often, and … */
 #define VARYING_SHARE 4 /* … at more than one in 4 points, is ignored */

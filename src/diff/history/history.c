@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of rows, points and sources.
+ * Tables of rows, points and sources, and the index of what was read before.
+ *
+ * The index is a text file of lines with fields separated by tabs. The first field is the kind of
+ * line. The last line counts the others, so a truncated file is noticed.
  */
 #include "diff/history/history.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/tables.h"
+#include "diff/base/output_file.h"
 #include "page/utf8.h"
 
 void history_init(struct history *h)
@@ -113,4 +121,310 @@ struct history_source *history_add_source(struct history *h, const char *key)
 		*source = (struct history_source){.key = history_text(h, key)};
 	}
 	return source;
+}
+
+#define HEADING "xtrace-history 2"
+
+/* The next field of a line. NULL after the last. */
+static char *field(char **line)
+{
+	return strsep(line, "\t");
+}
+
+static int read_row(struct history *h, char *line)
+{
+	const char *level = field(&line), *key = field(&line), *name = field(&line);
+	unsigned long number = level ? strtoul(level, NULL, 10) : LEVELS;
+	size_t before = h->row_count;
+
+	if (number >= LEVELS || !key || !name)
+		return -EINVAL;
+	/* Points refer to rows by their order. */
+	return history_row_at(h, (enum level)number, key, name) == before ? 0 : -EINVAL;
+}
+
+/* Values are "VALUE" or "VALUE:COUNT" if the count is not 1; "-" is a missing row. */
+static int read_values(struct history *h, struct history_point *point, char *text)
+{
+	char *end;
+
+	point->values = arena_alloc(h->memory, (h->row_count + 1) * sizeof(*point->values));
+	while (*text && point->value_count < h->row_count) {
+		struct history_value *value = &point->values[point->value_count++];
+
+		if (*text == '-' && (text[1] == ' ' || !text[1])) {
+			value->value = NAN;
+			end = text + 1;
+		} else {
+			value->value = strtod(text, &end);
+			value->count = 1.0;
+			if (end == text || !isfinite(value->value))
+				return -EINVAL;
+			if (*end == ':')
+				value->count = strtod(end + 1, &end);
+		}
+		text = end + (*end == ' ');
+		if (*end && *end != ' ')
+			return -EINVAL;
+	}
+	return *text ? -EINVAL : 0;
+}
+
+static int read_point(struct history *h, char *line)
+{
+	const char *id = field(&line), *time_text = field(&line), *runs = field(&line), *text;
+	struct history_point *point;
+
+	if (!id || strlen(id) != ID_BYTES - 1 || !time_text || !runs)
+		return -EINVAL;
+	point = history_add_point(h, id);
+	point->time_ns = strtoull(time_text, NULL, 10);
+	point->run_count = (uint32_t)strtoul(runs, NULL, 10);
+	for (int p = 0; p < PROPERTIES; p++) {
+		text = field(&line);
+		if (!text)
+			return -EINVAL;
+		point->properties[p] = history_text(h, text);
+	}
+	return line ? read_values(h, point, line) : -EINVAL;
+}
+
+static int read_source(struct history *h, char *line)
+{
+	const char *key = field(&line), *id, *label;
+	struct history_source *source;
+
+	if (!key)
+		return -EINVAL;
+	source = history_add_source(h, key);
+	while ((id = field(&line)) && (label = field(&line))) {
+		struct source_item *item;
+
+		if (strlen(id) != ID_BYTES - 1 || history_find_point(h, id) < 0)
+			return -EINVAL;
+		xt_grow(&source->items, &source->item_capacity, source->item_count + 1,
+			sizeof(*source->items));
+		item = &source->items[source->item_count++];
+		memcpy(item->id, id, ID_BYTES);
+		item->label = history_text(h, label);
+	}
+	return 0;
+}
+
+/* Belongs to the source before it. */
+static int read_acceptance(struct history *h, char *line)
+{
+	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
+		   *reason = field(&line);
+	struct history_source *source = h->source_count ? &h->sources[h->source_count - 1] : NULL;
+	struct history_acceptance *entry;
+
+	if (!source || !time_text || !label || !row || !reason)
+		return -EINVAL;
+	xt_grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
+		sizeof(*source->acceptances));
+	entry = &source->acceptances[source->acceptance_count++];
+	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
+					     .label = history_text(h, label),
+					     .row = history_text(h, row),
+					     .reason = history_text(h, reason)};
+	return 0;
+}
+
+static int read_search(struct history *h, char *line)
+{
+	const char *hash = field(&line), *searched = field(&line), *text;
+	struct history_search *search;
+	struct search_place place;
+
+	if (!hash || !searched)
+		return -EINVAL;
+	xt_grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches));
+	search = &h->searches[h->search_count++];
+	search->hash = strtoull(hash, NULL, 16);
+	search->searched = strtoul(searched, NULL, 10);
+	while ((text = field(&line)) && *text) {
+		if (sscanf(text, "%" SCNu32 ":%" SCNu32 ":%zu", &place.row, &place.metric,
+			   &place.place) != 3)
+			return -EINVAL;
+		xt_grow(&search->places, &search->place_capacity, search->place_count + 1,
+			sizeof(*search->places));
+		search->places[search->place_count++] = place;
+	}
+	return 0;
+}
+
+static const struct {
+	const char *kind;
+	int (*read)(struct history *history, char *line);
+} kinds[] = {
+	{"row", read_row},	 {"run", read_point},
+	{"source", read_source}, {"accepted", read_acceptance},
+	{"search", read_search},
+};
+
+static int read_line(struct history *h, char *line)
+{
+	const char *kind = field(&line);
+
+	for (size_t k = 0; line && k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (!strcmp(kinds[k].kind, kind))
+			return kinds[k].read(h, line);
+	return -EINVAL;
+}
+
+static int read_lines(struct history *h, FILE *file)
+{
+	char *line = NULL;
+	size_t room = 0, count = 0, expected = 0;
+	ssize_t got = getline(&line, &room, file);
+	int error = got > 0 && !strcmp(line, HEADING "\n") ? 0 : -EINVAL;
+	bool is_complete = false;
+
+	while (!error && !is_complete && (got = getline(&line, &room, file)) > 0) {
+		if (line[got - 1] != '\n')
+			error = -EINVAL;
+		line[got - 1] = '\0';
+		if (sscanf(line, "end\t%zu", &expected) == 1)
+			is_complete = expected == count;
+		else if (!error)
+			error = read_line(h, line);
+		count++;
+	}
+	free(line);
+	return error ? error : is_complete ? 0 : -EINVAL;
+}
+
+int index_read(struct history *h, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int error;
+
+	if (!file)
+		return 0;
+	error = read_lines(h, file);
+	fclose(file);
+	if (error != -EINVAL)
+		return error;
+	history_free(h);
+	history_init(h);
+	problems_add(&h->notes,
+		     "%s is damaged or from another version: all runs are read "
+		     "again",
+		     path);
+	return 0;
+}
+
+/*
+ * The numbers that rows get in the file, or SIZE_MAX for a row that no used point has. The caller
+ * frees the list.
+ */
+static size_t *number_rows(const struct history *h)
+{
+	size_t *numbers = xt_calloc(h->row_count + 1, sizeof(*numbers)), count = 0;
+
+	for (size_t r = 0; r < h->row_count; r++) {
+		numbers[r] = SIZE_MAX;
+		for (size_t p = 0; numbers[r] == SIZE_MAX && p < h->point_count; p++)
+			if (h->points[p].is_used && !isnan(point_value(&h->points[p], r).value))
+				numbers[r] = count++;
+	}
+	return numbers;
+}
+
+static void put_point(FILE *file, const struct history_point *point, const size_t *numbers)
+{
+	fprintf(file, "run\t%s\t%" PRIu64 "\t%" PRIu32, point->id, point->time_ns,
+		point->run_count);
+	for (int p = 0; p < PROPERTIES; p++)
+		fprintf(file, "\t%s", point->properties[p]);
+	fputc('\t', file);
+	for (size_t v = 0; v < point->value_count; v++) {
+		const struct history_value *value = &point->values[v];
+
+		if (numbers[v] == SIZE_MAX)
+			continue;
+		if (numbers[v])
+			fputc(' ', file);
+		if (isnan(value->value))
+			fputc('-', file);
+		else if (value->count == 1.0)
+			fprintf(file, "%.9g", value->value);
+		else
+			fprintf(file, "%.9g:%.9g", value->value, value->count);
+	}
+	fputc('\n', file);
+}
+
+static size_t put_source(FILE *file, const struct history_source *source)
+{
+	fprintf(file, "source\t%s", source->key);
+	for (size_t i = 0; i < source->item_count; i++)
+		fprintf(file, "\t%s\t%s", source->items[i].id, source->items[i].label);
+	fputc('\n', file);
+	for (size_t a = 0; a < source->acceptance_count; a++)
+		fprintf(file, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n", source->acceptances[a].time_ns,
+			source->acceptances[a].label, source->acceptances[a].row,
+			source->acceptances[a].reason);
+	return 1 + source->acceptance_count;
+}
+
+static void put_search(FILE *file, const struct history_search *search, const size_t *numbers)
+{
+	fprintf(file, "search\t%016" PRIx64 "\t%zu", search->hash, search->searched);
+	for (size_t p = 0; p < search->place_count; p++)
+		fprintf(file, "\t%zu:%" PRIu32 ":%zu", numbers[search->places[p].row],
+			search->places[p].metric, search->places[p].place);
+	fputc('\n', file);
+}
+
+static int put_index(FILE *file, void *context)
+{
+	const struct history *h = context;
+	size_t *numbers = number_rows(h), lines = 0;
+
+	fputs(HEADING "\n", file);
+	for (size_t r = 0; r < h->row_count; r++) {
+		if (numbers[r] == SIZE_MAX)
+			continue;
+		fprintf(file, "row\t%d\t%s\t%s\n", (int)h->rows[r].level, h->rows[r].key,
+			h->rows[r].name);
+		lines++;
+	}
+	for (size_t p = 0; p < h->point_count; p++) {
+		if (!h->points[p].is_used)
+			continue;
+		put_point(file, &h->points[p], numbers);
+		lines++;
+	}
+	for (size_t s = 0; s < h->source_count; s++)
+		if (h->sources[s].is_used)
+			lines += put_source(file, &h->sources[s]);
+	for (size_t s = 0; s < h->search_count; s++) {
+		if (!h->searches[s].is_used)
+			continue;
+		put_search(file, &h->searches[s], numbers);
+		lines++;
+	}
+	fprintf(file, "end\t%zu\n", lines);
+	free(numbers);
+	return ferror(file) ? -EIO : 0;
+}
+
+/* A file that is not empty and not an index belongs to somebody. */
+static bool is_foreign(const char *path)
+{
+	static const char begin[] = "xtrace-history ";
+	char text[sizeof(begin) - 1];
+	FILE *file = fopen(path, "re");
+	size_t bytes = file ? fread(text, 1, sizeof(text), file) : 0;
+
+	if (file)
+		fclose(file);
+	return bytes && (bytes < sizeof(text) || memcmp(text, begin, sizeof(text)) != 0);
+}
+
+int index_write(const struct history *h, const char *path)
+{
+	return is_foreign(path) ? -EEXIST : output_file_write(path, put_index, (void *)h);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a program over time. A point is one set of runs: of a baseline, a bench directory, or
- * a single profile. Points of one program on one machine form a group.
+ * The runs of a program over time. A point is one set of runs: of a baseline, a bench directory,
+ * or a single profile. Points of one program on one machine form a group.
+ *
+ * The index keeps the values of all runs that were read before, so that only new runs are parsed.
+ * It can be deleted at any time. docs/HISTORY.md describes it.
  */
 #ifndef XT_DIFF_HISTORY_H
 #define XT_DIFF_HISTORY_H
@@ -140,5 +143,14 @@ static inline struct history_value point_value(const struct history_point *point
 	return row < point->value_count ? point->values[row]
 					: (struct history_value){.value = __builtin_nan("")};
 }
+
+/*
+ * Reads an index into an empty history. A missing, damaged or newer index is ignored, with a note
+ * unless it is missing.
+ */
+int index_read(struct history *history, const char *path);
+
+/* Writes what this call used, atomically. Returns as xt_new_file_open(). */
+int index_write(const struct history *history, const char *path);
 
 #endif

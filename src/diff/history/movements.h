@@ -5,7 +5,15 @@
 #ifndef XT_DIFF_HISTORY_MOVEMENTS_H
 #define XT_DIFF_HISTORY_MOVEMENTS_H
 
+#include <stddef.h>
+
 #include "diff/history/detect.h"
+
+/*
+ * Describes how the words of two command lines differ: "--dim 256 -> 384", "--big added". Truncates
+ * at out_bytes. Returns out.
+ */
+const char *arguments_change(char *out, size_t out_bytes, const char *before, const char *after);
 
 struct movement {
 	enum movement_cause cause;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the sources that the user named into a history. A source that the index knows is not parsed
- * again.
+ * Reads the sources that the user named into a history. A source that the index knows is not
+ * parsed again.
  */
 #ifndef XT_DIFF_HISTORY_SOURCES_H
 #define XT_DIFF_HISTORY_SOURCES_H

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/history/arguments.h"
 #include "diff/history/groups.h"
 #include "diff/history/movements.h"
 
