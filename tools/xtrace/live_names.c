@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "merge/symbolize/addresses.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 #define PATH_FRAMES 8 /* the innermost ones */
 #define PATH_BYTES  1024

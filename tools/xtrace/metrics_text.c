@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 #define OPENMETRICS_TYPE "application/openmetrics-text"
 #define LABEL_BYTES	 4096

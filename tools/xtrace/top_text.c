@@ -9,7 +9,7 @@
 
 #include "json_file.h"
 #include "log/base/number_format.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 #define LINE_BYTES	 2048
 #define ONCE_LINES	 10   /* of a table, without a limit by the terminal */

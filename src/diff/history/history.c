@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/tables.h"
 #include "diff/base/output_file.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 void history_init(struct history *h)
 {

@@ -21,7 +21,7 @@
 #include "diff/base/shorten_text.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 #define PACK_LEVEL 19
 

@@ -17,7 +17,7 @@
 #include "diff/base/arena.h"
 #include "diff/base/shorten_text.h"
 #include "log/base/script_name.h"
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 /* Length without a place, "f (file.c:12)" or "f (file.py)". A file name contains a dot. */
 static size_t without_place(const char *frame, size_t length)

@@ -3,8 +3,8 @@
  * Checks untrusted bytes before they are displayed: what is valid UTF-8, and what could control a
  * terminal or reorder text.
  */
-#ifndef XT_PAGE_UTF8_H
-#define XT_PAGE_UTF8_H
+#ifndef XT_BASE_UTF8_H
+#define XT_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/base/json.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/text.h"
+#include "base/text.h"
 
 #define PIECE_BYTES (OUTPUT_BUFFER_BYTES / 8) /* text escaped at a time */
 #define INDENT_MAX  64

@@ -2,11 +2,11 @@
 /*
  * Cleans text and formats digits.
  */
-#include "merge/base/text.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
-#include "page/utf8.h"
+#include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

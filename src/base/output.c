@@ -2,7 +2,7 @@
 /*
  * Buffered output to a file that is renamed when it is complete.
  */
-#include "merge/base/output.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <stdbool.h>
