@@ -373,33 +373,3 @@ int option_parse(struct option_list *list, void *context, int argc, char **argv,
 		argv[1 + count] = NULL;
 	return count;
 }
-
-int option_apply_output(const struct option_list *list, const struct option_ending *endings,
-			void *context, const char *path)
-{
-	const struct option_ending *first = endings;
-	size_t length = strlen(path);
-	const struct option_row *row;
-	char known[256];
-
-	if (!strcmp(path, "-")) {
-		row = option_find(list, "text");
-		return row->apply(context, row, path);
-	}
-	for (; endings->ending; endings++) {
-		size_t ending = strlen(endings->ending);
-
-		if (length <= ending + 1 || path[length - ending - 1] != '.' ||
-		    strcmp(path + length - ending, endings->ending) != 0)
-			continue;
-		row = option_find(list, endings->name);
-		return row->apply(context, row, path);
-	}
-	*known = '\0';
-	for (const struct option_ending *e = first; e->ending; e++)
-		snprintf(known + strlen(known), sizeof(known) - strlen(known), " .%s", e->ending);
-	print_error("cannot tell the format of '%s' from its ending, which is none of%s: name the "
-		    "format, as in '--text %s' (see %s --help)",
-		    path, known, path, message_name());
-	return -ENOENT;
-}

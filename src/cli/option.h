@@ -15,6 +15,7 @@
 #define OPTIONS_MAX 96
 
 struct option_row;
+struct output_choice;
 
 /*
  * Takes an option. context comes from the caller of option_parse(). value is NULL for an option
@@ -35,10 +36,11 @@ struct option_row {
 	const char *help;     /* starts with a verb or names what the value is */
 	const char *expected; /* completes "it must be …"; NULL: made from value */
 	option_apply *apply;
-	size_t offset;		      /* in context, for the functions below */
-	unsigned min, max;	      /* of option_number(); option_word() adds min */
-	unsigned uses;		      /* for checks of the command itself */
-	const char *(*key)(size_t i); /* key i of a value KEY=…, NULL at the end */
+	size_t offset;			    /* in context, for the functions below */
+	unsigned min, max;		    /* of option_number(); option_word() adds min */
+	unsigned uses;			    /* for checks of the command itself */
+	const struct output_choice *choice; /* of an output: output_options.h */
+	const char *(*key)(size_t i);	    /* key i of a value KEY=…, NULL at the end */
 };
 
 /* Functions for option_row.apply. They store the value at row->offset of context. */
@@ -71,18 +73,5 @@ bool option_is_given(const struct option_list *list, const char *name);
  */
 int option_parse(struct option_list *list, void *context, int argc, char **argv,
 		 bool stops_at_operand);
-
-/* The format that a file name asks for by its ending. */
-struct option_ending {
-	const char *ending; /* without the dot */
-	const char *name;   /* of the output option */
-};
-
-/*
- * Applies the output option that fits the ending of path, "text" for "-". endings ends with a row
- * of zeros. Returns as option_apply.
- */
-int option_apply_output(const struct option_list *list, const struct option_ending *endings,
-			void *context, const char *path);
 
 #endif

@@ -14,7 +14,7 @@
 #define JOBS_MAX    1024
 
 /* Formats by the ending of a file name, for --output. */
-static const struct option_ending endings[] = {
+static const struct output_ending endings[] = {
 	{"txt", "text"},
 	{"json", "json"},
 	{"md", "markdown"},
@@ -90,68 +90,47 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static int add_output(void *context, const struct option_row *row, const char *path)
+static bool format_at(size_t i, struct output_format *out)
 {
-	const struct diff_output *output = &diff_output_text;
-	struct diff_options *options = context;
+	const struct diff_output *output = diff_outputs[i];
 
-	for (size_t i = 0; diff_outputs[i]; i++)
-		if (!strcmp(diff_outputs[i]->name, row->name))
-			output = diff_outputs[i];
-	if (output->is_there && !output->is_there()) {
-		print_error("cannot write --%s: this build does not include it", output->name);
-		return -ENOENT;
-	}
-	return outputs_add(&options->outputs, output, path);
+	if (!output)
+		return false;
+	*out = (struct output_format){.name = output->name,
+				      .help = output->what,
+				      .value = output->value,
+				      .absent = output->is_there && !output->is_there()
+							? "this build does not include it"
+							: NULL,
+				      .writer = output};
+	return true;
 }
 
-static int apply_output(void *context, const struct option_row *row, const char *path)
-{
-	struct diff_options *options = context;
-
-	(void)row;
-	return *path ? option_apply_output(&options->list, endings, options, path) : -EINVAL;
-}
-
-static const struct option_row output_row[] = {
-	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
-	 .help = "Write the format that the ending of FILE names: .txt, .json, .md, .xml, .html "
-		 "or .folded"},
-	{0},
+static const struct output_choice choice = {
+	.format = format_at,
+	.endings = endings,
+	.help = "Write the format that the ending of FILE names: .txt, .json, .md, .xml, .html or "
+		".folded",
+	.offset = offsetof(struct diff_options, outputs),
+	.checks_folder = true,
 };
 
 void diff_options_list(struct option_list *list)
 {
-	struct option_row heading[] = {
-		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
-
-	option_list_add(list, heading);
-	for (size_t i = 0; diff_outputs[i]; i++) {
-		const struct option_row rows[] = {
-			{diff_outputs[i]->name, .value = diff_outputs[i]->value,
-			 .help = diff_outputs[i]->what, .expected = "a file name",
-			 .is_output = true, .apply = add_output},
-			{0}};
-
-		option_list_add(list, rows);
-	}
-	option_list_add(list, output_row);
-	heading[0].help = "Options";
-	option_list_add(list, heading);
-	option_list_add(list, option_rows);
+	output_options_list(list, &choice, option_rows);
 }
 
 int diff_options_parse(struct diff_options *options, const struct command *command, int argc,
 		       char **argv, struct problems *problems)
 {
-	static const struct option_row text = {.name = "text"};
+	struct option_list list;
 	int status, count;
 	size_t dropped;
 
 	*options = (struct diff_options){
 		.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
-	command_list_options(command, &options->list);
-	status = command_parse(command, &options->list, options, argc, argv, &count);
+	command_list_options(command, &list);
+	status = command_parse(command, &list, options, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	options->check.is_per_iteration = options->load.is_per_iteration;
@@ -186,6 +165,6 @@ int diff_options_parse(struct diff_options *options, const struct command *comma
 		rules_add_default(&options->rules);
 	options->is_default_output = !options->outputs.count;
 	if (!options->outputs.count)
-		add_output(options, &text, "-");
+		outputs_add(&options->outputs, &choice, "text", "-");
 	return COMMAND_GO_ON;
 }

@@ -6,6 +6,7 @@
 #define XT_DIFF_DIFF_OPTIONS_H
 
 #include "cli/command.h"
+#include "cli/output_options.h"
 #include "diff/base/output_file.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
@@ -17,14 +18,13 @@ struct diff_options {
 	struct rules rules;
 	bool has_only_counts;
 	bool has_rules;		/* the user gave rules, so the default rules do not apply */
-	struct outputs outputs; /* their formats are struct diff_output */
+	struct outputs outputs; /* their writers are struct diff_output */
 	bool is_default_output; /* the user asked for none: text to stdout */
 	struct load_options load;
 	struct check_options check;
 	struct compare_options compare;
 	unsigned top_count;
 	bool check_only; /* read options and rules, and compare nothing: sides are optional */
-	struct option_list list;
 	struct problems *problems; /* of the rules */
 };
 

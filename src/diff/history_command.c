@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/output_options.h"
 #include "diff/base/json_memory.h"
 #include "diff/base/output_file.h"
 #include "diff/history/groups.h"
@@ -32,34 +33,15 @@ struct request {
 	const char *index; /* NULL: beside the first source; "none": none */
 	bool has_gate, skips_damaged;
 	unsigned newest, top_count;
-	struct outputs outputs; /* their formats are struct history_output */
-	struct option_list list;
+	struct outputs outputs; /* their writers are struct history_output */
 };
 
 static const struct history_output *const formats[] = {&report_text, &report_json, &report_csv,
 						       &report_html, NULL};
 
 /* Formats by the ending of a file name, for --output. */
-static const struct option_ending endings[] = {
+static const struct output_ending endings[] = {
 	{"txt", "text"}, {"json", "json"}, {"csv", "csv"}, {"html", "html"}, {0}};
-
-static int add_output(void *context, const struct option_row *row, const char *path)
-{
-	struct request *request = context;
-	size_t i = 0;
-
-	while (strcmp(formats[i]->name, row->name) != 0)
-		i++;
-	return outputs_add(&request->outputs, formats[i], path);
-}
-
-static int apply_output(void *context, const struct option_row *row, const char *path)
-{
-	struct request *request = context;
-
-	(void)row;
-	return *path ? option_apply_output(&request->list, endings, request, path) : -EINVAL;
-}
 
 #define TARGET(member) .offset = offsetof(struct request, member)
 
@@ -90,30 +72,26 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static const struct option_row output_row[] = {
-	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
-	 .help = "Write the format that the ending of FILE names: .txt, .json, .csv or .html"},
-	{0},
+static bool format_at(size_t i, struct output_format *out)
+{
+	if (!formats[i])
+		return false;
+	*out = (struct output_format){
+		.name = formats[i]->name, .help = formats[i]->help, .writer = formats[i]};
+	return true;
+}
+
+static const struct output_choice choice = {
+	.format = format_at,
+	.endings = endings,
+	.help = "Write the format that the ending of FILE names: .txt, .json, .csv or .html",
+	.offset = offsetof(struct request, outputs),
+	.checks_folder = true,
 };
 
 static void list_options(struct option_list *list)
 {
-	struct option_row heading[] = {
-		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
-
-	option_list_add(list, heading);
-	for (size_t i = 0; formats[i]; i++) {
-		const struct option_row rows[] = {
-			{formats[i]->name, .value = "FILE", .help = formats[i]->help,
-			 .expected = "a file name", .is_output = true, .apply = add_output},
-			{0}};
-
-		option_list_add(list, rows);
-	}
-	option_list_add(list, output_row);
-	heading[0].help = "Options";
-	option_list_add(list, heading);
-	option_list_add(list, option_rows);
+	output_options_list(list, &choice, option_rows);
 }
 
 /* A directory that xtrace bench or xtrace record made gets no other files. */
@@ -294,14 +272,14 @@ static int show(const struct request *request, char *const *sources, int count)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	static const struct option_row text = {.name = "text"};
 	struct request request = {
 		.source.load.workers_count = 2, .newest = NEWEST_DEFAULT, .top_count = TOP_DEFAULT};
+	struct option_list list;
 	int status, count;
 
 	json_use_memory();
-	command_list_options(command, &request.list);
-	status = command_parse(command, &request.list, &request, argc, argv, &count);
+	command_list_options(command, &list);
+	status = command_parse(command, &list, &request, argc, argv, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {
@@ -310,7 +288,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	if (!request.outputs.count)
-		add_output(&request, &text, "-");
+		outputs_add(&request.outputs, &choice, "text", "-");
 	return show(&request, argv + 1, count);
 }
 

@@ -45,7 +45,7 @@ void align_hosts(const struct options *options, struct inputs *inputs, struct re
 	if (!inputs->has_several_hosts || inputs->count < 2 ||
 	    !options_have_use(options, USES_TIMELINE))
 		return;
-	only.output_count = 0;
+	only.outputs.count = 0;
 	only.cluster = NULL;
 	only.settings.wanted = (struct wanted){0};
 	only.settings.is_redacted = false;

@@ -49,7 +49,7 @@ static void merge(const struct options *options, struct report *report)
 		error = embed(options, &inputs, report);
 	if (!error)
 		align_hosts(options, &inputs, report);
-	if (!error && options->output_count)
+	if (!error && options->outputs.count)
 		merge_run(options, &inputs, report);
 	inputs_free(&inputs);
 }

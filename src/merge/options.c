@@ -13,7 +13,7 @@
 #define OUTPUTS_LIST_BYTES 256
 
 /* Formats by the ending of a file name, for --output. */
-static const struct option_ending endings[] = {
+static const struct output_ending endings[] = {
 	{"html", "html"},
 	{"svg", "svg"},
 	{"folded", "folded"},
@@ -50,88 +50,42 @@ static void list_outputs(char *out, size_t out_bytes, uint32_t uses)
 	}
 }
 
-static const struct exporter *find_exporter(const char *name)
+static bool format_at(size_t i, struct output_format *out)
 {
-	for (size_t i = 0; exporters[i]; i++)
-		if (!strcmp(exporters[i]->name, name))
-			return exporters[i];
-	return NULL;
+	const struct exporter *exporter = exporters[i];
+
+	if (!exporter)
+		return false;
+	*out = (struct output_format){.name = exporter->name,
+				      .help = exporter->what,
+				      .value = exporter->value,
+				      .absent = exporter->absent,
+				      .needs = exporter->uses & USES_FILE     ? "file"
+					       : exporter->uses & USES_FOLDER ? "directory"
+									      : NULL,
+				      .writer = exporter};
+	return true;
 }
 
-static int apply_exporter(void *context, const struct option_row *row, const char *path)
-{
-	const struct exporter *exporter = find_exporter(row->name);
-	struct options *options = context;
-
-	if (!*path)
-		return -EINVAL;
-	if (exporter->absent) {
-		print_error("cannot write --%s: %s", exporter->name, exporter->absent);
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < options->output_count; i++) {
-		if (strcmp(options->outputs[i].path, path))
-			continue;
-		print_error("cannot write two outputs to '%s'", path);
-		return -EEXIST;
-	}
-	if (exporter->uses & (USES_FILE | USES_FOLDER) && !strcmp(path, "-")) {
-		print_error("cannot write --%s to stdout: it needs a %s", exporter->name,
-			    exporter->uses & USES_FILE ? "file" : "directory");
-		return -ENOENT;
-	}
-	if (options->output_count == OPTIONS_OUTPUTS_MAX) {
-		print_error("cannot write more than %d outputs", OPTIONS_OUTPUTS_MAX);
-		return -ENOENT;
-	}
-	options->outputs[options->output_count++] = (struct output_option){exporter, path};
-	return 0;
-}
-
-static int apply_output(void *context, const struct option_row *row, const char *path)
-{
-	struct options *options = context;
-
-	(void)row;
-	return *path ? option_apply_output(&options->list, endings, options, path) : -EINVAL;
-}
-
-static const struct option_row output_row[] = {
-	{"output", 'o', .value = "FILE", .expected = "a file name", .apply = apply_output,
-	 .help = "Write the format that the ending of FILE names, such as .html, .svg, .folded, "
-		 ".txt "
-		 "or .sqlite"},
-	{0},
+static const struct output_choice choice = {
+	.format = format_at,
+	.endings = endings,
+	.help = "Write the format that the ending of FILE names, such as .html, .svg, .folded, "
+		".txt or .sqlite",
+	.offset = offsetof(struct options, outputs),
 };
 
 void options_list(struct option_list *list)
 {
-	struct option_row heading[] = {
-		{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}, {0}};
-
-	option_list_add(list, heading);
-	for (size_t i = 0; exporters[i]; i++) {
-		const struct exporter *exporter = exporters[i];
-		const struct option_row rows[] = {
-			{exporter->name, .value = exporter->value ? exporter->value : "FILE",
-			 .help = exporter->what, .expected = "a file name", .is_output = true,
-			 .apply = apply_exporter},
-			{0}};
-
-		option_list_add(list, rows);
-	}
-	option_list_add(list, output_row);
-	heading[0].help = "Options";
-	option_list_add(list, heading);
-	option_list_add(list, merge_option_rows);
+	output_options_list(list, &choice, merge_option_rows);
 }
 
 bool options_have_use(const struct options *options, uint32_t uses)
 {
 	uint32_t all = 0;
 
-	for (size_t i = 0; i < options->output_count; i++) {
-		const struct exporter *exporter = options->outputs[i].exporter;
+	for (size_t i = 0; i < options->outputs.count; i++) {
+		const struct exporter *exporter = options->outputs.list[i].writer;
 
 		all |= exporter->uses;
 		for (size_t a = 0; exporter->analyses && exporter->analyses[a]; a++)
@@ -144,8 +98,9 @@ uint32_t options_weights(const struct options *options)
 {
 	uint32_t weights = 0;
 
-	for (size_t e = 0; e < options->output_count; e++) {
-		uint32_t uses = options->outputs[e].exporter->uses;
+	for (size_t e = 0; e < options->outputs.count; e++) {
+		const struct exporter *exporter = options->outputs.list[e].writer;
+		uint32_t uses = exporter->uses;
 
 		if (uses & USES_ALL_WEIGHTS)
 			/* Profiles have no use for a comparison of ranks. */
@@ -213,8 +168,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	if (status != COMMAND_GO_ON || options->completion)
 		return status;
 	options->input_count = (size_t)count;
-	if (!options->output_count && !options->embed_symbols)
-		options->outputs[options->output_count++] =
-			(struct output_option){&exporter_text, "-"};
+	if (!options->outputs.count && !options->embed_symbols)
+		outputs_add(&options->outputs, &choice, "text", "-");
 	return check(options) ? STATUS_FAILED : COMMAND_GO_ON;
 }

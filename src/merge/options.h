@@ -10,24 +10,17 @@
 #include <stdint.h>
 
 #include "cli/command.h"
+#include "cli/output_options.h"
 #include "merge/exporter.h"
-
-#define OPTIONS_OUTPUTS_MAX 16
 
 #define HTML_BYTES_MAX 10000000 /* default size limit of a report */
 
 struct cluster;
 
-struct output_option {
-	const struct exporter *exporter;
-	const char *path; /* "-" is stdout */
-};
-
 struct options {
 	char **inputs; /* directories and files; of argv */
 	size_t input_count;
-	struct output_option outputs[OPTIONS_OUTPUTS_MAX];
-	size_t output_count;
+	struct outputs outputs; /* their writers are struct exporter */
 	struct settings settings;
 	bool embed_symbols;
 	const char *torch_trace; /* folder for embed_symbols; NULL: that of each log */

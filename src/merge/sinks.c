@@ -119,17 +119,18 @@ size_t sinks_list(const struct options *options, struct sink *sinks, size_t *ana
 {
 	size_t count = 0;
 
-	for (size_t e = 0; e < options->output_count; e++) {
-		const struct exporter *const *analyses = options->outputs[e].exporter->analyses;
+	for (size_t e = 0; e < options->outputs.count; e++) {
+		const struct exporter *exporter = options->outputs.list[e].writer;
+		const struct exporter *const *analyses = exporter->analyses;
 
 		for (size_t a = 0; analyses && analyses[a]; a++)
 			if (!is_listed(sinks, count, analyses[a]))
 				sinks[count++] = make_sink(analyses[a], NULL, &options->settings);
 	}
 	*analysis_count = count;
-	for (size_t e = 0; e < options->output_count; e++)
-		sinks[count++] = make_sink(options->outputs[e].exporter, options->outputs[e].path,
-					   &options->settings);
+	for (size_t e = 0; e < options->outputs.count; e++)
+		sinks[count++] = make_sink(options->outputs.list[e].writer,
+					   options->outputs.list[e].path, &options->settings);
 	return count;
 }
 

@@ -8,7 +8,7 @@
 
 #include "merge/options.h"
 
-#define SINKS_MAX (ANALYSES_MAX + OPTIONS_OUTPUTS_MAX)
+#define SINKS_MAX (ANALYSES_MAX + OUTPUTS_MAX)
 
 /*
  * Lists the analyses that the outputs read, then the outputs, without opening any. Returns their

@@ -52,7 +52,7 @@ void merge_logs(struct merge_choice choice, const char *const *logs, size_t coun
 	const struct exporter *exporter = pick_exporter(choice.exporter);
 	struct report report = {.quiet = true};
 	struct options options = {
-		.output_count = 1,
+		.outputs.count = 1,
 		.settings = {.weight = (enum weight)(choice.which % WEIGHTS),
 			     .by = (enum by)(choice.how % (BY_RANK + 1)),
 			     .graph_stacks = (enum graph_stacks)(choice.how / 8 % 3),
@@ -66,7 +66,7 @@ void merge_logs(struct merge_choice choice, const char *const *logs, size_t coun
 		return;
 	if (!output)
 		output = fuzz_path("output");
-	options.outputs[0] = (struct output_option){exporter, output};
+	options.outputs.list[0] = (struct output_option){exporter, output};
 	if (!inputs_find(&inputs, (char *const *)logs, count, &report))
 		merge_run(&options, &inputs, &report);
 	inputs_free(&inputs);

@@ -5,7 +5,6 @@
 #include "diff/base/output_file.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,42 +39,6 @@ int output_file_write(const char *path, int (*write)(FILE *file, void *context),
 	return error;
 }
 
-/* Returns 0, or -errno if the directory of a file is missing. */
-static int check_directory(const char *path)
-{
-	char *copy = xt_strdup(path);
-	int error = !copy || access(dirname(copy), F_OK) ? -errno : 0;
-
-	free(copy);
-	return error;
-}
-
-int outputs_add(struct outputs *outputs, const void *format, const char *path)
-{
-	int error;
-
-	if (!*path)
-		return -EINVAL;
-	for (size_t i = 0; i < outputs->count; i++) {
-		if (strcmp(outputs->list[i].path, path) != 0)
-			continue;
-		print_error("cannot write two outputs to '%s'", path);
-		return -EEXIST;
-	}
-	if (outputs->count == OUTPUTS_MAX) {
-		print_error("cannot write more than %d outputs", OUTPUTS_MAX);
-		return -ENOENT;
-	}
-	error = check_directory(path);
-	if (error) {
-		print_error("cannot write '%s': %s", path, strerror(-error));
-		return -ENOENT;
-	}
-	outputs->list[outputs->count].format = format;
-	outputs->list[outputs->count++].path = path;
-	return 0;
-}
-
 struct writing {
 	output_write *write;
 	const void *format;
@@ -95,7 +58,7 @@ int outputs_write(const struct outputs *outputs, output_write *write, void *cont
 	int status = STATUS_OK;
 
 	for (size_t i = 0; i < outputs->count; i++) {
-		struct writing writing = {write, outputs->list[i].format, context};
+		struct writing writing = {write, outputs->list[i].writer, context};
 		const char *path = outputs->list[i].path;
 		int error = strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
 					      : write_stream(stdout, &writing);

@@ -5,25 +5,9 @@
 #ifndef XT_DIFF_OUTPUT_FILE_H
 #define XT_DIFF_OUTPUT_FILE_H
 
-#include <stddef.h>
 #include <stdio.h>
 
-#define OUTPUTS_MAX 16
-
-/* The outputs that a command line asks for. All zeros is an empty list. */
-struct outputs {
-	struct {
-		const void *format; /* of the command's type */
-		const char *path;   /* "-" is stdout */
-	} list[OUTPUTS_MAX];
-	size_t count;
-};
-
-/*
- * Adds an output. Refuses a path that the list has, and one in a missing directory, before the
- * command has worked for minutes. Returns as option_apply.
- */
-int outputs_add(struct outputs *outputs, const void *format, const char *path);
+#include "cli/output_options.h"
 
 /* Writes an output to a stream. Returns 0 or -errno. */
 typedef int output_write(const void *format, FILE *file, void *context);

@@ -22,7 +22,7 @@
 
 static bool in_all_ways;
 static char directory[32];
-static char log_path[PATH_BYTES], paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
+static char log_path[PATH_BYTES], paths[OUTPUTS_MAX][PATH_BYTES];
 static uint8_t golden[LOG_BYTES_MAX];
 static size_t golden_bytes;
 
@@ -88,18 +88,18 @@ static enum exit_status merge_log(unsigned turn)
 	for (size_t e = 0; exporters[e]; e++) {
 		if (exporters[e]->absent)
 			continue;
-		options.outputs[options.output_count] =
-			(struct output_option){exporters[e], paths[options.output_count]};
-		options.output_count++;
+		options.outputs.list[options.outputs.count] =
+			(struct output_option){exporters[e], paths[options.outputs.count]};
+		options.outputs.count++;
 	}
-	options.outputs[0] = options.outputs[turn % options.output_count];
-	options.output_count = 1;
+	options.outputs.list[0] = options.outputs.list[turn % options.outputs.count];
+	options.outputs.count = 1;
 	if (!inputs_find(&inputs, &argument, 1, &report))
 		merge_run(&options, &inputs, &report);
 	status = report.status;
 	inputs_free(&inputs);
 	report_free(&report);
-	remove_output(&options.outputs[0]);
+	remove_output(&options.outputs.list[0]);
 	return status;
 }
 
@@ -150,7 +150,7 @@ static int begin(void **state)
 	if (!freopen("/dev/null", "w", stderr))
 		return -1;
 	snprintf(log_path, sizeof(log_path), "%s/x.xtr", directory);
-	for (size_t i = 0; i < OPTIONS_OUTPUTS_MAX; i++)
+	for (size_t i = 0; i < OUTPUTS_MAX; i++)
 		snprintf(paths[i], PATH_BYTES, "%s/%zu", directory, i);
 	return 0;
 }

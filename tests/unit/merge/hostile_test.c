@@ -181,7 +181,7 @@ static size_t name_outputs(struct output_option *outputs, char (*paths)[PATH_BYT
 	for (size_t e = 0; exporters[e]; e++) {
 		if (exporters[e]->absent)
 			continue;
-		assert_true(count < OPTIONS_OUTPUTS_MAX);
+		assert_true(count < OUTPUTS_MAX);
 		snprintf(paths[count], PATH_BYTES, "%s/%s", directory, exporters[e]->name);
 		outputs[count] = (struct output_option){exporters[e], paths[count]};
 		count++;
@@ -196,7 +196,7 @@ static void remove_output(const struct output_option *output)
 	struct dirent *entry;
 	DIR *folder;
 
-	if (!(output->exporter->uses & USES_FOLDER)) {
+	if (!(((const struct exporter *)output->writer)->uses & USES_FOLDER)) {
 		assert_int_equal(unlink(output->path), 0);
 		return;
 	}
@@ -217,7 +217,7 @@ static void survives_hostile_logs(void **state)
 	uint64_t log_count = count_text ? strtoull(count_text, NULL, 10) : LOGS;
 	char directory[] = "/tmp/xtrace-hostile-XXXXXX";
 	char log[PATH_BYTES], cpu_log[PATH_BYTES], other[PATH_BYTES], folded[PATH_BYTES],
-		paths[OPTIONS_OUTPUTS_MAX][PATH_BYTES];
+		paths[OUTPUTS_MAX][PATH_BYTES];
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
@@ -241,7 +241,7 @@ static void survives_hostile_logs(void **state)
 		bool has_other = i % 8 == 0; /* then ranks are compared */
 		uint32_t pid;
 
-		options.output_count = name_outputs(options.outputs, paths, directory);
+		options.outputs.count = name_outputs(options.outputs.list, paths, directory);
 		seed = i;
 		pid = (uint32_t)draw_value();
 		work_count = make_log(log, pid, false, &gpu_ns);
@@ -257,8 +257,8 @@ static void survives_hostile_logs(void **state)
 			assert_int_equal(sum_of_weights(folded), work_count);
 		inputs_free(&inputs);
 		report_free(&report);
-		for (size_t o = 0; o < options.output_count; o++)
-			remove_output(&options.outputs[o]);
+		for (size_t o = 0; o < options.outputs.count; o++)
+			remove_output(&options.outputs.list[o]);
 		unlink(log);
 		unlink(cpu_log);
 		unlink(other);
