@@ -387,11 +387,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 static const struct verb *find_verb(const char *name)
 {
 	struct suggestion near = {.name = name, .length = strlen(name)};
@@ -417,12 +412,10 @@ static int run(const struct command *command, int argc, char **argv)
 	struct request request = {0};
 	struct problems problems = {0};
 	const struct verb *verb;
-	struct option_list list;
 	int status, count;
 
 	json_use_memory();
-	command_list_options(command, &list);
-	status = command_parse(command, &list, &request, argc, argv, &count);
+	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {
@@ -462,6 +455,6 @@ const struct command command_baseline = {
 		"Exit status: 0, or 2 after an error, with FILE unchanged.\n",
 	.print_details = print_verbs,
 	.operand = "save|update|show|prune|accept",
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run,
 };

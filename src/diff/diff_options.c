@@ -123,14 +123,12 @@ void diff_options_list(struct option_list *list)
 int diff_options_parse(struct diff_options *options, const struct command *command, int argc,
 		       char **argv, struct problems *problems)
 {
-	struct option_list list;
 	int status, count;
 	size_t dropped;
 
 	*options = (struct diff_options){
 		.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
-	command_list_options(command, &list);
-	status = command_parse(command, &list, options, argc, argv, &count);
+	status = command_parse(command, NULL, options, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	options->check.is_per_iteration = options->load.is_per_iteration;

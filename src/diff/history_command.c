@@ -278,8 +278,7 @@ static int run(const struct command *command, int argc, char **argv)
 	int status, count;
 
 	json_use_memory();
-	command_list_options(command, &list);
-	status = command_parse(command, &list, &request, argc, argv, &count);
+	status = command_parse(command, &list, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/completion.h"
 #include "merge/base/report.h"
 #include "merge/coordinator.h"
 #include "merge/read/pack_inputs.h"
@@ -63,12 +62,8 @@ static int run_merge(const struct command *command, struct cluster *cluster, int
 
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (options.completion) {
-		if (!completion_print(options.completion))
-			return STATUS_OK;
-		print_error("no completion for '%s'; supported: bash, zsh", options.completion);
-		return STATUS_FAILED;
-	}
+	if (options.completion)
+		return completion_print(options.completion);
 	/*
 	 * Handle a closed pipe and a file size limit as write errors, so that no partial file
 	 * stays.

@@ -163,8 +163,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	*options = (struct options){
 		.inputs = argv + 1,
 		.settings = {.frames.inlines = true, .html_bytes_max = HTML_BYTES_MAX}};
-	command_list_options(command, &options->list);
-	status = command_parse(command, &options->list, options, argc, argv, &count);
+	status = command_parse(command, &options->list, options, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON || options->completion)
 		return status;
 	options->input_count = (size_t)count;

@@ -125,15 +125,6 @@ static struct misplaced find_misplaced(int argc, char **argv)
 	return (struct misplaced){0};
 }
 
-static int refuse_operand(const struct misplaced *misplaced, const char *operand)
-{
-	if (!misplaced->option)
-		return command_unexpected(operand);
-	print_error("unexpected argument '%s': write %s=%s", misplaced->value, misplaced->option,
-		    misplaced->value);
-	return STATUS_FAILED;
-}
-
 /* The library would never see a range. */
 static int check_triggers(const struct request *request)
 {
@@ -174,12 +165,15 @@ static int parse(struct request *request, const struct command *command, int arg
 	int status, count;
 
 	request->options.output = DEFAULT_DATA_DIR;
-	command_list_options(command, &list);
-	status = command_parse(command, &list, request, argc, argv, &count);
+	status = command_parse(command, &list, request, argc, argv,
+			       misplaced.option ? ANY_OPERANDS : 1, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count > 1)
-		return refuse_operand(&misplaced, argv[2]);
+	if (count > 1) {
+		print_error("unexpected argument '%s': write %s=%s", misplaced.value,
+			    misplaced.option, misplaced.value);
+		return STATUS_FAILED;
+	}
 	if (!count) {
 		print_error("no process given: usage: xtrace attach [OPTION]... PID");
 		return STATUS_FAILED;

@@ -16,7 +16,6 @@
 
 #include "base/memory.h"
 #include "child.h"
-#include "cli/subprocess.h"
 #include "commands.h"
 #include "shell_quote.h"
 
@@ -121,8 +120,7 @@ static int parse(struct bench *bench, const struct command *command, int argc, c
 
 	bench->warmups = DEFAULT_WARMUPS;
 	bench->output = DEFAULT_BENCH_DIR;
-	command_list_options(command, &list);
-	status = command_parse(command, &list, bench, argc, argv, &count);
+	status = command_parse(command, &list, bench, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!bench->runs)

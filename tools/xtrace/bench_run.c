@@ -19,8 +19,7 @@
 
 #include "base/memory.h"
 #include "child.h"
-#include "cli/message.h"
-#include "cli/subprocess.h"
+#include "cli/command.h"
 #include "data_dir.h"
 #include "diff/load/load_runs.h"
 #include "json_file.h"

@@ -68,11 +68,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 /*
  * Options can be before and after each word. Sets *program_out to the program and its arguments.
  * Returns COMMAND_GO_ON, or the status to end with.
@@ -85,8 +80,7 @@ static int parse(struct ci_setup *setup, const struct command *command, int argc
 	int status, count;
 
 	for (int word = 0; word < 3; word++) {
-		command_list_options(command, &list);
-		status = command_parse(command, &list, setup, argc, argv, &count);
+		status = command_parse(command, &list, setup, argc, argv, ANY_OPERANDS, &count);
 		if (status != COMMAND_GO_ON)
 			return status;
 		if (!count) {
@@ -360,6 +354,6 @@ const struct command command_ci = {
 	.details = details,
 	.operand = "init",
 	.stops_at_operand = true,
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run,
 };

@@ -49,6 +49,11 @@ static const struct option_row common_rows[] = {
 	{0},
 };
 
+static void list_common_options(struct option_list *list)
+{
+	option_list_add(list, common_rows);
+}
+
 static const struct option_row start_rows[] = {
 	{"duration", .value = "TIME", .expected = TIME_EXPECTED,
 	 .help = "Stop after TIME, and wait for that. Ctrl-C stops earlier", .apply = option_time,
@@ -60,17 +65,6 @@ static const struct option_row start_rows[] = {
 	 .offset = offsetof(struct control_request, wait_ns)},
 	{0},
 };
-
-static void list_common_options(struct option_list *list)
-{
-	option_list_add(list, common_rows);
-}
-
-static void list_start_options(struct option_list *list)
-{
-	option_list_add(list, common_rows);
-	option_list_add(list, start_rows);
-}
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -442,12 +436,9 @@ static int run_request(const struct command *command, int argc, char **argv,
 	int status, count;
 	size_t confirmed;
 
-	command_list_options(command, &options);
-	status = command_parse(command, &options, &control, argc, argv, &count);
+	status = command_parse(command, &options, &control, argc, argv, 1, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count > 1)
-		return command_unexpected(argv[2]);
 	if (count && control.is_all) {
 		print_error("choose one of --all and '%s'", argv[1]);
 		return STATUS_FAILED;
@@ -517,7 +508,7 @@ const struct command command_snapshot = {
 	.arguments = "[OPTION]... [DIR|PID]",
 	.summary = "Save what running processes have recorded so far",
 	.details = snapshot_details,
-	.list_options = list_common_options,
+	.options = common_rows,
 	.run = run_snapshot,
 };
 
@@ -526,7 +517,8 @@ const struct command command_start = {
 	.arguments = "[OPTION]... [DIR|PID]",
 	.summary = "Start recording in running processes",
 	.details = start_details,
-	.list_options = list_start_options,
+	.list_options = list_common_options,
+	.options = start_rows,
 	.run = run_start,
 };
 
@@ -535,6 +527,6 @@ const struct command command_stop = {
 	.arguments = "[OPTION]... [DIR|PID]",
 	.summary = "Stop recording in running processes",
 	.details = stop_details,
-	.list_options = list_common_options,
+	.options = common_rows,
 	.run = run_stop,
 };

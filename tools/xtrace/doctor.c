@@ -29,11 +29,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 static const struct {
 	const char *key, *name;
 } probe_names[] = {
@@ -254,17 +249,13 @@ static int print_json(const struct findings *found)
 static int run_doctor(const struct command *command, int argc, char **argv)
 {
 	struct findings found = {0};
-	struct option_list list;
 	int status, count;
 
 	if (argc == 2 && !strcmp(argv[1], PROBE_OPERAND))
 		return probe_main();
-	command_list_options(command, &list);
-	status = command_parse(command, &list, &found, argc, argv, &count);
+	status = command_parse(command, NULL, &found, argc, argv, 0, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count)
-		return command_unexpected(argv[1]);
 	status = capture_find_parts(&(struct capture_options){.simulates = true}, &found.paths);
 	if (status)
 		return status;
@@ -290,6 +281,6 @@ const struct command command_doctor = {
 	.arguments = "[--json]",
 	.summary = "Check this machine and report what will work",
 	.details = details,
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_doctor,
 };

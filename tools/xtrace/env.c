@@ -120,16 +120,12 @@ static int run_env(const struct command *command, int argc, char **argv)
 {
 	struct request request = {.options.output = DEFAULT_DATA_DIR};
 	struct capture_environment environment = {0};
-	struct option_list list;
 	char *data_dir;
 	int status, count, error = -ENOMEM;
 
-	command_list_options(command, &list);
-	status = command_parse(command, &list, &request, argc, argv, &count);
+	status = command_parse(command, NULL, &request, argc, argv, 0, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count)
-		return command_unexpected(argv[1]);
 	status = capture_check(&request.options);
 	if (!status)
 		status = capture_find_parts(&request.options, &request.paths);

@@ -13,8 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/message.h"
-#include "cli/subprocess.h"
+#include "cli/command.h"
 #include "data_dir.h"
 #include "log/base/monotonic.h"
 #include "log/recover/recover.h"

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "child.h"
-#include "cli/completion.h"
-#include "cli/help.h"
 #include "commands.h"
 #include "data_dir.h"
 #include "diff/baseline_command.h"
@@ -141,25 +139,10 @@ static void print_commands(void)
 	       "for 'merge'.\n");
 }
 
-/* For commands without options of their own. */
-static int parse(const struct command *command, int argc, char **argv, int operands_max,
-		 int *count_out)
-{
-	struct option_list list;
-	int status;
-
-	command_list_options(command, &list);
-	status = command_parse(command, &list, NULL, argc, argv, count_out);
-	if (status == COMMAND_GO_ON && *count_out > operands_max)
-		return command_unexpected(argv[1 + operands_max]);
-	return status;
-}
-
 static int run_help(const struct command *command, int argc, char **argv)
 {
 	const struct command *about;
-	struct option_list list;
-	int count, status = parse(command, argc, argv, 1, &count);
+	int count, status = command_parse(command, NULL, NULL, argc, argv, 1, &count);
 
 	if (status != COMMAND_GO_ON)
 		return status;
@@ -170,23 +153,19 @@ static int run_help(const struct command *command, int argc, char **argv)
 	about = find_command(argv[1]);
 	if (!about)
 		return unknown_command(argv[1]);
-	command_list_options(about, &list);
-	help_print(about, &list);
+	command_help(about);
 	return STATUS_OK;
 }
 
 static int run_completion(const struct command *command, int argc, char **argv)
 {
-	int count, status = parse(command, argc, argv, 1, &count);
+	int count, status = command_parse(command, NULL, NULL, argc, argv, 1, &count);
 
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count == 1 && !completion_print(argv[1]))
-		return STATUS_OK;
 	if (count)
-		print_error("no completion for '%s'; supported: bash, zsh", argv[1]);
-	else
-		print_error("no shell given: bash or zsh (see xtrace completion --help)");
+		return completion_print(argv[1]);
+	print_error("no shell given: bash or zsh (see xtrace completion --help)");
 	return STATUS_FAILED;
 }
 

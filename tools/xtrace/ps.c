@@ -32,11 +32,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 struct row {
 	const struct traced_process *process;
 	struct process_status before, status;
@@ -205,12 +200,10 @@ static int run_ps(const struct command *command, int argc, char **argv)
 {
 	struct ps_request request = {0};
 	struct process_list list = {0};
-	struct option_list options;
 	int status, count, error = 0;
 	struct row *rows;
 
-	command_list_options(command, &options);
-	status = command_parse(command, &options, &request, argc, argv, &count);
+	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count)
@@ -252,6 +245,6 @@ const struct command command_ps = {
 	.arguments = "[OPTION]... [DIR]...",
 	.summary = "List the running processes that carry xtrace",
 	.details = details,
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_ps,
 };

@@ -20,7 +20,6 @@
 
 #include "capture_options.h"
 #include "child.h"
-#include "cli/subprocess.h"
 #include "cpu_sampling.h"
 #include "data_dir.h"
 #include "recording_dir.h"
@@ -90,14 +89,12 @@ static unsigned choose_rate(const struct capture_options *options)
 
 static int parse(struct recording *recording, const struct command *command, int argc, char **argv)
 {
-	struct option_list list;
 	int status, count;
 
 	recording->options.output = DEFAULT_DATA_DIR;
 	recording->cpu.paths = &recording->paths;
 	recording->cpu.data_dir = &recording->dir.path;
-	command_list_options(command, &list);
-	status = command_parse(command, &list, recording, argc, argv, &count);
+	status = command_parse(command, NULL, recording, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/subprocess.h"
 #include "data_dir.h"
 #include "info.h"
 #include "merge/options.h"
@@ -260,11 +259,10 @@ static int run(const struct command *command, int argc, char **argv)
 	struct request request = {.passed = xt_calloc((size_t)argc + 1, sizeof(char *)),
 				  .inputs = argv + 1};
 	const char **arguments = xt_calloc((size_t)argc + 5, sizeof(char *));
-	struct option_list list;
 	int status = STATUS_FAILED;
 
-	command_list_options(command, &list);
-	status = command_parse(command, &list, &request, argc, argv, &request.input_count);
+	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS,
+			       &request.input_count);
 	if (status != COMMAND_GO_ON)
 		goto out;
 	if (!page_is_there() && !request.output && !request.is_served && !request.is_brief &&

@@ -52,24 +52,15 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 static int parse(struct request *request, const struct command *command, int argc, char **argv)
 {
-	struct option_list list;
 	char *end;
 	long pid;
 	int status, count;
 
-	command_list_options(command, &list);
-	status = command_parse(command, &list, request, argc, argv, &count);
+	status = command_parse(command, NULL, request, argc, argv, 1, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count > 1)
-		return command_unexpected(argv[2]);
 	if (!count) {
 		print_error("no process given: usage: xtrace sample [OPTION]... PID");
 		return STATUS_FAILED;
@@ -309,6 +300,6 @@ const struct command command_sample = {
 	.summary = "Sample the CPU of a running process that xtrace records",
 	.details = details,
 	.operand = "PID",
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_sample,
 };

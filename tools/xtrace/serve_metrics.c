@@ -44,11 +44,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 /* Text that several answers share until all were sent. */
 struct body {
 	unsigned use_count;
@@ -260,11 +255,9 @@ static int serve(const struct serve_request *request, char **directories, size_t
 static int run_serve(const struct command *command, int argc, char **argv)
 {
 	struct serve_request request = {.keep_ns = KEEP_NS};
-	struct option_list options;
 	int status, count;
 
-	command_list_options(command, &options);
-	status = command_parse(command, &options, &request, argc, argv, &count);
+	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!request.metrics) {
@@ -295,6 +288,6 @@ const struct command command_serve = {
 	.arguments = "--metrics [ADDRESS:]PORT [OPTION]... [DIR]...",
 	.summary = "Publish metrics of running processes for Prometheus",
 	.details = details,
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_serve,
 };

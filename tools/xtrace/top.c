@@ -47,11 +47,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 static volatile sig_atomic_t is_ended, is_resized;
 
 static void on_signal(int number)
@@ -288,15 +283,11 @@ static int run_top(const struct command *command, int argc, char **argv)
 {
 	struct top_request request = {.interval_ns = INTERVAL_NS};
 	struct top_figures top = {0};
-	struct option_list options;
 	int status, count;
 
-	command_list_options(command, &options);
-	status = command_parse(command, &options, &request, argc, argv, &count);
+	status = command_parse(command, NULL, &request, argc, argv, 1, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count > 1)
-		return command_unexpected(argv[2]);
 	if (!request.is_once && !request.is_json &&
 	    (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		print_error("this is no terminal; use --once or --json");
@@ -326,6 +317,6 @@ const struct command command_top = {
 	.arguments = "[OPTION]... [PID|DIR]",
 	.summary = "Show live what the GPUs are busy with",
 	.details = details,
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_top,
 };

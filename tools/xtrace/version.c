@@ -38,11 +38,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, option_rows);
-}
-
 void version_commit(char *out, size_t out_bytes)
 {
 	/* The second is that of the Debian package. */
@@ -93,15 +88,11 @@ static void print_details(void)
 
 static int run_version(const struct command *command, int argc, char **argv)
 {
-	struct option_list list;
 	int count, status;
 
-	command_list_options(command, &list);
-	status = command_parse(command, &list, NULL, argc, argv, &count);
+	status = command_parse(command, NULL, NULL, argc, argv, 0, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (count)
-		return command_unexpected(argv[1]);
 	printf("xtrace %s\n", XTRACE_VERSION);
 	if (is_verbose)
 		print_details();
@@ -112,6 +103,6 @@ const struct command command_version = {
 	.name = "version",
 	.arguments = "[--verbose]",
 	.summary = "Print the version",
-	.list_options = list_options,
+	.options = option_rows,
 	.run = run_version,
 };

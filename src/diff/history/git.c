@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/message.h"
-#include "cli/subprocess.h"
+#include "cli/command.h"
 
 #define ARGUMENTS_MAX 64
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/subprocess.h"
+#include "cli/command.h"
 #include "diff/load/baseline.h"
 
 #define FILE_BYTES_MAX (64 << 20)
