@@ -92,7 +92,7 @@ static void print_option_help(const struct option_row *row)
 		print_words(value);
 }
 
-void command_help(const struct command *command)
+void command_usage(const struct command *command)
 {
 	bool is_link = !strchr(message_name(), ' ') && strcmp(message_name(), "xtrace") != 0;
 	struct option_list list;
@@ -391,7 +391,7 @@ int command_parse(const struct command *command, struct option_list *list, void 
 	if (*count_out < 0)
 		return STATUS_FAILED;
 	if (wants_help) {
-		command_help(command);
+		command_usage(command);
 		return STATUS_OK;
 	}
 	if (wants_version) {

@@ -48,7 +48,7 @@ int command_parse(const struct command *command, struct option_list *list, void 
 		  char **argv, int operands_max, int *count_out);
 
 /* Prints the usage, options and details of a command. */
-void command_help(const struct command *command);
+void command_usage(const struct command *command);
 
 /* Prints the completion script for "bash" or "zsh". Returns the exit status. */
 int completion_print(const char *shell);

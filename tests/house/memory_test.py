@@ -18,14 +18,13 @@ LIBRARIES = ['inject.so', 'inject_parts.a', 'log.a', 'python.a', 'sampler.a', 'a
 # xtrace top and serve name call paths with these files of the merge.
 OBJECTS = {
     'src/merge/CMakeFiles/xtrace_merge.dir': [
-        'base/names', 'base/text', 'naming/demangle', 'naming/short_names', 'symbolize/debug_files',
+        'base/names', 'naming/demangle', 'naming/short_names', 'symbolize/debug_files',
         'symbolize/elf_file', 'symbolize/mini_debug', 'symbolize/module_cache', 'symbolize/symbols'],
-    'src/page/CMakeFiles/xtrace_page.dir': ['utf8'],
+    'src/base/CMakeFiles/xtrace_base.dir': ['text', 'utf8'],
     'tools/xtrace/CMakeFiles/xtrace.dir': [
-        'attach', 'child', 'control', 'cpu_sampling', 'data_dir', 'finish_logs', 'gpu_watch',
-        'http_connections', 'http_server', 'info', 'json_file', 'live_names', 'live_processes',
-        'metrics_text', 'processes', 'record', 'recording_dir', 'rotation', 'sample', 'serve',
-        'serve_metrics', 'summary', 'top', 'top_figures', 'top_text'],
+        'attach', 'child', 'control', 'data_dir', 'finish_logs', 'gpu_watch', 'http_server',
+        'json_file', 'live_processes', 'processes', 'program', 'record', 'rotation', 'sample',
+        'serve', 'top'],
 }
 
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "gpu_watch.h"
-#include "install_paths.h"
+#include "program.h"
 
 #define BENCH_FILE     "bench.json"
 #define BENCH_FORMAT   "xtrace.bench" /* "format" in bench.json */
@@ -68,9 +68,6 @@ struct bench {
  */
 int bench_dir_create(struct bench *bench);
 
-/* Writes bench.json of one side. Returns 0, or -errno after an error message. */
-int bench_dir_write(const struct bench_side *side, bool is_whole);
-
 /*
  * Sets up one side, or BENCH_BASE and BENCH_NEW. Each has room for runs_max runs. command_new may
  * be NULL. Free it with bench_sides_free().
@@ -78,27 +75,13 @@ int bench_dir_write(const struct bench_side *side, bool is_whole);
 void bench_sides_init(struct bench *bench, size_t runs_max, char **command, char **command_new);
 void bench_sides_free(struct bench *bench);
 
-/* The side of run n: A B B A A B B A ... */
-size_t bench_turn(const struct bench *bench, unsigned n);
+/* Writes bench.json of one side. Returns 0, or -errno after an error message. */
+int bench_dir_write(const struct bench_side *side, bool is_whole);
 
 /*
  * Makes the next run of a side, and writes bench.json. Returns 0, or another value after an error
  * message: -ECHILD or -ENODATA if the program is the reason.
  */
 int bench_sides_run(struct bench *bench, struct bench_side *side, bool is_warmup);
-
-void bench_watch_open(struct bench *bench);
-
-/* Makes one run and fills in *run. Returns 0, or another value after an error message. */
-int bench_run(struct bench *bench, struct bench_side *side, struct bench_run *run);
-
-/* Print to stdout: the header, one run, and the summary. */
-void bench_table_begin(const struct bench *bench);
-void bench_table_row(const struct bench *bench, const struct bench_side *side,
-		     const struct bench_run *run);
-void bench_table_end(const struct bench *bench);
-
-/* Warns on stderr about anything that makes the runs harder to compare. */
-void bench_warn(const struct bench *bench);
 
 #endif

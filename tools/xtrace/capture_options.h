@@ -10,7 +10,7 @@
 
 #include "child.h"
 #include "cli/option.h"
-#include "install_paths.h"
+#include "program.h"
 
 struct capture_options {
 	const char *output; /* as the user typed it */

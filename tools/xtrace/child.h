@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "install_paths.h"
+#include "program.h"
 
 struct environment_entry {
 	const char *name;

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "child.h"
 #include "commands.h"
-#include "shell_quote.h"
+#include "program.h"
 
 #define BASELINE ".xtrace/baseline.json"
 /* Lets git combine the baselines of two branches: each set of runs is a line. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trace directory: its files, its owner, its locks. Only files that belong to a trace, and that
- * no process writes to, are removed.
+ * A trace directory: its files, its owner, its locks, and its info.json with the command, the
+ * machine, the version and the result. Only files that belong to a trace, and that no process
+ * writes to, are removed.
  */
 #ifndef XTRACE_DATA_DIR_H
 #define XTRACE_DATA_DIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define DEFAULT_DATA_DIR    "xtrace.data" /* of record, report and env */
 #define DATA_DIR_INFO	    "info.json"
@@ -68,5 +70,46 @@ int data_dir_claim(const char *path, int *claim_out);
  */
 int data_dir_list_logs(const char *path, char ***names_out, size_t *count_out);
 void data_dir_free_logs(char **names, size_t count);
+
+struct log_summary {
+	const char *name; /* file name; belongs to the caller */
+	char *exe;	  /* owned; NULL if unknown */
+	uint32_t pid;
+	uint64_t launch_count; /* calls that launch kernels or graphs */
+	uint64_t kernel_count;
+	uint64_t sample_count; /* observations of threads */
+	uint64_t lost_count;   /* sum of all losses in the log's account (xtrace/account.h) */
+	uint64_t log_bytes;
+	bool is_cpu;	 /* a CPU log: the process may also have another one */
+	bool simulated;	 /* recorded on the simulated GPU */
+	bool closed;	 /* the process wrote the end of the log */
+	bool incomplete; /* the account is incomplete, so more may be lost */
+	bool running;	 /* the process is still writing */
+	bool readable;	 /* if false, only name is valid */
+	bool empty;	 /* the process ended before it wrote the header */
+};
+
+struct info {
+	char **command;		    /* ends with NULL */
+	bool simulate;		    /* on the simulated GPU */
+	uint64_t start_realtime_ns; /* since 1970 */
+	bool finished;		    /* the members below are valid */
+	uint64_t duration_ns;
+	int exit_status; /* that xtrace returns */
+	const struct log_summary *processes;
+	size_t process_count;
+};
+
+/*
+ * Creates and locks info.json. The lock lasts until the caller closes *claim_out, which is close-
+ * on-exec. Returns 0, -EEXIST if the file exists, or another -errno. On an error no file is left.
+ */
+int info_create(const char *data_dir, const struct info *info, int *claim_out);
+
+/* Replaces info.json atomically. Returns 0 or -errno. */
+int info_write(const char *data_dir, const struct info *info);
+
+/* True if info.json marks the directory as a trace directory. */
+bool info_is_ours(const char *data_dir);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completes the logs after the run.
+ * Counts events of a log, and completes the logs after the run.
  */
 #include "finish_logs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +19,389 @@
 #include "data_dir.h"
 #include "log/base/monotonic.h"
 #include "log/recover/recover.h"
+#include "xtrace/account.h"
+#include "xtrace/reader.h"
+
+#define KIND(kind) (UINT32_C(1) << (kind))
+
+/* One entry per kind of loss in the log's account. A later row replaces an earlier one. */
+#define LOSSES_MAX 64
+
+struct losses {
+	struct {
+		char name[48];
+		uint64_t count;
+	} causes[LOSSES_MAX];
+	size_t cause_count;
+	bool is_flight_recorder;
+	uint64_t calls_written; /* UINT64_MAX: the log has no account */
+};
+
+struct api_table {
+	uint64_t *launch_ids;
+	size_t count, room;
+};
+
+static bool bytes_equal(struct xt_bytes bytes, const char *text)
+{
+	return bytes.length == strlen(text) && memcmp(bytes.data, text, bytes.length) == 0;
+}
+
+static void note_loss(struct losses *losses, struct xt_bytes name, uint64_t count)
+{
+	char text[sizeof(losses->causes[0].name)];
+	size_t i = 0;
+
+	snprintf(text, sizeof(text), "%.*s", (int)name.length, name.data);
+	while (i < losses->cause_count && strcmp(losses->causes[i].name, text) != 0)
+		i++;
+	if (i == LOSSES_MAX)
+		return;
+	if (i == losses->cause_count) {
+		strcpy(losses->causes[i].name, text);
+		losses->cause_count++;
+	}
+	losses->causes[i].count = count;
+}
+
+static void read_account(struct losses *losses, const struct xt_chunk *chunk)
+{
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+
+		if (bytes_equal(name, "calls.written"))
+			losses->calls_written = values[row];
+		if (xt_account_is_loss(name.data, name.length))
+			note_loss(losses, name, values[row]);
+	}
+}
+
+static void read_meta(struct log_summary *summary, struct losses *losses,
+		      const struct xt_chunk *chunk)
+{
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, row);
+		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, row);
+
+		if (bytes_equal(key, "log.flight_recorder"))
+			losses->is_flight_recorder = value.length > 0;
+		if (bytes_equal(key, "log.kind"))
+			summary->is_cpu = bytes_equal(value, "cpu");
+		if (bytes_equal(key, "gpu.simulated"))
+			summary->simulated = bytes_equal(value, "1");
+		if (bytes_equal(key, "process.exe")) {
+			free(summary->exe);
+			summary->exe = strndup(value.data ? value.data : "", value.length);
+		}
+	}
+}
+
+static bool is_launch(const struct api_table *apis, uint64_t id)
+{
+	for (size_t i = 0; i < apis->count; i++)
+		if (apis->launch_ids[i] == id)
+			return true;
+	return false;
+}
+
+static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
+	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		if (classes[row] != XT_API_LAUNCH && classes[row] != XT_API_GRAPH_LAUNCH)
+			continue;
+		/* A log may define an id more than once. */
+		if (is_launch(apis, ids[row]))
+			continue;
+		if (apis->count == apis->room) {
+			size_t room = apis->room ? 2 * apis->room : 16;
+			uint64_t *grown = reallocarray(apis->launch_ids, room, sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			apis->launch_ids = grown;
+			apis->room = room;
+		}
+		apis->launch_ids[apis->count++] = ids[row];
+	}
+	return 0;
+}
+
+static uint64_t count_launches(const struct api_table *apis, const struct xt_chunk *chunk)
+{
+	const uint64_t *ids = xt_chunk_u64(chunk, XT_CALL_API);
+	uint64_t count = 0;
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		count += is_launch(apis, ids[row]);
+	return count;
+}
+
+static uint64_t count_samples(const struct xt_chunk *chunk)
+{
+	const uint64_t *counts = xt_chunk_u64(chunk, XT_CPU_SAMPLE_COUNT);
+	uint64_t sum = 0;
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		sum += counts[row];
+	return sum;
+}
+
+/* Returns 0, -ENODATA if the log is empty, or another -errno. */
+static int open_log(const char *path, struct xt_reader **reader_out)
+{
+	switch (xt_reader_open(path, reader_out)) {
+	case XT_OPEN_OK:
+		return 0;
+	case XT_OPEN_ERRNO:
+		return -errno;
+	case XT_OPEN_EMPTY:
+		return -ENODATA;
+	default:
+		return -EINVAL;
+	}
+}
+
+static uint64_t add_up(const struct losses *losses)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < losses->cause_count; i++) {
+		const char *name = losses->causes[i].name;
+
+		if (!losses->is_flight_recorder || !xt_account_is_beyond_size(name, strlen(name)))
+			sum += losses->causes[i].count;
+	}
+	return sum;
+}
+
+/* A zombie is not running. */
+static bool is_running(uint32_t pid)
+{
+	char path[32], line[512] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(line, sizeof(line), file))
+		line[0] = '\0';
+	fclose(file);
+	state = strrchr(line, ')'); /* the name before it may contain any character */
+	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+}
+
+/*
+ * True if the process that wrote the log still has its lock. The pid may belong to another pid
+ * namespace, so use it only if the file system has no locks.
+ */
+static bool is_held(const char *path, uint32_t pid)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_free = fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB);
+	bool is_locked = fd >= 0 && !is_free && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return is_locked || (!is_free && is_running(pid));
+}
+
+/*
+ * Finds out whether the process is still writing and whether it closed the log. Call it before
+ * appending to the log.
+ */
+static void summary_probe(const char *path, struct log_summary *summary)
+{
+	struct xt_reader *reader;
+	char *crash_buffer = NULL;
+	int error = open_log(path, &reader);
+
+	summary->readable = summary->running = false;
+	summary->empty = error == -ENODATA;
+	if (error)
+		return;
+	summary->readable = true;
+	summary->pid = xt_reader_header(reader)->pid;
+	while (xt_reader_next(reader, KIND(XT_KIND_END)))
+		;
+	summary->closed = xt_reader_damage(reader)->closed;
+	xt_reader_close(reader);
+	/* The crash buffer exists while the process runs, and after it was killed. */
+	if (asprintf(&crash_buffer, "%s.spool", path) < 0)
+		return;
+	summary->running = access(crash_buffer, F_OK) == 0 && is_held(path, summary->pid);
+	free(crash_buffer);
+}
+
+/*
+ * Counts launches and kernels, and takes the losses from the log's account. Returns 0 or -errno.
+ * Call summary_clear() in both cases.
+ */
+static int summary_read(const char *path, struct log_summary *summary)
+{
+	const uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT) | KIND(XT_KIND_API) |
+			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL) | KIND(XT_KIND_CPU_SAMPLE);
+	struct losses losses = {.calls_written = UINT64_MAX};
+	const struct xt_damage *damage;
+	struct api_table apis = {0};
+	uint64_t call_count = 0;
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	uint64_t done_bytes;
+	int error = open_log(path, &reader);
+
+	if (error)
+		return error;
+	while (!error && (chunk = xt_reader_next(reader, kinds))) {
+		switch (xt_chunk_kind(chunk)) {
+		case XT_KIND_META:
+			read_meta(summary, &losses, chunk);
+			break;
+		case XT_KIND_ACCOUNT:
+			read_account(&losses, chunk);
+			break;
+		case XT_KIND_API:
+			error = read_apis(&apis, chunk);
+			break;
+		case XT_KIND_CALL:
+			summary->launch_count += count_launches(&apis, chunk);
+			call_count += xt_chunk_rows(chunk);
+			break;
+		case XT_KIND_KERNEL:
+			summary->kernel_count += xt_chunk_rows(chunk);
+			break;
+		case XT_KIND_CPU_SAMPLE:
+			summary->sample_count += count_samples(chunk);
+			break;
+		default:
+			break;
+		}
+	}
+	summary->lost_count = add_up(&losses);
+	damage = xt_reader_damage(reader);
+	summary->incomplete = !damage->closed || damage->chunks_damaged || damage->chunks_missing ||
+			      (!summary->is_cpu && call_count != losses.calls_written);
+	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
+	xt_reader_close(reader);
+	free(apis.launch_ids);
+	return error;
+}
+
+/*
+ * Allocations and NVTX events are also recorded during a pause. They do not count as content then.
+ */
+struct content {
+	struct losses losses;
+	bool is_paused;
+	uint64_t paused_ns; /* time of the latest row ignored because of a pause */
+	bool found;
+};
+
+static void look_at_events(struct content *content, const struct xt_chunk *chunk,
+			   unsigned time_column)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, time_column);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		if (!content->is_paused)
+			content->found = true;
+		else if (times[row] > content->paused_ns)
+			content->paused_ns = times[row];
+	}
+}
+
+static void look_at_switches(struct content *content, const struct xt_chunk *chunk)
+{
+	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
+	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
+		content->is_paused = !is_on[row];
+		/* The rows of events may precede the row of the switch. */
+		if (is_on[row] && content->paused_ns > times[row])
+			content->found = true;
+	}
+}
+
+static void look_at_account(struct content *content, const struct xt_chunk *chunk)
+{
+	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+
+	read_account(&content->losses, chunk);
+	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
+		if (values[row] &&
+		    bytes_equal(xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row), "calls.seen"))
+			content->found = true;
+}
+
+static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
+{
+	switch (xt_chunk_kind(chunk)) {
+	case XT_KIND_CALL:
+	case XT_KIND_KERNEL:
+	case XT_KIND_COPY:
+	case XT_KIND_SET:
+	case XT_KIND_CPU_SAMPLE:
+		content->found |= xt_chunk_rows(chunk) > 0;
+		break;
+	case XT_KIND_MEMORY:
+		look_at_events(content, chunk, XT_MEMORY_TIME_NS);
+		break;
+	case XT_KIND_RANGE:
+		look_at_events(content, chunk, XT_RANGE_TIME_NS);
+		break;
+	case XT_KIND_SWITCH:
+		look_at_switches(content, chunk);
+		break;
+	case XT_KIND_ACCOUNT:
+		look_at_account(content, chunk);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_whole(const struct xt_reader *reader)
+{
+	const struct xt_damage *damage = xt_reader_damage(reader);
+	char why[XT_REFUSAL_BYTES];
+
+	return damage->closed && !damage->truncated && !damage->chunks_damaged &&
+	       !damage->chunks_missing && !damage->chunks_unknown && !damage->bytes_skipped &&
+	       !xt_reader_refused(reader, why);
+}
+
+int summary_find_content(const char *path, enum summary_content *content_out)
+{
+	struct content content = {0};
+	const struct xt_chunk *chunk;
+	struct xt_reader *reader;
+	int error = open_log(path, &reader);
+
+	*content_out = error == -ENODATA ? SUMMARY_EMPTY : SUMMARY_DAMAGED;
+	if (error)
+		return error == -ENODATA ? 0 : error;
+	/* Unpack chunks of all kinds. The reader does not check those it skips. */
+	while (!content.found && (chunk = xt_reader_next(reader, 0)))
+		look_at_chunk(&content, chunk);
+	if (content.found || add_up(&content.losses))
+		*content_out = SUMMARY_CONTENT;
+	else if (is_whole(reader))
+		*content_out = SUMMARY_EMPTY;
+	xt_reader_close(reader);
+	return 0;
+}
+
+static void summary_clear(struct log_summary *summary)
+{
+	free(summary->exe);
+	summary->exe = NULL;
+}
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
 #define EMBED_OTHERS_MAX 32   /* CPU logs of processes without CUDA calls */

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completes the logs after a run: recovers the events of killed processes, embeds symbols, and
- * counts events for the closing message.
+ * Event counts of a log, and the completion of logs after a run: recovers the events of killed
+ * processes, embeds symbols, and counts events for the closing message.
  */
 #ifndef XTRACE_FINISH_H
 #define XTRACE_FINISH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "summary.h"
+#include "data_dir.h"
+
+enum summary_content {
+	SUMMARY_EMPTY,	 /* an empty file, or a complete log without any event */
+	SUMMARY_DAMAGED, /* no event found, but part of the log is missing or unreadable */
+	SUMMARY_CONTENT, /* an API call, GPU work, an allocation, an NVTX event, a sample, or a loss */
+};
+
+/*
+ * Searches the log up to the first event that counts as content. Ignores allocations and NVTX
+ * events during a pause. Sets *content_out in any case. Returns 0 or -errno.
+ */
+int summary_find_content(const char *path, enum summary_content *content_out);
 
 /* How long to wait for children that end together with the program. */
 #define GRACE_NS      250000000

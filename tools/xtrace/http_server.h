@@ -7,8 +7,21 @@
 
 #include <event2/http.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/queue.h>
 
-#include "http_connections.h"
+#define HTTP_CONNECTIONS_MAX 256 /* a further one ends an idle or the oldest one */
+#define HTTP_REQUEST_S	     5	 /* for a request to be complete, from its first byte */
+
+struct http_connection;
+
+struct http_connections {
+	TAILQ_HEAD(http_connection_list, http_connection)
+	list; /* the last to change its state is last */
+	size_t count;
+	int idle_s; /* after an answer, until the next request */
+	struct event *timer;
+};
 
 #define LOOPBACK "127.0.0.1"
 

@@ -11,8 +11,25 @@
 #include <stdint.h>
 
 #include "live/follow.h"
-#include "live_names.h"
+#include "merge/naming/demangle.h"
+#include "merge/symbolize/module_cache.h"
 #include "processes.h"
+
+struct live_names {
+	struct names mangled, shown; /* of functions and kernels */
+	struct demangle_cache demangled;
+	struct names paths, kernels; /* by row of the rankings */
+	struct module_cache modules;
+	struct debug_search search;
+};
+
+/* The struct must not move afterwards. Returns 0 or -ENOMEM; free it in any case. */
+int live_names_init(struct live_names *names);
+void live_names_free(struct live_names *names);
+
+/* The name of a row, valid until the next log is read. */
+const char *live_names_path(const struct live_names *names, size_t row);
+const char *live_names_kernel(const struct live_names *names, size_t row);
 
 #define LIVE_PROCESSES_MAX 256 /* each has open files and tables */
 

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace: finds the command in a table and runs it.
+ * xtrace: finds the command in a table and runs it. The commands help, completion and version.
  */
+#include <cjson/cJSON.h>
+#include <elfutils/libdwfl.h>
+#include <event2/event.h>
+#include <limits.h>
+#include <lzma.h>
+#include <protobuf-c/protobuf-c.h>
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "child.h"
 #include "commands.h"
@@ -12,8 +22,75 @@
 #include "diff/baseline_command.h"
 #include "diff/diff_command.h"
 #include "diff/history_command.h"
+#include "program.h"
 #include "log/base/spellcheck.h"
 #include "merge/merge_command.h"
+#include "page/page.h"
+#include "xtrace/log_format.h"
+
+static bool is_verbose;
+
+static int set_verbose(void *context, const struct option_row *row, const char *value)
+{
+	(void)context;
+	(void)row;
+	(void)value;
+	is_verbose = true;
+	return 0;
+}
+
+static const struct option_row option_rows[] = {
+	{"verbose", 'v', .help = "Also print the commit, the compiler and the libraries",
+	 .apply = set_verbose},
+	{0},
+};
+
+static void print_details(void)
+{
+	char commit[128];
+	const struct {
+		const char *name, *text;
+	} rows[] = {
+		{"commit", commit},
+		{"compiler", __VERSION__},
+		{"zstd", ZSTD_versionString()},
+		{"SQLite", sqlite3_libversion()},
+		{"cJSON", cJSON_Version()},
+		{"liblzma", lzma_version_string()},
+		{"zlib", zlibVersion()},
+		{"protobuf-c", protobuf_c_version()},
+		{"libevent", event_get_version()},
+		{"elfutils", dwfl_version(NULL)},
+		{"libunwind", XTRACE_LIBUNWIND_VERSION},
+	};
+
+	version_commit(commit, sizeof(commit));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		printf("%-12s %s\n", rows[i].name, rows[i].text);
+	printf("%-12s %d.%d\n", "log format", XT_LOG_VERSION_MAJOR, XT_LOG_VERSION_MINOR);
+	printf("%-12s %s\n", "HTML report", page_is_there() ? "yes" : "no");
+}
+
+static int run_version(const struct command *command, int argc, char **argv)
+{
+	int count, status;
+
+	status = command_parse(command, NULL, NULL, argc, argv, 0, &count);
+	if (status != COMMAND_GO_ON)
+		return status;
+	printf("xtrace %s\n", XTRACE_VERSION);
+	if (is_verbose)
+		print_details();
+	return STATUS_OK;
+}
+
+const struct command command_version = {
+	.name = "version",
+	.arguments = "[--verbose]",
+	.summary = "Print the version",
+	.options = option_rows,
+	.run = run_version,
+};
 
 static int run_help(const struct command *command, int argc, char **argv);
 static int run_completion(const struct command *command, int argc, char **argv);
@@ -153,7 +230,7 @@ static int run_help(const struct command *command, int argc, char **argv)
 	about = find_command(argv[1]);
 	if (!about)
 		return unknown_command(argv[1]);
-	command_help(about);
+	command_usage(about);
 	return STATUS_OK;
 }
 

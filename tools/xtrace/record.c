@@ -20,15 +20,12 @@
 
 #include "capture_options.h"
 #include "child.h"
-#include "cpu_sampling.h"
+#include "sample.h"
 #include "data_dir.h"
-#include "recording_dir.h"
-#include "finish_logs.h"
-#include "info.h"
-#include "install_paths.h"
-#include "log/base/number_format.h"
 #include "rotation.h"
-#include "shell_quote.h"
+#include "finish_logs.h"
+#include "program.h"
+#include "log/base/number_format.h"
 
 struct recording {
 	struct capture_options options; /* first: its option rows use this as context */

@@ -18,7 +18,6 @@
 
 #include "base/memory.h"
 #include "data_dir.h"
-#include "info.h"
 #include "merge/options.h"
 #include "page/page.h"
 #include "rotation.h"

@@ -39,12 +39,6 @@ enum rotation_outcome {
 };
 
 /*
- * Moves the trace in DIR to DIR.previous. *waiting_out is its absolute path; the caller frees it.
- * Fails if DIR.old could not be replaced afterwards. Returns 0, or -errno after an error message.
- */
-int rotation_begin(const char *path, char **waiting_out);
-
-/*
  * Chooses as above if a trace waits for DIR. Returns an enum rotation_outcome, -EBUSY without an
  * error message if another xtrace uses DIR, or another -errno after an error message.
  */
@@ -52,5 +46,30 @@ int rotation_settle(const char *path, enum rotation_when when);
 
 /* Removes a trace in which no process has a log, unless one may still record into it. */
 void rotation_discard(const char *path);
+
+struct info;
+
+struct recording_dir {
+	char *place;	 /* from data_dir_resolve() */
+	char *path;	 /* absolute */
+	bool is_made;	 /* the directory was created */
+	char *older;	 /* the older trace that moved aside; NULL: none */
+	int older_claim; /* a lock on its info.json, until the new one exists; -1: none */
+	int claim;	 /* a lock on the new info.json; -1: none */
+};
+
+/*
+ * Creates the directory, readable by its owner only. An older trace moves aside until
+ * rotation_settle() chooses which one stays. Fails if a recording still uses the
+ * directory. Returns 0, or -errno after an error message. Call recording_dir_close() in both cases.
+ */
+int recording_dir_create(const char *path, struct recording_dir *dir);
+
+/*
+ * Writes the first info.json, which keeps other recordings out until recording_dir_close(). On an
+ * error, prints a message and undoes recording_dir_create().
+ */
+int recording_dir_begin(struct recording_dir *dir, const struct info *info);
+void recording_dir_close(struct recording_dir *dir);
 
 #endif

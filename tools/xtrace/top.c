@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace top: shows what the GPUs are busy with, and refreshes the terminal.
+ * xtrace top: shows what the GPUs are busy with, and refreshes the terminal. Figures are rates over
+ * the last seconds, for each process, call path and kernel.
  */
-#include "commands.h"
-
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,9 +16,641 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "commands.h"
+#include "json_file.h"
+#include "live_processes.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
-#include "top_figures.h"
-#include "top_text.h"
+#include "log/base/number_format.h"
+#include "base/utf8.h"
+
+#define TOP_HISTORY 4 /* snapshots: rates are over the time from the oldest to the newest */
+#define TOP_GPUS    8 /* shown of each process */
+
+struct top_snapshot {
+	uint64_t time_ns, launch_count, cost_ns;
+	uint64_t gpu_ns; /* of all GPUs: the time that is either busy or idle */
+	uint64_t busy_ns;
+	uint64_t idle_ns[IDLE_CLASSES];
+};
+
+struct top_process {
+	uint64_t log_id;
+	const struct live_process *live;	  /* NULL: gone */
+	struct top_snapshot history[TOP_HISTORY]; /* newest first */
+	unsigned snapshot_count;
+	/* Figures: */
+	bool is_known;		   /* busy and idle: there are figures of its GPUs */
+	double busy, cost;	   /* ratios; busy is the mean of its GPUs */
+	double idle[IDLE_CLASSES]; /* the same, by cause */
+	double launches_per_second;
+	uint64_t allocated_bytes, lost_count;
+	unsigned gpus[TOP_GPUS], gpu_count;
+};
+
+/* A call path or a kernel. */
+struct top_line {
+	size_t row;
+	uint64_t ns, count;
+};
+
+struct top_figures {
+	struct live_processes processes;
+	struct live_names names;
+	struct top_process *rows;
+	size_t row_count, row_capacity;
+	struct top_line *paths, *kernels; /* sorted by time */
+	size_t path_count, kernel_count, path_capacity, kernel_capacity;
+	bool has_idle;		   /* of any process */
+	double idle[IDLE_CLASSES]; /* ratios: the mean of all GPUs of all processes */
+	enum idle_class idle_order[IDLE_CLASSES]; /* the largest first */
+	uint64_t window_ns;			  /* of paths and kernels */
+	uint64_t started_ns[LIVE_HOT_SLOTS];
+	unsigned slot;
+};
+
+struct top_view {
+	unsigned columns, lines; /* of the terminal; lines 0: no limit */
+	bool is_screen;		 /* with escape sequences, and a line about keys */
+	bool is_paused, is_typing;
+	const char *filter; /* shown are only names that contain it; "": all */
+};
+
+/* Set processes.directories or processes.pid first. Returns 0 or -ENOMEM. */
+static int top_figures_init(struct top_figures *top)
+{
+	top->processes.names = &top->names;
+	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
+		top->started_ns[s] = monotonic_ns();
+	return live_names_init(&top->names);
+}
+
+static void top_figures_free(struct top_figures *top)
+{
+	live_processes_free(&top->processes);
+	live_names_free(&top->names);
+	free(top->rows);
+	free(top->paths);
+	free(top->kernels);
+}
+
+static struct top_snapshot snapshot_of(struct top_process *row)
+{
+	const struct live_totals *totals = live_log_totals(row->live->log);
+	struct top_snapshot snapshot = {
+		.time_ns = monotonic_ns(),
+		.launch_count = totals->launch_count,
+		.cost_ns = live_totals_account(totals, "callbacks.ns") +
+			   live_totals_account(totals, "writer.cpu_ns") +
+			   live_totals_account(totals, "flusher.cpu_ns"),
+	};
+
+	row->gpu_count = 0;
+	row->allocated_bytes = 0;
+	row->lost_count = live_totals_lost(totals, false) + live_totals_lost(totals, true);
+	if (row->lost_count < row->live->lost_count)
+		row->lost_count = row->live->lost_count;
+	for (unsigned g = 0; g < LIVE_GPUS; g++) {
+		if (!totals->gpus[g])
+			continue;
+		snapshot.busy_ns +=
+			live_idle_busy_ns(&totals->gpus[g]->idle, &totals->gpus[g]->busy);
+		for (int c = 0; c < IDLE_CLASSES; c++) {
+			snapshot.idle_ns[c] += totals->gpus[g]->idle.ns[c];
+			snapshot.gpu_ns += totals->gpus[g]->idle.ns[c];
+		}
+		row->allocated_bytes += totals->gpus[g]->allocated_bytes;
+		if (row->gpu_count < TOP_GPUS)
+			row->gpus[row->gpu_count++] = g;
+	}
+	snapshot.gpu_ns += snapshot.busy_ns;
+	return snapshot;
+}
+
+/* Whether a process records, and nothing is known of its GPUs since the last call. */
+static bool top_figures_are_pending(const struct top_figures *top)
+{
+	for (size_t i = 0; i < top->row_count; i++) {
+		struct top_process row = top->rows[i];
+
+		if (!row.live->has_ended && row.live->state == XT_STATE_RECORDING &&
+		    snapshot_of(&row).gpu_ns == row.history[0].gpu_ns && row.gpu_count)
+			return true;
+	}
+	return false;
+}
+
+/* Data come in batches, so a ratio of a short time may exceed 1. */
+static double ratio(uint64_t part, double whole)
+{
+	return (double)part >= whole ? 1 : (double)part / whole;
+}
+
+static void compute_process(struct top_process *row)
+{
+	const struct top_snapshot *new, *old;
+	double span_ns, gpu_ns;
+
+	memmove(&row->history[1], &row->history[0], (TOP_HISTORY - 1) * sizeof(row->history[0]));
+	row->history[0] = snapshot_of(row);
+	if (row->snapshot_count < TOP_HISTORY)
+		row->snapshot_count++;
+	new = &row->history[0];
+	old = &row->history[row->snapshot_count - 1];
+	span_ns = (double)(new->time_ns - old->time_ns);
+	row->busy = row->cost = row->launches_per_second = 0;
+	row->is_known = false;
+	memset(row->idle, 0, sizeof(row->idle));
+	if (span_ns <= 0)
+		return;
+	row->launches_per_second = (double)(new->launch_count - old->launch_count) / span_ns * 1e9;
+	row->cost = ratio(new->cost_ns - old->cost_ns, span_ns);
+	if (!row->gpu_count)
+		return;
+	/* A GPU's figures lag behind by a varying time, so divide by the time that they cover. */
+	gpu_ns = (double)(new->gpu_ns - old->gpu_ns);
+	row->is_known = gpu_ns > 0;
+	row->busy = row->is_known ? ratio(new->busy_ns - old->busy_ns, gpu_ns) : 0;
+	for (int c = 0; row->is_known && c < IDLE_CLASSES; c++)
+		row->idle[c] = ratio(new->idle_ns[c] - old->idle_ns[c], gpu_ns);
+}
+
+static void compute_idle(struct top_figures *top)
+{
+	unsigned gpu_count = 0;
+
+	memset(top->idle, 0, sizeof(top->idle));
+	for (size_t i = 0; i < top->row_count; i++) {
+		if (!top->rows[i].is_known)
+			continue;
+		gpu_count += top->rows[i].gpu_count;
+		for (int c = 0; c < IDLE_CLASSES; c++)
+			top->idle[c] += top->rows[i].idle[c] * top->rows[i].gpu_count;
+	}
+	top->has_idle = gpu_count != 0;
+	for (int c = 0; c < IDLE_CLASSES; c++) {
+		int at = c;
+
+		top->idle[c] /= gpu_count ? gpu_count : 1;
+		for (; at && top->idle[top->idle_order[at - 1]] < top->idle[c]; at--)
+			top->idle_order[at] = top->idle_order[at - 1];
+		top->idle_order[at] = (enum idle_class)c;
+	}
+}
+
+/* The past of a process that was just found is not of the last seconds. */
+static void forget_past(const struct live_process *live)
+{
+	struct live_hot *hot = live_log_hot(live->log);
+
+	for (unsigned s = 0; hot && s < LIVE_HOT_SLOTS; s++)
+		live_hot_advance(hot);
+}
+
+static int find_row(struct top_figures *top, const struct live_process *live,
+		    struct top_process **row_out)
+{
+	uint64_t id = live_log_header(live->log)->log_id;
+
+	for (size_t i = 0; i < top->row_count; i++)
+		if (top->rows[i].log_id == id) {
+			*row_out = &top->rows[i];
+			return 0;
+		}
+	if (grow(&top->rows, &top->row_capacity, top->row_count + 1, sizeof(*top->rows)))
+		return -ENOMEM;
+	*row_out = &top->rows[top->row_count++];
+	**row_out = (struct top_process){.log_id = id};
+	forget_past(live);
+	return 0;
+}
+
+static const struct live_process *find_live(const struct top_figures *top, uint64_t log_id)
+{
+	for (size_t i = 0; i < top->processes.count; i++) {
+		const struct live_process *live = &top->processes.rows[i];
+
+		if (live_log_is_current(live->log) && live_log_header(live->log)->log_id == log_id)
+			return live;
+	}
+	return NULL;
+}
+
+static void remove_gone(struct top_figures *top)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < top->row_count; i++)
+		if (top->rows[i].live)
+			top->rows[kept++] = top->rows[i];
+	top->row_count = kept;
+}
+
+static int compute_processes(struct top_figures *top)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < top->row_count; i++)
+		top->rows[i].live = NULL;
+	for (size_t i = 0; i < top->processes.count && !error; i++) {
+		const struct live_process *live = &top->processes.rows[i];
+		struct top_process *row;
+
+		if (!live_log_is_current(live->log))
+			continue;
+		error = find_row(top, live, &row);
+		if (error)
+			break;
+		row->live = live;
+		compute_process(row);
+	}
+	remove_gone(top);
+	compute_idle(top);
+	return error;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct top_line *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Adds the window of a process to the lines, which are in the order of rows. */
+static int add_ranking(struct top_line **lines, size_t *count, size_t *capacity,
+		       const struct live_ranking *ranking)
+{
+	if (grow(lines, capacity, ranking->count, sizeof(**lines)))
+		return -ENOMEM;
+	for (; *count < ranking->count; ++*count)
+		(*lines)[*count] = (struct top_line){.row = *count};
+	for (size_t i = 0; i < ranking->count; i++) {
+		(*lines)[i].ns += live_hot_recent_ns(&ranking->rows[i]);
+		(*lines)[i].count += live_hot_recent_count(&ranking->rows[i]);
+	}
+	return 0;
+}
+
+static void sort(struct top_line *lines, size_t *count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++)
+		if (lines[i].count)
+			lines[kept++] = lines[i];
+	*count = kept;
+	if (kept)
+		qsort(lines, kept, sizeof(*lines), compare_lines);
+}
+
+static int compute_lines(struct top_figures *top)
+{
+	int error = 0;
+
+	top->path_count = top->kernel_count = 0;
+	for (size_t i = 0; i < top->row_count && !error; i++) {
+		struct live_hot *hot = live_log_hot(top->rows[i].live->log);
+
+		error = add_ranking(&top->paths, &top->path_count, &top->path_capacity,
+				    &hot->paths);
+		if (!error)
+			error = add_ranking(&top->kernels, &top->kernel_count,
+					    &top->kernel_capacity, &hot->kernels);
+		live_hot_advance(hot);
+	}
+	sort(top->paths, &top->path_count);
+	sort(top->kernels, &top->kernel_count);
+	top->window_ns = monotonic_ns() - top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS];
+	top->slot = (top->slot + 1) % LIVE_HOT_SLOTS;
+	top->started_ns[top->slot] = monotonic_ns();
+	return error;
+}
+
+/* Computes the figures of the time since the earlier calls. Returns 0 or -ENOMEM. */
+static int top_figures_compute(struct top_figures *top)
+{
+	int error = compute_processes(top);
+
+	return error ? error : compute_lines(top);
+}
+
+/* Reads the logs for a short time. Returns true if there is more to read now. */
+static bool top_figures_read(struct top_figures *top)
+{
+	bool has_more = live_processes_update(&top->processes);
+
+	/* The update may have moved or removed them. */
+	for (size_t i = 0; i < top->row_count; i++)
+		top->rows[i].live = find_live(top, top->rows[i].log_id);
+	remove_gone(top);
+	return has_more;
+}
+
+#define LINE_BYTES	 2048
+#define ONCE_LINES	 10   /* of a table, without a limit by the terminal */
+#define TABLE_EXTRA	 2    /* an empty line and a heading */
+#define IDLE_PERCENT_MIN 0.05 /* less is not shown */
+#define CLEAR_LINE	 "\033[K"
+#define CLEAR_REST	 "\033[J"
+#define CURSOR_HOME	 "\033[H"
+#define REVERSE		 "\033[7m"
+#define NORMAL		 "\033[0m"
+#define PERCENT_BYTES	 32
+#define RIGHT_COLUMN	 20 /* where names of paths and kernels begin */
+
+static bool matches(const char *text, const char *filter)
+{
+	return !*filter || strcasestr(text, filter);
+}
+
+/* Bytes of the first `columns` characters. */
+static size_t cut(const char *text, unsigned columns)
+{
+	size_t at = 0;
+
+	for (; text[at]; at++)
+		if (((unsigned char)text[at] & 0xc0) != 0x80 && !columns--)
+			break;
+	return at;
+}
+
+/* Prints a line that fits the terminal. */
+static void __attribute__((format(printf, 4, 5)))
+put_line(FILE *out, const struct top_view *view, bool is_heading, const char *format, ...)
+{
+	char line[LINE_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	if (view->columns)
+		line[cut(line, view->columns)] = '\0';
+	if (view->is_screen)
+		fprintf(out, "%s%s%s" CLEAR_LINE "\n", is_heading ? REVERSE : "", line,
+			is_heading ? NORMAL : "");
+	else
+		fprintf(out, "%s\n", line);
+}
+
+/* "0,1" or "0-7". */
+static void gpu_text(const struct top_process *row, char *out, size_t out_bytes)
+{
+	size_t length = 0;
+
+	snprintf(out, out_bytes, "-");
+	if (row->gpu_count > 2 &&
+	    row->gpus[row->gpu_count - 1] - row->gpus[0] == row->gpu_count - 1) {
+		snprintf(out, out_bytes, "%u-%u", row->gpus[0], row->gpus[row->gpu_count - 1]);
+		return;
+	}
+	for (unsigned g = 0; g < row->gpu_count && length < out_bytes; g++)
+		length += (size_t)snprintf(out + length, out_bytes - length, "%s%u", g ? "," : "",
+					   row->gpus[g]);
+}
+
+static const char *state_of(const struct top_process *row)
+{
+	return row->live->has_ended ? "ended" : process_state_name(row->live->state);
+}
+
+static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTES])
+{
+	strcpy(out, live_log_totals(row->live->log)->command);
+	utf8_make_plain(out, '?');
+}
+
+/* "-" if the figure is unknown. */
+static const char *percent_of(double ratio, bool is_known, char out[PERCENT_BYTES])
+{
+	snprintf(out, PERCENT_BYTES, is_known ? "%.1f" : "-", 100 * ratio);
+	return out;
+}
+
+static void put_process(FILE *out, const struct top_view *view, const struct top_process *row)
+{
+	bool is_recording = !row->live->has_ended && row->live->state == XT_STATE_RECORDING;
+	char gpus[32], launches[COUNT_BYTES] = "-", memory[TIME_BYTES], lost[COUNT_BYTES],
+		       command[LIVE_COMMAND_BYTES], pid[16], busy[PERCENT_BYTES],
+		       cost[PERCENT_BYTES];
+
+	snprintf(pid, sizeof(pid), row->live->traced.pid ? "%d" : "?", row->live->traced.pid);
+	gpu_text(row, gpus, sizeof(gpus));
+	if (is_recording || row->launches_per_second > 0)
+		format_count(launches, (uint64_t)row->launches_per_second);
+	format_bytes(memory, row->allocated_bytes);
+	format_count(lost, row->lost_count);
+	command_of(row, command);
+	put_line(out, view, false, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", pid, state_of(row),
+		 gpus, percent_of(row->busy, row->is_known, busy), launches, memory, lost,
+		 percent_of(row->cost, is_recording || row->cost > 0, cost), command);
+}
+
+/* Returns the number of lines. */
+static unsigned put_processes(FILE *out, const struct top_figures *top, const struct top_view *view,
+			      unsigned room)
+{
+	unsigned count = 0;
+
+	put_line(out, view, true, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", "PID", "STATE", "GPU",
+		 "BUSY %", "LAUNCHES/S", "MEMORY", "LOST", "COST%", "COMMAND");
+	for (size_t i = 0; i < top->row_count && count < room; i++, count++)
+		put_process(out, view, &top->rows[i]);
+	return count + 1;
+}
+
+/* "GPU idle %: 20.1 nothing submitted, 1.7 launch late (CPU busy)", as many as fit. */
+static void put_idle(FILE *out, const struct top_figures *top, const struct top_view *view)
+{
+	char text[512] = "GPU idle %:", part[80];
+	size_t length = strlen(text), room = sizeof(text) - 1;
+
+	if (view->columns && view->columns < room)
+		room = view->columns;
+	for (int i = 0; i < IDLE_CLASSES && top->has_idle; i++) {
+		enum idle_class class = top->idle_order[i];
+		size_t cause_bytes, part_bytes;
+		const char *cause = idle_class_text(class, &cause_bytes);
+
+		if (i && 100 * top->idle[class] < IDLE_PERCENT_MIN)
+			break;
+		part_bytes = (size_t)snprintf(part, sizeof(part), "%s %.1f %.*s", i ? "," : "",
+					      100 * top->idle[class], (int)cause_bytes, cause);
+		if (length + part_bytes > room)
+			break;
+		memcpy(text + length, part, part_bytes + 1);
+		length += part_bytes;
+	}
+	put_line(out, view, false, "%s%s", text, top->has_idle ? "" : " -");
+}
+
+/* The end of a path says most. */
+static const char *end_of(const char *name, unsigned columns)
+{
+	size_t length = strlen(name);
+	const char *at = name;
+
+	while (length > columns && (at = strchr(at, ';'))) {
+		at++;
+		if (strlen(at) + 3 <= columns)
+			return at;
+	}
+	return name;
+}
+
+static uint64_t sum_of(const struct top_line *lines, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += lines[i].ns;
+	return sum;
+}
+
+typedef const char *name_function(const struct live_names *names, size_t row);
+
+static void put_lines(FILE *out, const struct top_figures *top, const struct top_view *view,
+		      const char *heading, const struct top_line *lines, size_t count,
+		      name_function *name_of, unsigned room)
+{
+	double sum = (double)sum_of(lines, count), seconds = (double)top->window_ns / 1e9;
+	unsigned name_columns =
+		view->columns > RIGHT_COLUMN + 10 ? view->columns - RIGHT_COLUMN : LINE_BYTES;
+
+	put_line(out, view, false, "%s", "");
+	put_line(out, view, true, "%6s %11s  %s", "GPU %", "WORK/S", heading);
+	for (size_t i = 0; i < count && room; i++) {
+		const char *name = name_of(&top->names, lines[i].row);
+		char rate[COUNT_BYTES];
+		const char *end = end_of(name, name_columns);
+
+		if (!matches(name, view->filter))
+			continue;
+		format_count(rate, (uint64_t)((double)lines[i].count / seconds));
+		put_line(out, view, false, "%6.1f %11s  %s%s",
+			 sum > 0 ? 100 * (double)lines[i].ns / sum : 0, rate,
+			 end == name ? "" : "...", end);
+		room--;
+	}
+}
+
+static void put_status(FILE *out, const struct top_figures *top, const struct top_view *view)
+{
+	char filter[160] = "";
+
+	/* The keys come last: they may not fit. */
+	if (view->is_typing || *view->filter)
+		snprintf(filter, sizeof(filter), "  filter: %s%s", view->filter,
+			 view->is_typing ? "_" : "");
+	put_line(out, view, false, "xtrace top: %zu process%s, last %.1f s%s%s%s", top->row_count,
+		 top->row_count == 1 ? "" : "es", (double)top->window_ns / 1e9,
+		 view->is_paused ? "  [paused]" : "", filter,
+		 view->is_screen ? "  q quit  p pause  / filter" : "");
+}
+
+static void top_text(FILE *out, const struct top_figures *top, const struct top_view *view)
+{
+	unsigned table = ONCE_LINES, processes = UINT32_MAX, rest = view->lines;
+
+	if (view->lines) {
+		/* The status, the heading of processes, idle time, and the cursor's line. */
+		rest = rest > 4 ? rest - 4 : 1;
+		processes = rest / 3;
+		if (processes > top->row_count)
+			processes = (unsigned)top->row_count;
+		rest -= processes;
+		table = rest > 2 * TABLE_EXTRA + 1 ? (rest - 2 * TABLE_EXTRA) / 2 : 0;
+	}
+	if (view->is_screen)
+		fputs(CURSOR_HOME, out);
+	put_status(out, top, view);
+	put_processes(out, top, view, processes);
+	if (top->row_count && (!view->lines || view->lines > 4))
+		put_idle(out, top, view);
+	if (table) {
+		put_lines(out, top, view, "CALL PATH", top->paths, top->path_count, live_names_path,
+			  table);
+		put_lines(out, top, view, "KERNEL", top->kernels, top->kernel_count,
+			  live_names_kernel, table);
+	}
+	if (view->is_screen)
+		fputs(CLEAR_REST, out);
+}
+
+static void add_ratio(cJSON *item, const char *key, double ratio, bool is_known)
+{
+	cJSON_AddItemToObject(item, key, is_known ? cJSON_CreateNumber(ratio) : cJSON_CreateNull());
+}
+
+static cJSON *process_json(const struct top_process *row)
+{
+	cJSON *item = cJSON_CreateObject(), *gpus, *idle;
+	char command[LIVE_COMMAND_BYTES];
+
+	command_of(row, command);
+	if (row->live->traced.pid)
+		cJSON_AddNumberToObject(item, "pid", row->live->traced.pid);
+	else
+		cJSON_AddNullToObject(item, "pid");
+	cJSON_AddStringToObject(item, "state", state_of(row));
+	cJSON_AddStringToObject(item, "command", command);
+	gpus = cJSON_AddArrayToObject(item, "gpus");
+	for (unsigned g = 0; g < row->gpu_count; g++)
+		cJSON_AddItemToArray(gpus, cJSON_CreateNumber(row->gpus[g]));
+	add_ratio(item, "busy_ratio", row->busy, row->is_known);
+	idle = cJSON_AddObjectToObject(item, "idle_ratios");
+	for (int c = 0; c < IDLE_CLASSES; c++) {
+		size_t length;
+		const char *cause = idle_class_text((enum idle_class)c, &length);
+		char key[64];
+
+		snprintf(key, sizeof(key), "%.*s", (int)length, cause);
+		add_ratio(idle, key, row->idle[c], row->is_known);
+	}
+	cJSON_AddNumberToObject(item, "launches_per_second", row->launches_per_second);
+	cJSON_AddNumberToObject(item, "allocated_bytes", (double)row->allocated_bytes);
+	cJSON_AddNumberToObject(item, "lost", (double)row->lost_count);
+	cJSON_AddNumberToObject(item, "cost_ratio", row->cost);
+	return item;
+}
+
+static void add_lines(cJSON *root, const char *key, const struct top_figures *top,
+		      const struct top_line *lines, size_t count, name_function *name_of,
+		      const char *filter)
+{
+	cJSON *array = cJSON_AddArrayToObject(root, key);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = name_of(&top->names, lines[i].row);
+		cJSON *item;
+
+		if (!matches(name, filter))
+			continue;
+		item = cJSON_CreateObject();
+		cJSON_AddStringToObject(item, "name", name);
+		cJSON_AddNumberToObject(item, "gpu_ns", (double)lines[i].ns);
+		cJSON_AddNumberToObject(item, "count", (double)lines[i].count);
+		cJSON_AddItemToArray(array, item);
+	}
+}
+
+/* Returns text to free(), or NULL if out of memory. */
+static char *top_json(const struct top_figures *top, const char *filter)
+{
+	cJSON *root = cJSON_CreateObject(), *array = cJSON_AddArrayToObject(root, "processes");
+	char *text;
+
+	for (size_t i = 0; i < top->row_count; i++)
+		cJSON_AddItemToArray(array, process_json(&top->rows[i]));
+	cJSON_AddNumberToObject(root, "window_ns", (double)top->window_ns);
+	add_lines(root, "paths", top, top->paths, top->path_count, live_names_path, filter);
+	add_lines(root, "kernels", top, top->kernels, top->kernel_count, live_names_kernel, filter);
+	text = json_file_text(root);
+	cJSON_Delete(root);
+	return text;
+}
 
 #define INTERVAL_NS  UINT64_C(1000000000)
 #define READ_MS	     100

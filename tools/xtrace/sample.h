@@ -2,12 +2,12 @@
 /*
  * Samples the threads of a recorded program: xtrace record --cpu.
  */
-#ifndef XTRACE_CPU_SAMPLING_H
-#define XTRACE_CPU_SAMPLING_H
+#ifndef XTRACE_SAMPLE_H
+#define XTRACE_SAMPLE_H
 
 #include <sys/types.h>
 
-#include "install_paths.h"
+#include "program.h"
 #include "sampler/sampler.h"
 
 #define CPU_SAMPLING_HZ	    "99" /* no divisor of the usual periods of programs */
