@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "sampler/elf_image.h"
 #include "sampler/process_modules.h"
 
 #define PAGE_BYTES UINT64_C(4096)

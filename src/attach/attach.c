@@ -16,9 +16,8 @@
 #include "attach/code_site.h"
 #include "attach/interrupted_threads.h"
 #include "attach/stub.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/remote_unwind.h"
-#include "sampler/thread_files.h"
 
 #define NS_PER_MS	  UINT64_C(1000000)
 #define BORROW_TIMEOUT_MS 5000

@@ -16,8 +16,7 @@
 #include "attach/resume_state.h"
 #include "attach/safe_stack.h"
 #include "attach/stub.h"
-#include "sampler/process_memory.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 #define USER_CODE_SEGMENT 0x33 /* of 64-bit code */
 #define SYSCALL_BYTES	  2

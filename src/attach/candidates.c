@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "attach/safe_stack.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 static void judge_stack(struct candidate *candidate, struct target *target,
 			const struct thread_syscall *call)

@@ -8,10 +8,8 @@
 
 #include "attach/stub.h"
 #include "log/base/regular_file.h"
-#include "sampler/elf_image.h"
-#include "sampler/elf_symbols.h"
-#include "sampler/process_memory.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 
 #define PAGE_BYTES  UINT64_C(4096)
 #define CODE_ALIGN  UINT64_C(16)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "attach/safe_stack.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 #define WHY_BYTES    128
 #define SEEN_THREADS 4096 /* power of two */

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 
 #define BLOCK_BYTES	  4096	/* more than struct pthread of any glibc */
 #define ABOVE_BLOCK_MAX	  16384 /* from the thread's block to the upper end of the stack */

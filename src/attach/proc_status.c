@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 bool proc_status_read(struct proc_status *status, pid_t id)
 {

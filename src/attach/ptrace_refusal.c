@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "attach/proc_status.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 #define YAMA_PATH "/proc/sys/kernel/yama/ptrace_scope"
 

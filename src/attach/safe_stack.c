@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "attach/code_site.h"
-#include "sampler/elf_image.h"
-#include "sampler/elf_symbols.h"
+#include "sampler/process_modules.h"
 #include "sampler/remote_unwind.h"
 
 /*

@@ -24,10 +24,8 @@
 #include "attach/shared_memory.h"
 #include "attach/why.h"
 #include "log/base/regular_file.h"
-#include "sampler/elf_image.h"
-#include "sampler/elf_symbols.h"
-#include "sampler/process_memory.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 #define COMPARED_BYTES	      16384

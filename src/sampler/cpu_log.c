@@ -9,9 +9,379 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
+#include "log/base/interner.h"
+#include "log/write/event_rows.h"
 #include "log/write/writer.h"
-#include "sampler/definitions.h"
+#include "xtrace/log_format.h"
+
+/* Waiting for a CPU gets a row of its own from here on. Shorter waits add up until then. */
+#define READY_ROW_NS 10000000
+
+/* Time off the CPU that is left when a thread ends is added to its last wait up to here. */
+#define SMALL_REST_NS 1000000
+
+static void list_row(struct cpu_row_list *list, const struct cpu_row *row)
+{
+	if (grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows)))
+		list->lost_count++;
+	else
+		list->rows[list->count++] = *row;
+}
+
+void thread_rows_start(struct thread_rows *rows, uint32_t thread, uint64_t start_ns)
+{
+	*rows = (struct thread_rows){.thread = thread, .covered_ns = start_ns};
+}
+
+void thread_rows_advance(struct thread_rows *rows, uint64_t now_ns, uint64_t run_ns,
+			 uint64_t ready_ns)
+{
+	uint64_t left_ns = now_ns > rows->covered_ns ? now_ns - rows->covered_ns : 0, part_ns;
+
+	rows->early_run_ns += run_ns;
+	part_ns = smaller(rows->early_run_ns, left_ns);
+	rows->early_run_ns -= part_ns;
+	rows->run_ns += part_ns;
+	left_ns -= part_ns;
+	rows->off_ns += left_ns;
+	/* The kernel counts a wait for a CPU when it ends, so it may be that of earlier calls. */
+	rows->early_ready_ns += ready_ns;
+	part_ns = smaller(rows->early_ready_ns, rows->off_ns);
+	rows->early_ready_ns -= part_ns;
+	rows->ready_ns += part_ns;
+	rows->off_ns -= part_ns;
+	if (now_ns > rows->covered_ns)
+		rows->covered_ns = now_ns;
+}
+
+static bool is_same(const struct cpu_row *a, const struct cpu_row *b)
+{
+	return a->count && a->state == b->state && a->stack == b->stack && a->flags == b->flags &&
+	       a->wait_pid == b->wait_pid && a->wait_tid == b->wait_tid;
+}
+
+/*
+ * Adds an observation with the weight share_ns. can_extend: it may become part of the last row if
+ * that is equal. Puts the last row into the list otherwise.
+ */
+static void thread_rows_add(struct thread_rows *rows, const struct cpu_row *observed,
+			    uint64_t share_ns, bool can_extend, struct cpu_row_list *list)
+{
+	struct cpu_row *last = &rows->last;
+
+	if (can_extend && is_same(last, observed)) {
+		last->count++;
+		last->weight_ns += share_ns;
+		if (observed->time_ns > last->time_ns)
+			last->span_ns = observed->time_ns - last->time_ns;
+		return;
+	}
+	if (last->count)
+		list_row(list, last);
+	*last = *observed;
+	last->thread = rows->thread;
+	last->count = 1;
+	last->span_ns = 0;
+	last->weight_ns = share_ns;
+}
+
+/* The path of the running thread is also what had to wait for a CPU. */
+static void add_ready(struct thread_rows *rows, const struct cpu_row *running,
+		      struct cpu_row_list *list)
+{
+	struct cpu_row ready = *running;
+
+	ready.state = XT_CPU_READY;
+	thread_rows_add(rows, &ready, rows->ready_ns, false, list);
+	rows->ready_ns = 0;
+}
+
+void thread_rows_add_running(struct thread_rows *rows, const struct cpu_row *observed,
+			     uint64_t share_ns, struct cpu_row_list *list)
+{
+	if (rows->ready_ns >= READY_ROW_NS)
+		add_ready(rows, observed, list);
+	thread_rows_add(rows, observed, share_ns, true, list);
+	rows->run_ns -= share_ns;
+}
+
+void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *observed, bool has_run,
+			     struct cpu_row_list *list)
+{
+	thread_rows_add(rows, observed, rows->off_ns, !has_run, list);
+	rows->off_ns = 0;
+}
+
+void thread_rows_split(struct thread_rows *rows, struct cpu_row_list *list)
+{
+	struct cpu_row *last = &rows->last;
+
+	if (!last->count)
+		return;
+	list_row(list, last);
+	last->time_ns += last->span_ns;
+	last->span_ns = last->weight_ns = 0;
+	last->count = 0;
+}
+
+void thread_rows_end_wait(struct thread_rows *rows)
+{
+	if (!rows->off_ns)
+		return;
+	/* After a split, what is left of the wait is a row of its own. */
+	rows->last.count += !rows->last.count;
+	rows->last.weight_ns += rows->off_ns;
+	rows->off_ns = 0;
+}
+
+void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns)
+{
+	struct cpu_row *last = &rows->last;
+
+	last->count++;
+	last->weight_ns += rows->off_ns;
+	rows->off_ns = 0;
+	if (now_ns > last->time_ns)
+		last->span_ns = now_ns - last->time_ns;
+}
+
+/* Moves rests that are not worth a row of their own. */
+static void join_rests(struct thread_rows *rows)
+{
+	const struct cpu_row *last = &rows->last;
+	bool is_blocked = last->count && last->state != XT_CPU_RUNNING &&
+			  last->state != XT_CPU_IN_KERNEL && last->state != XT_CPU_PAGE_FAULT;
+
+	if (rows->ready_ns < READY_ROW_NS) {
+		rows->off_ns += rows->ready_ns;
+		rows->ready_ns = 0;
+	}
+	if (is_blocked && rows->off_ns < SMALL_REST_NS)
+		thread_rows_end_wait(rows);
+}
+
+static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
+{
+	const struct {
+		uint64_t weight_ns;
+		uint8_t state, flags;
+	} rest[] = {
+		{rows->run_ns, XT_CPU_RUNNING, XT_CPU_NO_NATIVE},
+		{rows->ready_ns, XT_CPU_READY, XT_CPU_NO_NATIVE},
+		{rows->off_ns, XT_CPU_UNKNOWN, XT_CPU_NO_NATIVE},
+	};
+	uint64_t time_ns = rows->covered_ns;
+
+	if (rows->last.time_ns > time_ns)
+		time_ns = rows->last.time_ns;
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+		const struct cpu_row row = {
+			.time_ns = time_ns, .state = rest[i].state, .flags = rest[i].flags};
+
+		if (rest[i].weight_ns)
+			thread_rows_add(rows, &row, rest[i].weight_ns, false, list);
+	}
+}
+
+void thread_rows_end(struct thread_rows *rows, struct cpu_row_list *list)
+{
+	join_rests(rows);
+	add_rests(rows, list);
+	if (rows->last.count)
+		list_row(list, &rows->last);
+	rows->last.count = 0;
+	rows->run_ns = rows->ready_ns = rows->off_ns = 0;
+}
+
+/* Definitions that get ids: equal keys get equal ids, and each is written once. Zeros are empty. */
+struct definitions {
+	struct interner keys;
+	uint64_t *times_ns; /* when each key was first seen */
+	size_t times_capacity;
+	uint32_t forgotten; /* keys that were forgotten; ids continue after them */
+	size_t written;	    /* of the keys: how many are in the log */
+};
+
+struct definition {
+	uint32_t id;
+	uint64_t time_ns;
+	const void *key;
+	size_t key_bytes;
+};
+
+/* The keys, and functions that put their rows. */
+struct frame_key {
+	uint32_t name, file; /* XT_STRING_ID */
+	uint32_t first_line, line;
+};
+
+struct module_key {
+	uint64_t start, end, bias;
+	uint32_t build_id_bytes, path_bytes;
+	uint8_t texts[64 + 4096]; /* the build id, then the path */
+};
+
+/* Followed by u64 frames, u32 modules, u32 Python frames and u32 places. */
+struct stack_key {
+	uint32_t flags, native_count, python_count, reserved;
+};
+
+struct thread_key {
+	uint32_t
+		id; /* XT_THREAD_ID, which is not that of the definition: a thread may be renamed */
+	pid_t tid;
+	uint64_t start_ns;
+	char name[32];
+};
+
+/* Above this, the keys are forgotten. Stacks that recur are defined again, with other ids. */
+#define KEYS_BYTES_MAX (32u << 20)
+
+/* Returns the id of the key, or 0 if out of memory. */
+static uint32_t definitions_id(struct definitions *definitions, const void *key, size_t key_bytes,
+			       uint64_t now_ns)
+{
+	bool is_new;
+	uint32_t id;
+
+	/* First, so that no key is without a time. */
+	if (grow(&definitions->times_ns, &definitions->times_capacity, definitions->keys.count + 1,
+		 sizeof(*definitions->times_ns)))
+		return 0;
+	id = interner_id(&definitions->keys, key, key_bytes, &is_new);
+	if (is_new)
+		definitions->times_ns[id - 1] = now_ns;
+	return id ? definitions->forgotten + id : 0;
+}
+
+/*
+ * Puts the definitions that were not written yet into the table, and the table into the log. put()
+ * adds one row; it needs room for the bytes of its key. Forgets the keys if they are too large.
+ */
+static int
+definitions_write(struct definitions *definitions, struct xt_writer *writer, struct xt_table *table,
+		  void (*put)(struct xt_table *table, const struct definition *definition))
+{
+	struct interner *keys = &definitions->keys;
+	int error = 0;
+
+	while (definitions->written < keys->count) {
+		uint32_t at = (uint32_t)definitions->written + 1;
+		struct definition definition = {.id = definitions->forgotten + at,
+						.time_ns = definitions->times_ns[at - 1]};
+
+		definition.key = interner_at(keys, at, &definition.key_bytes);
+		if (!xt_table_has_room(table, definition.key_bytes)) {
+			error = xt_writer_add(writer, table);
+			if (error)
+				return error;
+		}
+		put(table, &definition);
+		definitions->written++;
+	}
+	error = xt_writer_add(writer, table);
+	if (!error && keys->bytes_used > KEYS_BYTES_MAX) {
+		definitions->forgotten += (uint32_t)keys->count;
+		definitions->written = 0;
+		interner_free(keys);
+	}
+	return error;
+}
+
+static void definitions_free(struct definitions *definitions)
+{
+	interner_free(&definitions->keys);
+	free(definitions->times_ns);
+	*definitions = (struct definitions){0};
+}
+
+static void definition_put_string(struct xt_table *table, const struct definition *definition)
+{
+	xt_table_put(table, XT_STRING_ID, definition->id);
+	xt_table_put_bytes(table, XT_STRING_TEXT, definition->key, definition->key_bytes);
+	xt_table_end_row(table);
+}
+
+static void definition_put_frame(struct xt_table *table, const struct definition *definition)
+{
+	struct frame_key key;
+
+	memcpy(&key, definition->key, sizeof(key));
+	xt_table_put(table, XT_PYTHON_FRAME_ID, definition->id);
+	xt_table_put(table, XT_PYTHON_FRAME_NAME, key.name);
+	xt_table_put(table, XT_PYTHON_FRAME_FILE, key.file);
+	xt_table_put(table, XT_PYTHON_FRAME_LINE, key.line);
+	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key.first_line);
+	xt_table_end_row(table);
+}
+
+static void definition_put_module(struct xt_table *table, const struct definition *definition)
+{
+	struct module_key key;
+
+	memcpy(&key, definition->key, definition->key_bytes);
+	xt_put_module(table, &(struct xt_module_row){
+				     .module_id = definition->id,
+				     .load_ns = definition->time_ns,
+				     .start = key.start,
+				     .end = key.end,
+				     .bias = key.bias,
+				     .path = key.texts + key.build_id_bytes,
+				     .path_bytes = key.path_bytes,
+				     .build_id = key.texts,
+				     .build_id_bytes = key.build_id_bytes,
+			     });
+}
+
+/* Lists have 64-bit elements. Returns the position behind those of 32 bits that it takes. */
+static const uint8_t *put_list(struct xt_table *table, unsigned column, const uint8_t *from,
+			       uint32_t count)
+{
+	uint64_t elements[XT_STACK_FRAMES_MAX];
+
+	for (uint32_t i = 0; i < count; i++, from += sizeof(uint32_t)) {
+		uint32_t element;
+
+		memcpy(&element, from, sizeof(element));
+		elements[i] = element;
+	}
+	xt_table_put_list(table, column, elements, count);
+	return from;
+}
+
+static void definition_put_stack(struct xt_table *table, const struct definition *definition)
+{
+	const uint8_t *at = definition->key;
+	uint64_t frames[XT_STACK_FRAMES_MAX];
+	struct stack_key key;
+
+	memcpy(&key, at, sizeof(key));
+	at += sizeof(key);
+	memcpy(frames, at, key.native_count * sizeof(*frames));
+	at += key.native_count * sizeof(*frames);
+	xt_table_put(table, XT_STACK_ID, definition->id);
+	xt_table_put(table, XT_STACK_FLAGS, key.flags);
+	xt_table_put(table, XT_STACK_SEEN_NS, definition->time_ns);
+	xt_table_put_list(table, XT_STACK_FRAMES, frames, key.native_count);
+	at = put_list(table, XT_STACK_MODULES, at, key.native_count);
+	at = put_list(table, XT_STACK_PYTHON, at, key.python_count);
+	put_list(table, XT_STACK_PLACES, at, key.python_count);
+	xt_table_end_row(table);
+}
+
+static void definition_put_thread(struct xt_table *table, const struct definition *definition)
+{
+	struct thread_key key;
+
+	memcpy(&key, definition->key, sizeof(key));
+	xt_table_put(table, XT_THREAD_ID, key.id);
+	xt_table_put(table, XT_THREAD_TID, (uint64_t)key.tid);
+	xt_table_put_bytes(table, XT_THREAD_NAME, key.name, strnlen(key.name, sizeof(key.name)));
+	xt_table_put(table, XT_THREAD_START_NS, key.start_ns);
+	xt_table_end_row(table);
+}
 
 #define FLUSH_NS	     1000000000
 #define FIRST_FLUSHES	     2		/* at once, and after FLUSH_NS */

@@ -15,6 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * The parts of an x86-64 instruction in 64-bit mode (Intel SDM volume 2, chapter 2 and appendix A).
+ */
+struct instruction {
+	uint8_t length;
+	uint8_t map; /* 0: one-byte opcodes; 1: behind 0f; 2: behind 0f 38; 3: behind 0f 3a */
+	uint8_t opcode;
+	uint8_t rex;   /* 0: none */
+	uint8_t modrm; /* 0 if there is none */
+	bool has_modrm;
+	bool is_vector; /* VEX or EVEX: cannot change RSP */
+	bool has_sib;
+	int32_t displacement; /* 0 if there is none */
+	int32_t immediate;    /* sign-extended; 0 if there is none or it has more than 4 bytes */
+};
+
+/* False if the code ends within the instruction, or if the instruction is not known. */
+bool instruction_decode(struct instruction *instruction, const uint8_t *code, size_t code_bytes);
+
 #define FRAME_SIZE_UNKNOWN 0
 
 /*

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/stack_ids.h"
 #include "sampler/wait_target.h"
 

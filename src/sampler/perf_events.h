@@ -12,6 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/*
+ * Explains why perf_event_open failed with this errno, and how to allow it. cpu_count: events that
+ * are needed.
+ */
+void perf_refusal_explain(int error, size_t cpu_count, char *why, size_t why_bytes);
+
 #define PERF_STACK_BYTES 16384
 
 /* Registers of a thread in user mode. `known` has bit 1 << n for each member n below. */

@@ -6,7 +6,7 @@
 
 #include "log/base/grow.h"
 #include "python/python_lines.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/python_code_read.h"
 
 #define CODES_MAX     262144

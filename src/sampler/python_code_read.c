@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "python/python_characters.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 
 #define CHARACTERS_MAX	  (UINT64_C(1) << 30)
 #define LINES_BYTES_MAX	  (UINT64_C(1) << 26)

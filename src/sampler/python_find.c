@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampler/elf_image.h"
-#include "sampler/elf_symbols.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 
 #define PUBLISHED_BYTES 1024 /* the table at the start of _PyRuntime, since 3.13 */
 

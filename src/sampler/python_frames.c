@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "log/base/monotonic.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/thread_descriptor.h"
 
 #define STATE_BYTES_MAX	  512

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "log/base/monotonic.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/python_code.h"
 #include "sampler/python_find.h"
 #include "sampler/python_frames.h"

@@ -5,21 +5,256 @@
  */
 #include "sampler/remote_unwind.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <libunwind-x86_64.h>
 
 #include "log/base/monotonic.h"
+#include "log/base/regular_file.h"
 #include "log/base/unwind_stubs.h"
-#include "sampler/elf_image.h"
 #include "sampler/frame_size.h"
-#include "sampler/process_memory.h"
-#include "sampler/unwind_library.h"
-#include "sampler/unwind_tables.h"
+#include "sampler/process_read.h"
 
-#define PAGE_BYTES	    UINT64_C(4096)
+/* Exported by libunwind for tools with accessors of their own, but declared in no header. */
+typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
+					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
+
+struct unwind_library {
+	void *handle;
+	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
+	void (*destroy_addr_space)(unw_addr_space_t as);
+	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
+	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
+	int (*step)(unw_cursor_t *cursor);
+	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
+	int (*get_save_loc)(unw_cursor_t *cursor, int reg, unw_save_loc_t *location_out);
+	int (*is_signal_frame)(unw_cursor_t *cursor);
+	search_unwind_table_function *search_unwind_table;
+};
+
+#define LIBUNWIND_NAME "libunwind-x86_64.so.8"
+
+static int find_functions(struct unwind_library *library, char *why, size_t why_bytes)
+{
+	const struct {
+		const char *name;
+		void **function;
+	} needed[] = {
+		{"_Ux86_64_create_addr_space", (void **)&library->create_addr_space},
+		{"_Ux86_64_destroy_addr_space", (void **)&library->destroy_addr_space},
+		{"_Ux86_64_set_caching_policy", (void **)&library->set_caching_policy},
+		{"_Ux86_64_init_remote", (void **)&library->init_remote},
+		{"_Ux86_64_step", (void **)&library->step},
+		{"_Ux86_64_get_reg", (void **)&library->get_reg},
+		{"_Ux86_64_get_save_loc", (void **)&library->get_save_loc},
+		{"_Ux86_64_is_signal_frame", (void **)&library->is_signal_frame},
+		{"_Ux86_64_dwarf_search_unwind_table", (void **)&library->search_unwind_table},
+	};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		*needed[i].function = dlsym(library->handle, needed[i].name);
+		if (!*needed[i].function) {
+			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
+				 needed[i].name);
+			return -ENOSYS;
+		}
+	}
+	return 0;
+}
+
+static void unwind_library_close(struct unwind_library *library)
+{
+	if (library->handle)
+		dlclose(library->handle);
+	library->handle = NULL;
+}
+
+/* From library_dir/xtrace or the loader's path. 0, or -errno with *why. */
+static int unwind_library_open(struct unwind_library *library, const char *library_dir, char *why,
+			       size_t why_bytes)
+{
+	int error;
+
+	library->handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
+	if (!library->handle) {
+		snprintf(why, why_bytes,
+			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
+			 LIBUNWIND_NAME, library_dir);
+		return -ENOENT;
+	}
+	error = find_functions(library, why, why_bytes);
+	if (error)
+		unwind_library_close(library);
+	return error;
+}
+
+/*
+ * Two caches: entries by address, direct mapped, and pages of modules, in sets of two. Processes
+ * that have the same file at the same address share entries. Pages are read from the file, or from
+ * the process if the file is not open. Either fails if the file has shrunk.
+ */
+#define UNWIND_INFO_WORDS 32 /* libunwind's description of one function */
+#define ENTRY_BITS	  13
+#define SET_BITS	  10
+#define PAGE_BYTES	  UINT64_C(4096)
+
+/* The unwind information of an address, which libunwind looks up for each frame. */
+struct unwind_entry {
+	uint64_t image_id, bias, address; /* the key */
+	bool has_info;
+	bool has_frame_bytes;
+	bool is_checked, is_after_call; /* whether a call ends with the byte at the address */
+	uint32_t frame_bytes;		/* by frame_size_find() */
+	unw_proc_info_t info;		/* its member unwind_info is not valid */
+	uint64_t unwind_info[UNWIND_INFO_WORDS];
+};
+
+struct cached_page {
+	uint64_t image_id; /* 0: empty */
+	uint64_t address;  /* ELF virtual address of the page */
+	size_t first, end; /* [first, end): the bytes that the segment has */
+	uint8_t bytes[PAGE_BYTES];
+};
+
+/* A walk reads the same pages each time, so that two of them in one place would always miss. */
+struct page_set {
+	unsigned last_used; /* 0 or 1 */
+	struct cached_page pages[2];
+};
+
+static struct unwind_entry *entries;
+static struct page_set *page_sets;
+
+static size_t place_of(uint64_t key, uint64_t image_id, unsigned bits)
+{
+	return (key ^ image_id << 40) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
+}
+
+static int unwind_tables_open(void)
+{
+	if (!entries)
+		entries = calloc((size_t)1 << ENTRY_BITS, sizeof(*entries));
+	if (!page_sets)
+		page_sets = calloc((size_t)1 << SET_BITS, sizeof(*page_sets));
+	return entries && page_sets ? 0 : -ENOMEM;
+}
+
+static void unwind_tables_close(void)
+{
+	free(entries);
+	free(page_sets);
+	entries = NULL;
+	page_sets = NULL;
+}
+
+/* The entry of an address, empty if it is new. Valid until the next call. */
+static struct unwind_entry *unwind_tables_entry(const struct process_module *module,
+						uint64_t address)
+{
+	uint64_t image_id = module->elf->id;
+	struct unwind_entry *entry = &entries[place_of(address, image_id, ENTRY_BITS)];
+
+	if (entry->address != address || entry->image_id != image_id ||
+	    entry->bias != module->bias) {
+		entry->image_id = image_id;
+		entry->bias = module->bias;
+		entry->address = address;
+		entry->has_info = entry->has_frame_bytes = entry->is_checked = false;
+	}
+	return entry;
+}
+
+static bool load_page(struct cached_page *page, const struct process_module *module, pid_t pid,
+		      uint64_t address, const Elf64_Phdr *segment)
+{
+	uint64_t start = address & ~(PAGE_BYTES - 1), end = start + PAGE_BYTES;
+	uint64_t offset;
+
+	if (start < segment->p_vaddr)
+		start = segment->p_vaddr;
+	if (end > segment->p_vaddr + segment->p_filesz)
+		end = segment->p_vaddr + segment->p_filesz;
+	page->image_id = 0;
+	page->address = address & ~(PAGE_BYTES - 1);
+	page->first = start - page->address;
+	page->end = end - page->address;
+	offset = segment->p_offset + (start - segment->p_vaddr);
+	if (module->elf->fd < 0
+		    ? !process_memory_read(pid, page->bytes + page->first, module->bias + start,
+					   end - start)
+		    : offset > INT64_MAX || xt_read_at(module->elf->fd, page->bytes + page->first,
+						       end - start, offset))
+		return false;
+	page->image_id = module->elf->id;
+	return true;
+}
+
+static bool has_address(const struct cached_page *page, uint64_t image_id, uint64_t address)
+{
+	size_t at = address & (PAGE_BYTES - 1);
+
+	/* Two segments can share a page. */
+	return page->image_id == image_id && page->address == address - at && at >= page->first &&
+	       at < page->end;
+}
+
+static const struct cached_page *page_at(const struct process_module *module, pid_t pid,
+					 uint64_t address)
+{
+	uint64_t image_id = module->elf->id;
+	struct page_set *set = &page_sets[place_of(address / PAGE_BYTES, image_id, SET_BITS)];
+	const Elf64_Phdr *segment;
+
+	if (has_address(&set->pages[set->last_used], image_id, address))
+		return &set->pages[set->last_used];
+	set->last_used ^= 1;
+	if (has_address(&set->pages[set->last_used], image_id, address))
+		return &set->pages[set->last_used];
+	segment = elf_image_segment(module->elf, address, 1);
+	if (!segment || (segment->p_flags & PF_W))
+		return NULL;
+	return load_page(&set->pages[set->last_used], module, pid, address, segment)
+		       ? &set->pages[set->last_used]
+		       : NULL;
+}
+
+/*
+ * Reads read-only bytes of a module from its file, or from the process if the file is not readable.
+ * False if a byte is in no read-only segment or cannot be read.
+ */
+static bool unwind_tables_read(const struct process_module *module, pid_t pid, void *to,
+			       uint64_t from, size_t bytes)
+{
+	uint8_t *target = to;
+
+	while (bytes) {
+		const struct cached_page *page = page_at(module, pid, from - module->bias);
+		size_t at = (from - module->bias) & (PAGE_BYTES - 1), part;
+
+		if (!page)
+			return false;
+		part = page->end - at < bytes ? page->end - at : bytes;
+		memcpy(target, page->bytes + at, part);
+		target += part;
+		from += part;
+		bytes -= part;
+	}
+	return true;
+}
+
+/* The address of the module's .eh_frame_hdr; 0: none. */
+static uint64_t unwind_tables_eh_frame_hdr(const struct process_module *module)
+{
+	for (size_t i = 0; i < module->elf->header_count; i++)
+		if (module->elf->headers[i].p_type == PT_GNU_EH_FRAME)
+			return module->bias + module->elf->headers[i].p_vaddr;
+	return 0;
+}
+
 #define FUNCTION_BYTES_MAX  (256u << 10) /* larger ones get no size by their code */
 #define REFRESH_INTERVAL_NS UINT64_C(100000000)
 #define REFRESH_BURST	    10 /* that may follow each other at once */

@@ -11,11 +11,10 @@
 #include <sys/types.h>
 
 #include "sampler/cpu_log.h"
-#include "sampler/descriptors.h"
 #include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 #include "sampler/python_process.h"
-#include "sampler/thread_files.h"
-#include "sampler/thread_rows.h"
+#include "sampler/wait_class.h"
 
 /* Samples of a thread between two observations. If there are more, some chosen at random stay. */
 #define HELD_SAMPLES_MAX 4

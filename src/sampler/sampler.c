@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/elf_image.h"
 #include "sampler/observe.h"
 #include "sampler/perf_events.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 #include "sampler/process_tree.h"
 #include "sampler/remote_unwind.h"
 #include "sampler/sampling.h"

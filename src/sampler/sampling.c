@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "log/base/grow.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 
 /* A program loads most of its modules soon after it started. */
 #define MODULES_FIRST_NS 20000000

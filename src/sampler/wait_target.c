@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/select.h>
 
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 #include "sampler/wait_class.h"
 
 /* The descriptors that a thread waits for. */

@@ -27,7 +27,7 @@
 #include "log/base/snapshot_trigger.h"
 #include "processes.h"
 #include "rotation.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 #define ATTACH_SETTINGS_MAX 64
 

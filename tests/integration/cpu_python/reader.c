@@ -28,8 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/process_memory.h"
 #include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 #include "sampler/python_process.h"
 
 /* Reads of a running program are seldom accepted, and the program may wait for a processor. */

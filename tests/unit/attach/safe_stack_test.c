@@ -22,9 +22,9 @@
 #include <cmocka.h>
 
 #include "attach/safe_stack.h"
-#include "sampler/elf_image.h"
+#include "sampler/process_modules.h"
 #include "sampler/remote_unwind.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 static int ends[2];
 static void (*raising)(void);

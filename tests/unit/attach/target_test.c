@@ -19,7 +19,7 @@
 
 #include "attach/shared_memory.h"
 #include "attach/target.h"
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 
 static struct target identify(pid_t pid)
 {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/elf_symbols.h"
+#include "sampler/process_modules.h"
 
 #define DAMAGED_COPIES 300
 

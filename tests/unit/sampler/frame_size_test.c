@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "sampler/frame_size.h"
-#include "sampler/instruction.h"
 
 #define CALL	 "\xe8\x00\x00\x00\x00"
 #define PROLOGUE "\x55\x48\x89\xe5"		/* push %rbp; mov %rsp,%rbp */

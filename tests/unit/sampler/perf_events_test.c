@@ -28,7 +28,6 @@
 #include <unistd.h>
 
 #include "sampler/perf_events.h"
-#include "sampler/perf_refusal.h"
 
 #define HZ 1000.0
 

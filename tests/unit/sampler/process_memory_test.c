@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/process_memory.h"
+#include "sampler/process_read.h"
 
 #define PAGE_BYTES 4096u
 

@@ -22,8 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/elf_image.h"
-#include "sampler/elf_symbols.h"
 #include "sampler/process_modules.h"
 
 /* The child runs commands from a pipe: one byte each, answered by one byte. */

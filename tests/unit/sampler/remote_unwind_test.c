@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sampler/elf_image.h"
-#include "sampler/process_memory.h"
+#include "sampler/process_modules.h"
+#include "sampler/process_read.h"
 #include "traced_child.h"
 
 #ifndef PATHS_EACH

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/thread_rows.h"
+#include "sampler/cpu_log.h"
 #include "xtrace/log_format.h"
 
 #define MS 1000000ull

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/thread_files.h"
+#include "sampler/process_read.h"
 #include "sampler/wait_class.h"
 
 static void knows_calls_that_tell_the_state_alone(void **state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a thread's files in /proc/PID/task/TID. Files that are read in each round stay open while a
- * budget of descriptors lasts. Sampler thread only.
+ * Reads another process: its files in /proc, and its memory by process_vm_readv. Never stops it.
+ * Any thread.
  */
-#ifndef XT_SAMPLER_THREAD_FILES_H
-#define XT_SAMPLER_THREAD_FILES_H
+#ifndef XT_SAMPLER_PROCESS_READ_H
+#define XT_SAMPLER_PROCESS_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +15,10 @@
 
 enum thread_file { THREAD_FILE_COUNTS, THREAD_FILE_STAT, THREAD_FILE_SYSCALL, THREAD_FILES };
 
+/*
+ * A thread's files in /proc/PID/task/TID. Those that are read in each round stay open while a
+ * budget of descriptors lasts.
+ */
 struct thread_files {
 	pid_t pid, tid;
 	int descriptors[THREAD_FILES]; /* descriptor + 1; 0: not open */
@@ -71,5 +75,36 @@ void thread_syscall_parse(const char *text, struct thread_syscall *out);
 
 /* Reads a small file of /proc into text, which it terminates. Returns its length or -errno. */
 ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
+
+/*
+ * The functions below keep errno. They need the permission to trace the process: a parent has it
+ * for its descendants under Yama's ptrace_scope 1.
+ */
+
+/* True if all bytes were read. */
+bool process_memory_read(pid_t pid, void *to, uint64_t from, size_t bytes);
+
+/* Returns the number of bytes read from the start: less than asked if a page is missing. */
+size_t process_memory_read_some(pid_t pid, void *to, uint64_t from, size_t bytes);
+
+struct process_memory_part {
+	void *to;
+	uint64_t from;
+	size_t bytes;
+};
+
+/* Whether the kernel forbids to read it, at an address that it has. */
+bool process_memory_is_refused(pid_t pid, uint64_t address);
+
+/*
+ * Explains why the memory of the process cannot be read, and how to allow it. Empty text: it can,
+ * or the process has ended. address: of memory that it has.
+ */
+void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes);
+
+#define PROCESS_MEMORY_PARTS_MAX 64
+
+/* Reads up to PROCESS_MEMORY_PARTS_MAX parts in one system call. True if all were read. */
+bool process_memory_read_parts(pid_t pid, const struct process_memory_part *parts, size_t count);
 
 #endif
