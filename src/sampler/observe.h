@@ -9,6 +9,11 @@
 #include "sampler/perf_events.h"
 #include "sampler/sampling.h"
 
+struct wait {
+	enum xt_cpu_state state;
+	uint32_t pid, tid; /* as in XT_CPU_SAMPLE_WAIT_PID and _TID; 0: unknown */
+};
+
 /* Observes a thread. Sets has_ended if it is gone. */
 void observe_thread(struct sampling *sampling, struct sampled_process *process,
 		    struct sampled_thread *thread);

@@ -1,15 +1,468 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first read follows pointers. The second one knows all addresses, so it takes one system call
- * for many frames.
+ * Finds an interpreter, then the states of its threads, then the frames of a state. Threads start
+ * and end while their list is read. So a state counts only if it names the interpreter it was
+ * reached from, and a reader of its frames checks its thread once more. The first read of frames
+ * follows pointers. The second one knows all addresses, so it takes one system call for many
+ * frames.
  */
 #include "sampler/python_frames.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "sampler/process_read.h"
-#include "sampler/thread_descriptor.h"
+
+#define PUBLISHED_BYTES 1024 /* the table at the start of _PyRuntime, since 3.13 */
+
+enum symbol { RUNTIME, VERSION, LOOP, COLD_LOOP, ONLY_SINCE_3_10, ONLY_SINCE_3_9, SYMBOLS };
+
+static const char *const symbol_names[SYMBOLS] = {
+	[RUNTIME] = "_PyRuntime",
+	[VERSION] = "Py_Version", /* since 3.11 */
+	[LOOP] = "_PyEval_EvalFrameDefault",
+	[COLD_LOOP] = "_PyEval_EvalFrameDefault.cold",
+	[ONLY_SINCE_3_10] = "PyIter_Send",
+	[ONLY_SINCE_3_9] = "PyFrame_GetBack",
+};
+
+/* Accepts "python3", "python3.12", "libpython3.12.so.1.0", but not the stub "libpython3.so". */
+static bool has_python_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
+	bool is_library = !strncmp(rest, "lib", 3);
+	size_t numbers;
+
+	rest += is_library ? 3 : 0;
+	if (strncmp(rest, "python3", 7) != 0)
+		return false;
+	rest += 6;
+	numbers = strspn(rest, "0123456789.");
+	rest += numbers;
+	rest += strspn(rest, "tdm"); /* build flags */
+	if (!is_library)
+		return !rest[0];
+	return numbers > 2 &&
+	       (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)));
+}
+
+static void program_path(pid_t pid, char out[PATH_MAX])
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	length = readlink(link, out, PATH_MAX - 1);
+	out[length > 0 ? length : 0] = '\0';
+}
+
+static bool find_symbols(const struct process_module *module, struct elf_symbol symbols[SYMBOLS])
+{
+	for (int s = 0; s < SYMBOLS; s++)
+		symbols[s] = (struct elf_symbol){.name = symbol_names[s]};
+	return elf_symbols_find(module->elf->fd, symbols, SYMBOLS) == 0 && symbols[RUNTIME].address;
+}
+
+/* In the format of PY_VERSION_HEX; 0: older than all known versions. */
+static uint32_t version_of(pid_t pid, uint64_t bias, const struct elf_symbol *symbols)
+{
+	uint64_t version;
+
+	if (symbols[VERSION].address &&
+	    process_memory_read(pid, &version, bias + symbols[VERSION].address, sizeof(version)))
+		return (uint32_t)version;
+	if (symbols[ONLY_SINCE_3_10].address)
+		return PYTHON_VERSION(3, 10);
+	return symbols[ONLY_SINCE_3_9].address ? PYTHON_VERSION(3, 9) : 0;
+}
+
+static int use_module(struct python_place *out, const struct process_module *module,
+		      const struct elf_symbol *symbols, char *why, size_t why_bytes)
+{
+	uint32_t version = version_of(out->pid, module->bias, symbols);
+	uint64_t published[PUBLISHED_BYTES / 8] = {0}, head;
+
+	snprintf(out->path, sizeof(out->path), "%s", module->path);
+	python_version_name(version, out->version, sizeof(out->version));
+	out->runtime = module->bias + symbols[RUNTIME].address;
+	out->runtime_bytes = symbols[RUNTIME].bytes;
+	if (symbols[LOOP].address) {
+		out->loop_start = module->bias + symbols[LOOP].address;
+		out->loop_end = out->loop_start + symbols[LOOP].bytes;
+	}
+	if (symbols[COLD_LOOP].address) {
+		out->cold_start = module->bias + symbols[COLD_LOOP].address;
+		out->cold_end = out->cold_start + symbols[COLD_LOOP].bytes;
+	}
+	if (!process_memory_read_some(out->pid, published, out->runtime, sizeof(published))) {
+		snprintf(why, why_bytes, "its memory cannot be read");
+		return -EINVAL;
+	}
+	if (python_layout_find(version, published, &out->layout, why, why_bytes))
+		return -EINVAL;
+	if (!process_memory_read(out->pid, &head, out->runtime + out->layout.runtime_head,
+				 sizeof(head)) ||
+	    !head)
+		return -EAGAIN;
+	return 0;
+}
+
+int python_find_in(struct python_place *out, pid_t pid, const struct process_modules *modules,
+		   char *why, size_t why_bytes)
+{
+	struct elf_symbol symbols[SYMBOLS];
+	char program[PATH_MAX];
+
+	*out = (struct python_place){.pid = pid};
+	program_path(pid, program);
+	out->is_program = has_python_name(program);
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct process_module *module = &modules->list[i];
+		bool is_program = !strcmp(module->path, program);
+
+		/* A program of any name may contain an interpreter. */
+		if (!is_program && !has_python_name(module->path))
+			continue;
+		if (find_symbols(module, symbols))
+			return use_module(out, module, symbols, why, why_bytes);
+	}
+	return -ENOENT;
+}
+
+#define LIST_ENTRY_BYTES_MAX 256
+#define STATES_MAX	     65536 /* a list that changes may look endless */
+#define BATCH		     (PROCESS_MEMORY_PARTS_MAX / 2)
+
+static uint64_t word(const uint8_t *bytes, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+#if defined(__x86_64__)
+#define DESCRIPTOR_TID 720
+#else
+#define DESCRIPTOR_TID		208
+/* The kernel reads this from the list of robust mutexes: from a mutex's link to its word. */
+#define DESCRIPTOR_FUTEX_OFFSET 232
+#define DESCRIPTOR_FUTEX_VALUE	(-32)
+#endif
+
+bool thread_descriptor_is_valid(const uint8_t bytes[THREAD_DESCRIPTOR_BYTES], uint64_t address)
+{
+#if defined(__x86_64__)
+	/* It has its own address twice. */
+	return word(bytes, 0) == address && word(bytes, 16) == address;
+#else
+	return address && (int64_t)word(bytes, DESCRIPTOR_FUTEX_OFFSET) == DESCRIPTOR_FUTEX_VALUE;
+#endif
+}
+
+int32_t thread_descriptor_tid(const uint8_t bytes[THREAD_DESCRIPTOR_BYTES])
+{
+	int32_t tid;
+
+	memcpy(&tid, bytes + DESCRIPTOR_TID, sizeof(tid));
+	return tid > 0 ? tid : 0;
+}
+
+/* From the links to the number of the thread. */
+static size_t list_entry_bytes(const struct python_layout *layout)
+{
+	size_t end = layout->state_native_id ? layout->state_native_id : layout->state_pthread;
+
+	return end + 8 < LIST_ENTRY_BYTES_MAX ? end + 8 : LIST_ENTRY_BYTES_MAX;
+}
+
+static void fill_state(struct python_state *out, uint64_t address,
+		       const struct python_layout *layout, const uint8_t *bytes)
+{
+	*out = (struct python_state){.address = address,
+				     .previous = word(bytes, 0),
+				     .next = word(bytes, 8),
+				     .interpreter = word(bytes, 16),
+				     .pthread = word(bytes, layout->state_pthread)};
+	if (layout->state_native_id && out->pthread)
+		out->tid = (pid_t)word(bytes, layout->state_native_id);
+}
+
+static void fill_tid(struct python_state *state, const uint8_t *pthread)
+{
+	if (!thread_descriptor_is_valid(pthread, state->pthread))
+		return;
+	state->has_tid_word = true;
+	state->tid = thread_descriptor_tid(pthread);
+}
+
+static bool is_same_state(const struct python_state *a, const struct python_state *b)
+{
+	return a->address == b->address && a->previous == b->previous && a->next == b->next &&
+	       a->interpreter == b->interpreter && a->pthread == b->pthread && a->tid == b->tid &&
+	       a->has_tid_word == b->has_tid_word;
+}
+
+/* Whether these states are as they were. One system call for all. */
+static bool batch_is_current(const struct python_state *states, size_t count,
+			     const struct python_place *place)
+{
+	uint8_t state_copies[BATCH][LIST_ENTRY_BYTES_MAX],
+		pthread_copies[BATCH][THREAD_DESCRIPTOR_BYTES];
+	struct process_memory_part parts[PROCESS_MEMORY_PARTS_MAX];
+	size_t part_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		parts[part_count++] = (struct process_memory_part){
+			state_copies[i], states[i].address, list_entry_bytes(&place->layout)};
+		if (states[i].has_tid_word)
+			parts[part_count++] = (struct process_memory_part){
+				pthread_copies[i], states[i].pthread, THREAD_DESCRIPTOR_BYTES};
+	}
+	if (!process_memory_read_parts(place->pid, parts, part_count))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		struct python_state now;
+
+		fill_state(&now, states[i].address, &place->layout, state_copies[i]);
+		if (states[i].has_tid_word && now.pthread == states[i].pthread)
+			fill_tid(&now, pthread_copies[i]);
+		if (!is_same_state(&now, &states[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool read_interpreters(const struct python_place *place, struct python_interpreter *out,
+			      uint32_t *count_out)
+{
+	const struct python_layout *layout = &place->layout;
+	uint64_t at;
+
+	*count_out = 0;
+	if (!process_memory_read(place->pid, &at, place->runtime + layout->runtime_head,
+				 sizeof(at)))
+		return false;
+	for (; at && *count_out < PYTHON_INTERPRETERS_MAX; at = out[(*count_out)++].next) {
+		struct python_interpreter *next = &out[*count_out];
+		const struct process_memory_part parts[] = {
+			{&next->next, at + layout->interpreter_next, 8},
+			{&next->threads, at + layout->interpreter_threads, 8}};
+
+		next->address = at;
+		if (at % 8 || !process_memory_read_parts(place->pid, parts, 2))
+			return false;
+	}
+	return true;
+}
+
+static bool is_current(const struct python_states *states, const struct python_place *place,
+		       const struct python_interpreter *interpreters, uint32_t interpreter_count)
+{
+	if (interpreter_count != states->interpreter_count ||
+	    memcmp(interpreters, states->interpreters, interpreter_count * sizeof(*interpreters)))
+		return false;
+	for (size_t i = 0; i < states->count; i += BATCH) {
+		size_t count = states->count - i < BATCH ? states->count - i : BATCH;
+
+		if (!batch_is_current(&states->list[i], count, place))
+			return false;
+	}
+	return true;
+}
+
+/* Follows the list of an interpreter. */
+static int list_threads(struct python_states *out, const struct python_place *place,
+			const struct python_interpreter *interpreter)
+{
+	uint64_t previous = 0, at = interpreter->threads;
+	uint8_t bytes[LIST_ENTRY_BYTES_MAX], pthread[THREAD_DESCRIPTOR_BYTES];
+	struct python_state state;
+	int rc = 0;
+
+	while (at && !rc) {
+		if (at % 8 || out->count == STATES_MAX ||
+		    !process_memory_read(place->pid, bytes, at, list_entry_bytes(&place->layout)))
+			return -EAGAIN;
+		fill_state(&state, at, &place->layout, bytes);
+		if (state.interpreter != interpreter->address || state.previous != previous)
+			return -EAGAIN;
+		if (state.pthread &&
+		    process_memory_read(place->pid, pthread, state.pthread, sizeof(pthread)))
+			fill_tid(&state, pthread);
+		rc = grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list));
+		if (!rc)
+			out->list[out->count++] = state;
+		previous = at;
+		at = state.next;
+	}
+	return rc;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct python_state *left = a, *right = b;
+
+	return (left->tid > right->tid) - (left->tid < right->tid);
+}
+
+/* See struct _gil_runtime_state in CPython's pycore_gil.h. */
+#define GIL_BYTES	 208
+#define GIL_LAST_HOLDER	 8
+#define GIL_LOCKED	 16
+#define GIL_WAITED	 32 /* two pairs of a condition variable and a mutex, to the end */
+#define GIL_MUTEX	 80
+#define GIL_SWITCH_MUTEX 168
+#define GIL_TRIES_MAX	 100
+#define GIL_SEARCH_BYTES 16384
+#define INTERVAL_MAX_US	 UINT64_C(100000000)
+/* glibc's condition variables have this flag if they use the monotonic clock, as CPython's do. */
+#define CLOCK_FLAG	2u
+#define CLOCK_WORD	36
+#define CLOCK_WORD_2_41 28
+#define MUTEX_KIND	16
+
+static uint32_t half(const uint8_t *bytes, size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static bool looks_like_gil(const struct python_states *states, const uint8_t *at)
+{
+	uint64_t interval_us = word(at, 0), holder = word(at, GIL_LAST_HOLDER);
+	uint32_t flags = half(at, GIL_WAITED + CLOCK_WORD) | half(at, GIL_WAITED + CLOCK_WORD_2_41);
+
+	if (!interval_us || interval_us > INTERVAL_MAX_US || half(at, GIL_LOCKED) > 1 ||
+	    !(flags & CLOCK_FLAG) || half(at, GIL_MUTEX) > 2 || half(at, GIL_SWITCH_MUTEX) > 2 ||
+	    half(at, GIL_MUTEX + MUTEX_KIND) || half(at, GIL_SWITCH_MUTEX + MUTEX_KIND))
+		return false;
+	for (size_t i = 0; i < states->count; i++)
+		if (states->list[i].address == holder)
+			return true;
+	return false;
+}
+
+static uint64_t gil_base(const struct python_states *states, const struct python_place *place,
+			 uint32_t interpreter)
+{
+	/* To 3.11 all interpreters share one lock. */
+	return place->layout.runtime_interpreters ? place->runtime
+						  : states->interpreters[interpreter].address;
+}
+
+/* The structure moved between releases, but its contents did not. */
+static void find_gil(struct python_states *states, const struct python_place *place)
+{
+	static uint8_t bytes[GIL_SEARCH_BYTES];
+	size_t byte_count;
+
+	if (states->gil_offset || !states->interpreter_count ||
+	    states->gil_tries++ == GIL_TRIES_MAX)
+		return;
+	byte_count = process_memory_read_some(
+		place->pid, bytes, gil_base(states, place, states->interpreter_count - 1),
+		sizeof(bytes));
+	for (size_t at = 8; at + GIL_BYTES <= byte_count; at += 8)
+		if (looks_like_gil(states, bytes + at)) {
+			states->gil_offset = (uint32_t)at;
+			return;
+		}
+}
+
+int python_states_refresh(struct python_states *states, const struct python_place *place)
+{
+	struct python_states fresh = *states;
+	int rc = 0;
+
+	if (!read_interpreters(place, fresh.interpreters, &fresh.interpreter_count))
+		return -EAGAIN;
+	if (!is_current(states, place, fresh.interpreters, fresh.interpreter_count)) {
+		fresh.list = NULL;
+		fresh.count = fresh.capacity = 0;
+		for (uint32_t i = 0; i < fresh.interpreter_count && !rc; i++)
+			rc = list_threads(&fresh, place, &fresh.interpreters[i]);
+		if (rc) {
+			free(fresh.list);
+			return rc;
+		}
+		qsort(fresh.list, fresh.count, sizeof(*fresh.list), by_tid);
+		free(states->list);
+		*states = fresh;
+	}
+	find_gil(states, place);
+	return 0;
+}
+
+const struct python_state *python_states_of(const struct python_states *states, pid_t tid,
+					    size_t *count_out)
+{
+	size_t low = 0, high = states->count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (states->list[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < states->count && states->list[end].tid == tid;)
+		end++;
+	*count_out = end - low;
+	return end > low ? &states->list[low] : NULL;
+}
+
+bool python_states_is_gil(const struct python_states *states, const struct python_place *place,
+			  uint64_t futex_address)
+{
+	for (uint32_t i = 0; i < states->interpreter_count && states->gil_offset; i++) {
+		uint64_t gil = gil_base(states, place, i) + states->gil_offset;
+
+		if (futex_address - (gil + GIL_WAITED) < GIL_BYTES - GIL_WAITED)
+			return true;
+	}
+	return false;
+}
+
+uint64_t python_states_gil_holder(const struct python_states *states,
+				  const struct python_place *place)
+{
+	uint8_t gil[GIL_LOCKED + 4];
+
+	/* The main interpreter first. */
+	for (uint32_t i = states->interpreter_count; i-- > 0 && states->gil_offset;) {
+		if (process_memory_read(place->pid, gil,
+					gil_base(states, place, i) + states->gil_offset,
+					sizeof(gil)) &&
+		    half(gil, GIL_LOCKED) == 1 && word(gil, GIL_LAST_HOLDER))
+			return word(gil, GIL_LAST_HOLDER);
+	}
+	return 0;
+}
+
+pid_t python_states_tid(const struct python_states *states, uint64_t address)
+{
+	for (size_t i = 0; i < states->count; i++)
+		if (states->list[i].address == address)
+			return states->list[i].tid;
+	return 0;
+}
+
+void python_states_free(struct python_states *states)
+{
+	free(states->list);
+	*states = (struct python_states){0};
+}
+
+#define PYTHON_MOMENT_NS 20000 /* the times of samples are exact to half of this */
 
 #define STATE_BYTES_MAX	  512
 #define STATUS_BOUND	  0x03u /* initialised and bound to a thread */
@@ -68,8 +521,8 @@ static size_t start_parts(struct start_copy *copy, const struct python_place *pl
 	parts[count++] = (struct process_memory_part){
 		&copy->finalizing, place->runtime + place->layout.runtime_finalizing, 8};
 	if (state->has_tid_word)
-		parts[count++] = (struct process_memory_part){
-			&copy->tid, state->pthread + THREAD_DESCRIPTOR_TID, 4};
+		parts[count++] = (struct process_memory_part){&copy->tid,
+							      state->pthread + DESCRIPTOR_TID, 4};
 	return count;
 }
 
@@ -237,9 +690,9 @@ uint32_t python_frames_common(const struct python_frames *a, const struct python
 	return common;
 }
 
-static bool is_same(const struct python_link *link, bool is_innermost,
-		    const struct python_layout *layout, const uint8_t *frame,
-		    uint64_t cframe_previous)
+static bool is_same_link(const struct python_link *link, bool is_innermost,
+			 const struct python_layout *layout, const uint8_t *frame,
+			 uint64_t cframe_previous)
 {
 	struct python_link now;
 
@@ -274,7 +727,7 @@ static uint32_t compare_some(const struct python_link *links, uint32_t count,
 	if (!process_memory_read_parts(place->pid, parts, part_count))
 		return 0;
 	for (uint32_t i = 0; i < compared; i++)
-		if (!is_same(&links[i], &links[i] == innermost, layout, copies[i], cframes[i]))
+		if (!is_same_link(&links[i], &links[i] == innermost, layout, copies[i], cframes[i]))
 			return 0;
 	return compared;
 }

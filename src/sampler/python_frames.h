@@ -1,22 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain of interpreter frames of a thread of another process, which may run meanwhile. Sampler
- * thread only.
+ * Finds the Python interpreter in another process by the symbols of its files, the states of its
+ * threads, and the chain of frames of a state. The process may run meanwhile. Sampler thread only.
  */
 #ifndef XT_SAMPLER_PYTHON_FRAMES_H
 #define XT_SAMPLER_PYTHON_FRAMES_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "sampler/python_find.h"
-#include "sampler/python_states.h"
+#include "python/python_layout.h"
+#include "sampler/process_modules.h"
+
+/* Addresses are those in the process. */
+struct python_place {
+	pid_t pid;
+	uint64_t runtime; /* _PyRuntime */
+	uint64_t runtime_bytes;
+	uint64_t loop_start, loop_end; /* the interpreter loop; 0: unknown */
+	uint64_t cold_start, cold_end; /* its rarely executed part; 0: none or unknown */
+	struct python_layout layout;
+	/*
+	 * The program is an interpreter, not one that embeds it and may start it again. Then no two
+	 * code objects of an interpreter have the same version.
+	 */
+	bool is_program;
+	char version[32];
+	char path[PATH_MAX];
+};
+
+/* Returns as python_process_open(). */
+int python_find_in(struct python_place *out, pid_t pid, const struct process_modules *modules,
+		   char *why, size_t why_bytes);
+
+#define PYTHON_INTERPRETERS_MAX 64
+
+struct python_state {
+	uint64_t address;
+	uint64_t previous, next, interpreter;
+	uint64_t pthread;  /* pthread_self() of its thread; 0: it has not started */
+	pid_t tid;	   /* as the process itself sees it; 0: unknown */
+	bool has_tid_word; /* tid is that of a thread descriptor at `pthread` */
+};
+
+struct python_interpreter {
+	uint64_t address, next;
+	uint64_t threads; /* its newest state */
+};
+
+/*
+ * The thread states of all interpreters, and the interpreter lock (GIL). Zeros are an empty list.
+ */
+struct python_states {
+	struct python_state *list; /* by tid */
+	size_t count, capacity;
+	struct python_interpreter interpreters[PYTHON_INTERPRETERS_MAX]; /* newest first */
+	uint32_t interpreter_count;
+	uint32_t gil_offset; /* from the interpreter, to 3.11 from _PyRuntime; 0: unknown */
+	uint32_t gil_tries;
+};
+
+/* Reads the list again. Returns 0, -ENOMEM, or -EAGAIN if it changed: the old one stays. */
+int python_states_refresh(struct python_states *states, const struct python_place *place);
+
+/* The states of a thread: *count_out consecutive ones. A thread has one for each interpreter. */
+const struct python_state *python_states_of(const struct python_states *states, pid_t tid,
+					    size_t *count_out);
+
+/* Whether a futex address is inside the condition variables and mutexes of an interpreter lock. */
+bool python_states_is_gil(const struct python_states *states, const struct python_place *place,
+			  uint64_t futex_address);
+
+/* Reads which state holds an interpreter lock. 0: none, or unknown. */
+uint64_t python_states_gil_holder(const struct python_states *states,
+				  const struct python_place *place);
+
+/* The thread of a state; 0: unknown. */
+pid_t python_states_tid(const struct python_states *states, uint64_t address);
+
+void python_states_free(struct python_states *states);
 
 #define PYTHON_LINKS_MAX	 2048
 #define PYTHON_FRAME_BYTES_MAX	 128
 #define PYTHON_WINDOWS		 4
 #define PYTHON_WINDOW_PAGE_BYTES 4096
-#define PYTHON_MOMENT_NS	 20000 /* the times of samples are exact to half of this */
 
 /* A frame, or from 3.12 a shim between activations of the interpreter loop. */
 struct python_link {
@@ -82,5 +152,21 @@ uint32_t python_frames_common(const struct python_frames *a, const struct python
 /* Reads the chain again. Whether it is equal, but for the innermost frame's instruction. */
 bool python_frames_are_current(const struct python_frames *frames,
 			       const struct python_place *place);
+
+/*
+ * glibc's descriptor of a thread (struct pthread), as in glibc 2.28 to 2.42. Its address is
+ * pthread_self().
+ */
+#if defined(__x86_64__)
+#define THREAD_DESCRIPTOR_BYTES 724
+#else
+#define THREAD_DESCRIPTOR_BYTES 240
+#endif
+
+/* Whether these bytes, read at the address, are a descriptor of glibc. */
+bool thread_descriptor_is_valid(const uint8_t bytes[THREAD_DESCRIPTOR_BYTES], uint64_t address);
+
+/* The tid, which fork() keeps right; 0: none. */
+int32_t thread_descriptor_tid(const uint8_t bytes[THREAD_DESCRIPTOR_BYTES]);
 
 #endif

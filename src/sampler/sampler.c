@@ -20,7 +20,6 @@
 #include "sampler/perf_events.h"
 #include "sampler/process_modules.h"
 #include "sampler/process_read.h"
-#include "sampler/process_tree.h"
 #include "sampler/remote_unwind.h"
 #include "sampler/sampling.h"
 

@@ -3,15 +3,359 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "log/base/grow.h"
-#include "sampler/process_read.h"
+#include "log/base/sampler_socket.h"
+
+#define PEER (UINT64_C(1) << 32) /* in epoll_data: the descriptor is a connection */
+
+void claims_open(struct claims *claims, const char *data_dir)
+{
+	*claims = (struct claims){.epoll_fd = epoll_create1(EPOLL_CLOEXEC), .data_dir = data_dir};
+}
+
+void claims_close(struct claims *claims)
+{
+	if (claims->epoll_fd >= 0)
+		close(claims->epoll_fd);
+	claims->epoll_fd = -1;
+}
+
+static int watch(struct claims *claims, int fd, uint64_t kind)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = kind | (uint32_t)fd};
+
+	return epoll_ctl(claims->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/*
+ * Returns the descriptor of the claim, which the caller closes, or -errno. The error is -EADDRINUSE
+ * if another sampler has the process. Any other error does not forbid sampling it.
+ */
+static int claims_take(struct claims *claims, pid_t pid)
+{
+	int fd = sampler_socket_claim(pid, claims->data_dir), error;
+
+	if (fd < 0)
+		return fd;
+	error = watch(claims, fd, 0);
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+/* Other users may connect, but this sampler is none of their business. */
+static void accept_peers(struct claims *claims, int listener)
+{
+	struct ucred peer;
+	socklen_t peer_bytes = sizeof(peer);
+	int fd;
+
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) ||
+		    peer.uid != geteuid() || watch(claims, fd, PEER))
+			close(fd);
+}
+
+bool claims_answer(struct claims *claims)
+{
+	struct epoll_event events[16];
+	int count = epoll_wait(claims->epoll_fd, events, 16, 0);
+	bool is_end = false;
+
+	for (int i = 0; i < count; i++) {
+		int fd = (int)(uint32_t)events[i].data.u64;
+		char request = 0;
+
+		if (!(events[i].data.u64 & PEER)) {
+			accept_peers(claims, fd);
+			continue;
+		}
+		if (recv(fd, &request, 1, 0) == 1 && request == SAMPLER_SOCKET_END) {
+			/* Stays open: its end tells the program that the logs are complete. */
+			epoll_ctl(claims->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+			is_end = true;
+		} else {
+			close(fd);
+		}
+	}
+	return is_end;
+}
+
+/* The index of the first process whose pid is not smaller. */
+static size_t position(const struct process_table *table, pid_t pid)
+{
+	size_t low = 0, high = table->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (table->list[middle]->pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct sampled_process *process_table_find(const struct process_table *table, pid_t pid)
+{
+	size_t at = position(table, pid);
+
+	return at < table->count && table->list[at]->pid == pid ? table->list[at] : NULL;
+}
+
+/* Inserts a process that is not in the table. Returns 0 or -ENOMEM. */
+static int process_table_add(struct process_table *table, struct sampled_process *process)
+{
+	size_t at = position(table, process->pid);
+
+	if (grow(&table->list, &table->capacity, table->count + 1, sizeof(*table->list)))
+		return -ENOMEM;
+	memmove(table->list + at + 1, table->list + at, (table->count - at) * sizeof(*table->list));
+	table->list[at] = process;
+	table->count++;
+	return 0;
+}
+
+static void process_table_remove(struct process_table *table, struct sampled_process *process)
+{
+	size_t at = position(table, process->pid);
+
+	table->count--;
+	memmove(table->list + at, table->list + at + 1, (table->count - at) * sizeof(*table->list));
+}
+
+struct sampled_thread *sampled_thread_find(const struct sampled_process *process, pid_t tid)
+{
+	size_t low = 0, high = process->thread_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (process->threads[middle]->tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->thread_count && process->threads[low]->tid == tid
+		       ? process->threads[low]
+		       : NULL;
+}
+
+struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *process,
+						  pid_t log_tid)
+{
+	struct sampled_thread *thread = sampled_thread_find(process, log_tid);
+
+	if (!process->is_in_other_namespace)
+		return thread;
+	for (size_t t = 0; t < process->thread_count; t++)
+		if (process->threads[t]->log_tid == log_tid)
+			return process->threads[t];
+	return NULL;
+}
+
+struct sampled_thread *sampled_process_main(const struct sampled_process *process)
+{
+	return sampled_thread_find(process, process->pid);
+}
+
+#define TEXT_BYTES (16u << 10)
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void record_number(const struct sampled_process *process, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	cpu_log_meta(process->log, key, text);
+}
+
+static void record_link(const struct sampled_process *process, const char *key, const char *name)
+{
+	char path[64], text[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", process->pid, name);
+	length = readlink(path, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	cpu_log_meta(process->log, key, text);
+}
+
+/* The facts that exec changes: program, arguments, folder. Call it again after exec. */
+static void process_facts_program(const struct sampled_process *process)
+{
+	char path[64], text[TEXT_BYTES];
+	ssize_t length;
+
+	record_link(process, "process.exe", "exe");
+	record_link(process, "process.cwd", "cwd");
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", process->pid);
+	length = proc_file_read(path, text, sizeof(text));
+	for (ssize_t i = 0; i + 1 < length; i++)
+		if (!text[i])
+			text[i] = ' ';
+	cpu_log_meta(process->log, "process.cmdline", length > 0 ? text : "");
+}
+
+/* Seconds since 1970, to hundredths, computed as the injected library does. */
+static void record_start(const struct sampled_process *process)
+{
+	int64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK), hundredths;
+	char text[40];
+
+	hundredths = (uint64_t)(boot_ns / 10000000) + process->start_ticks * 100 / ticks_per_s;
+	snprintf(text, sizeof(text), "%" PRIu64 ".%02" PRIu64, hundredths / 100, hundredths % 100);
+	cpu_log_meta(process->log, "process.started", text);
+}
+
+static void record_host(const struct sampled_process *process)
+{
+	char text[256];
+	struct utsname host;
+
+	if (proc_file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0) {
+		text[strcspn(text, "\n")] = '\0';
+		cpu_log_meta(process->log, "host.boot", text);
+	}
+	if (uname(&host))
+		return;
+	cpu_log_meta(process->log, "host.name", host.nodename);
+	snprintf(text, sizeof(text), "%s %s", host.sysname, host.release);
+	cpu_log_meta(process->log, "host.kernel", text);
+}
+
+/* Everything else. Call it once, while the process exists. */
+static void process_facts_process(const struct sampled_process *process,
+				  const struct sampling_facts *sampling)
+{
+	char path[64];
+	struct stat status;
+
+	cpu_log_meta(process->log, "xtrace.version", XTRACE_VERSION);
+	cpu_log_meta(process->log, "log.kind", "cpu");
+	record_number(process, "cpu.hz", sampling->hz);
+	cpu_log_meta(process->log, "cpu.source", sampling->why_no_perf ? "proc" : "perf");
+	if (sampling->why_no_perf)
+		cpu_log_meta(process->log, "cpu.why", sampling->why_no_perf);
+	else if (!sampling->sees_kernel)
+		cpu_log_meta(process->log, "cpu.kernel", "estimated");
+	if (sampling->why_no_memory)
+		cpu_log_meta(process->log, "cpu.memory", sampling->why_no_memory);
+	record_number(process, "process.id", (uint64_t)process->log_pid);
+	record_number(process, "process.parent", (uint64_t)process->parent);
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", process->pid);
+	if (!stat(path, &status))
+		record_number(process, "process.pid_namespace", status.st_ino);
+	record_start(process);
+	record_host(process);
+	process_facts_program(process);
+}
+
+/* The interpreter, once it was found. */
+static void process_facts_python(const struct sampled_process *process)
+{
+	cpu_log_meta(process->log, "python.version", python_process_version(process->python));
+	cpu_log_meta(process->log, "python.path", python_process_path(process->python));
+}
+
+/* Why there are no Python frames. Empty: there are. */
+static void process_facts_no_python(const struct sampled_process *process, const char *why)
+{
+	cpu_log_meta(process->log, "python.missing", why);
+}
+
+/* The last number of the line NSpid of a status file. 0: unknown. */
+static pid_t innermost_id(const char *path)
+{
+	char text[TEXT_BYTES];
+	const char *line, *end, *last;
+
+	if (proc_file_read(path, text, sizeof(text)) < 0)
+		return 0;
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return 0;
+	line += strlen("\nNSpid:");
+	end = strchrnul(line, '\n');
+	for (last = line; line < end; line++)
+		if (*line == '\t' || *line == ' ')
+			last = line;
+	return (pid_t)strtol(last, NULL, 10);
+}
+
+/*
+ * Whether the process is in another PID namespace than this one. Sets the id that it has there: the
+ * injected library in it knows no other.
+ */
+static bool process_facts_namespace(pid_t pid, pid_t *own_pid)
+{
+	struct stat own, other;
+	char path[64];
+	pid_t inner;
+
+	*own_pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	if (stat("/proc/self/ns/pid", &own) || stat(path, &other) || own.st_ino == other.st_ino)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	inner = innermost_id(path);
+	if (inner)
+		*own_pid = inner;
+	return true;
+}
+
+/* The id of a thread of such a process in its own namespace. */
+static pid_t process_facts_own_tid(pid_t pid, pid_t tid)
+{
+	char path[64];
+	pid_t inner;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	inner = innermost_id(path);
+	return inner ? inner : tid;
+}
+
+uint64_t process_facts_start_ns(uint64_t start_ticks)
+{
+	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+	int64_t boot_ns = clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_BOOTTIME);
+	int64_t start_ns = boot_ns + (int64_t)start_ticks * tick_ns + tick_ns / 2;
+
+	return start_ns > 0 ? (uint64_t)start_ns : 0;
+}
+
+void process_facts_host(char *out, size_t out_bytes)
+{
+	if (gethostname(out, out_bytes) || !out[0])
+		snprintf(out, out_bytes, "localhost");
+	out[out_bytes - 1] = '\0';
+	for (char *c = out; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ')
+			*c = '_';
+}
 
 /* A program loads most of its modules soon after it started. */
 #define MODULES_FIRST_NS 20000000
@@ -393,4 +737,195 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 	pipe_table_free(&process->pipes);
 	free(process->threads);
 	free(process);
+}
+
+#define SCAN_NS		    20000000
+#define FULL_SCAN_NS	    1000000000
+#define CHILDREN_TEXT_BYTES 4096
+
+void process_tree_open(struct process_tree *tree)
+{
+	*tree = (struct process_tree){
+		.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+		.last_id = -1,
+		.lists_children = !access("/proc/thread-self/children", F_OK),
+	};
+}
+
+/* The parent of a process, or -1. Its name may contain anything, even a ')'. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	const char *end;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (proc_file_read(path, text, sizeof(text)) <= 0)
+		return -1;
+	end = strrchr(text, ')');
+	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : -1;
+}
+
+/* For kernels that do not list the children of a thread (CONFIG_PROC_CHILDREN). */
+static void scan_all(struct sampling *sampling)
+{
+	DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && !process_table_find(&sampling->processes, pid) &&
+		    process_table_find(&sampling->processes, parent_of(pid)))
+			sampling_add_process(sampling, pid);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+/* The newest process or thread id of the system: the last word of the file. -1: unknown. */
+static long newest_id(const struct process_tree *tree)
+{
+	char text[128];
+	ssize_t length = pread(tree->loadavg, text, sizeof(text) - 1, 0);
+	const char *last;
+
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	last = strrchr(text, ' ');
+	return last ? strtol(last, NULL, 10) : -1;
+}
+
+void process_tree_add_listed(struct sampling *sampling, const char *text, size_t length, pid_t *id)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] >= '0' && text[i] <= '9') {
+			*id = *id * 10 + (text[i] - '0');
+			continue;
+		}
+		if (*id)
+			sampling_add_process(sampling, *id);
+		*id = 0;
+	}
+}
+
+/* Adds the processes that a thread started. A read returns a page at most. */
+static void scan_children(struct sampling *sampling, pid_t pid, pid_t tid)
+{
+	char path[64], text[CHILDREN_TEXT_BYTES];
+	pid_t id = 0;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		sampling->lost_observations += !thread_files_is_end(-errno);
+		return;
+	}
+	while ((length = read(fd, text, sizeof(text))) > 0)
+		process_tree_add_listed(sampling, text, (size_t)length, &id);
+	process_tree_add_listed(sampling, " ", 1, &id);
+	close(fd);
+}
+
+/* Whether as many threads are known as the process has. The kernel counts them in st_nlink. */
+static bool has_all_threads(const struct sampled_process *process)
+{
+	struct stat status;
+	char path[64];
+
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i]->has_ended)
+			return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
+	return process->thread_count && !stat(path, &status) &&
+	       status.st_nlink == process->thread_count + 2;
+}
+
+/* A thread that did not run cannot have started a process. */
+static void scan_process(struct sampling *sampling, struct sampled_process *process, bool is_full,
+			 bool lists_children)
+{
+	if (!has_all_threads(process))
+		sampling_list_threads(sampling, process);
+	if (!lists_children || process->is_foreign)
+		return;
+	if (process->has_no_log) {
+		scan_children(sampling, process->pid, process->pid);
+		return;
+	}
+	for (size_t i = 0; i < process->thread_count; i++) {
+		struct sampled_thread *thread = process->threads[i];
+
+		if (!is_full && thread->is_known && thread->is_blocked &&
+		    thread->scanned_run_ns == thread->counts.run_ns)
+			continue;
+		thread->scanned_run_ns = thread->counts.run_ns;
+		scan_children(sampling, process->pid, thread->tid);
+	}
+}
+
+void process_tree_begin(struct process_tree *tree, uint64_t now_ns)
+{
+	uint64_t age_ns = now_ns - tree->scanned_ns;
+	long newest;
+
+	tree->is_due = tree->is_full = false;
+	if (age_ns < SCAN_NS)
+		return;
+	newest = newest_id(tree);
+	tree->is_full = now_ns - tree->full_ns >= FULL_SCAN_NS;
+	tree->is_due = newest != tree->last_id || newest < 0 || tree->is_full;
+	if (!tree->is_due)
+		return;
+	tree->last_id = newest;
+	tree->scanned_ns = now_ns;
+	if (tree->is_full)
+		tree->full_ns = now_ns;
+}
+
+void process_tree_scan(struct process_tree *tree, struct sampling *sampling)
+{
+	if (!tree->is_due)
+		return;
+	/* The children that it adds have higher ids, mostly, so this loop scans them, too. */
+	for (size_t i = 0; i < sampling->processes.count; i++)
+		scan_process(sampling, sampling->processes.list[i], tree->is_full,
+			     tree->lists_children);
+	/* In the order of their ids, parents come before their children, mostly. */
+	if (!tree->lists_children)
+		scan_all(sampling);
+}
+
+static bool is_over(const struct sampled_process *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (!process->threads[i]->has_ended)
+			return false;
+	return true;
+}
+
+void process_tree_sweep(struct sampling *sampling)
+{
+	for (size_t i = sampling->processes.count; i-- > 0;) {
+		struct sampled_process *process = sampling->processes.list[i];
+
+		if (!is_over(process))
+			continue;
+		/* New threads may have come since the old ones ended. */
+		if (!sampling_list_threads(sampling, process) || !is_over(process))
+			continue;
+		process->has_ended = true;
+		if (process->pid != sampling->root)
+			sampling_end_process(sampling, process);
+	}
+}
+
+void process_tree_close(struct process_tree *tree)
+{
+	if (tree->loadavg >= 0)
+		close(tree->loadavg);
+	tree->loadavg = -1;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sampler/pair_stacks.h"
+#include "sampler/stack_ids.h"
 
 #define LOOP	   0x1000 /* code of the interpreter loop: [LOOP, LOOP + 0x100) */
 #define OTHER	   0x5000

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "sampler/observe.h"
-#include "sampler/process_tree.h"
+#include "sampler/sampling.h"
 
 #define MANY_CHILDREN 1500
 

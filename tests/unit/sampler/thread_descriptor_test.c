@@ -8,10 +8,11 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/thread_descriptor.h"
+#include "sampler/python_frames.h"
 
 /* The tid by the descriptor, or -1 if it is not one. */
 static int32_t own_tid(void)
