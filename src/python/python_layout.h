@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets, in bytes, of the CPython structures that a walk of Python frames reads.
+ * What reads of Python frames know of CPython: line tables, characters, and the offsets, in bytes,
+ * of the structures that a walk reads.
  *
  * From 3.13 on, the interpreter publishes most of them at the start of _PyRuntime. Older versions
  * are in a table. An unknown version has no layout.
@@ -105,8 +106,6 @@ struct python_layout {
 };
 
 #define PYTHON_VERSION(major, minor) ((uint32_t)(major) << 24 | (uint32_t)(minor) << 16)
-#define PYTHON_FIRST_KNOWN	     PYTHON_VERSION(3, 9)
-#define PYTHON_LAST_KNOWN	     PYTHON_VERSION(3, 14)
 
 /* As people write it. 0: unknown, so an old one. */
 void python_version_name(uint32_t version, char *out, size_t out_bytes);
@@ -117,5 +116,19 @@ void python_version_name(uint32_t version, char *out, size_t out_bytes);
  */
 int python_layout_find(uint32_t version, const void *runtime, struct python_layout *layout,
 		       char *why, size_t why_bytes);
+
+/*
+ * Returns the line of the instruction at `offset` bytes from the first one (may be negative), or 0
+ * if it has none. Tolerates any table contents. *used_out is how many bytes were read. Any thread;
+ * no memory, no system call.
+ */
+uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t table_bytes,
+		     uint32_t first_line, int64_t offset, size_t *used_out);
+
+/*
+ * Writes a character as UTF-8: at most 4 bytes, whose number is returned. Python stores undecodable
+ * bytes of file names as lone surrogates.
+ */
+unsigned python_put_character(uint8_t *out, uint32_t character);
 
 #endif

@@ -15,8 +15,7 @@
 #include "log/base/hash_table.h"
 #include "log/base/interner.h"
 #include "log/base/monotonic.h"
-#include "python/python_characters.h"
-#include "python/python_lines.h"
+#include "python/python_layout.h"
 #include "sampler/process_read.h"
 #include "sampler/python_frames.h"
 

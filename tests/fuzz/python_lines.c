@@ -2,7 +2,7 @@
 /*
  * Fuzzes line tables of Python code objects: format, first line, offset, then the table.
  */
-#include "python/python_lines.h"
+#include "python/python_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

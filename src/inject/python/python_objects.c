@@ -10,7 +10,7 @@
 
 #include "inject/python/python_read.h"
 #include "inject/runtime/read_memory.h"
-#include "python/python_characters.h"
+#include "python/python_layout.h"
 
 #define CLASS_BYTES	   296 /* to the end of the offset of the dict */
 #define CLASS_INSTANCE	   32

@@ -7,7 +7,7 @@
 #include "inject/python/python_text.h"
 
 #include "inject/python/python_read.h"
-#include "python/python_characters.h"
+#include "python/python_layout.h"
 
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 

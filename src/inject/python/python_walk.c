@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "inject/python/python_chain.h"
-#include "python/python_lines.h"
 #include "inject/python/python_modules.h"
 #include "inject/python/python_read.h"
 #include "inject/python/python_text.h"
+#include "python/python_layout.h"
 
 #define OWNED_BY_GENERATOR 1
 

@@ -20,7 +20,6 @@
 
 #include "inject/python/python_runtime.h"
 #include "python/python_layout.h"
-#include "python/python_lines.h"
 
 struct expected_line {
 	int64_t offset;
