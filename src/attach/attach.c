@@ -14,7 +14,6 @@
 #include "attach/borrow.h"
 #include "attach/candidates.h"
 #include "attach/code_site.h"
-#include "attach/interrupted_threads.h"
 #include "attach/stub.h"
 #include "sampler/process_read.h"
 #include "sampler/remote_unwind.h"

@@ -41,7 +41,4 @@ bool attach_is_supported(void);
 int attach_process(struct target *target, const struct attach_request *request, char *why,
 		   size_t why_bytes);
 
-/* Whether the caller has blocked a signal that would have ended this program. */
-bool attach_is_interrupted(void);
-
 #endif

@@ -13,10 +13,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "attach/address_map.h"
-#include "attach/module_name.h"
 #include "attach/target.h"
+
+/* A mapping of the process, of a file or other, from /proc/PID/maps. */
+struct address_range {
+	uint64_t start, end;
+	bool can_write, can_execute, is_private, is_main_stack;
+};
+
+struct address_map {
+	struct address_range *ranges; /* by address */
+	size_t count, capacity;
+};
+
+void address_map_free(struct address_map *map);
+
+/* The mapping that contains an address, or NULL. */
+const struct address_range *address_map_find(const struct address_map *map, uint64_t address);
 
 enum site_function {
 	SITE_CREATE, /* pthread_create */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/target.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +19,186 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/cuda_child.h"
-#include "attach/module_name.h"
-#include "attach/proc_status.h"
-#include "attach/ptrace_refusal.h"
-#include "attach/shared_memory.h"
-#include "attach/why.h"
 #include "log/base/regular_file.h"
-#include "sampler/process_modules.h"
 #include "sampler/process_read.h"
+
+bool attach_is_interrupted(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action;
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (sigismember(&pending, signals[i]) == 1 &&
+		    !sigaction(signals[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			return true;
+	return false;
+}
+
+const char *module_name(const struct process_module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return slash ? slash + 1 : module->path;
+}
+
+bool module_is_program(pid_t pid, const struct process_module *module)
+{
+	char path[64], program[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	length = readlink(path, program, sizeof(program) - 1);
+	program[length > 0 ? length : 0] = '\0';
+	return !strcmp(program, module->path);
+}
+
+/*
+ * Processes share their memory after vfork(), or clone() with CLONE_VM. A library that is loaded
+ * into one of them would appear in both, and a damaged stack would be that of both.
+ */
+#define CHANGES		 10
+#define DUMPS_SHARED_DAX 0x100UL /* few programs have such memory */
+
+/* Opens the filter of core dumps. It belongs to the memory, not to the process. */
+static int open_filter(pid_t pid, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/coredump_filter", (int)pid);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static bool read_filter(int fd, unsigned long *out)
+{
+	char text[32] = "";
+
+	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		return false;
+	*out = strtoul(text, NULL, 16);
+	return true;
+}
+
+/*
+ * Containers often forbid kcmp(). A change of the filter appears in all processes that share the
+ * memory. After fork(), each has its own filter, although addresses and counters may be the same.
+ * Several changes, because another xtrace attach may change the other process meanwhile. Restores
+ * the filter. False if it cannot be changed.
+ */
+static bool has_same_filter(pid_t pid, pid_t other)
+{
+	int own = open_filter(pid, O_RDWR), theirs = open_filter(other, O_RDONLY);
+	unsigned long filter, seen;
+	bool is_same = read_filter(own, &filter);
+
+	for (int i = 0; i < CHANGES && is_same; i++) {
+		unsigned long next = i % 2 ? filter : filter ^ DUMPS_SHARED_DAX;
+
+		is_same = dprintf(own, "%#lx", next) > 0 && read_filter(theirs, &seen) &&
+			  seen == next;
+		if (!is_same)
+			dprintf(own, "%#lx", filter);
+	}
+	if (own >= 0)
+		close(own);
+	if (theirs >= 0)
+		close(theirs);
+	return is_same;
+}
+
+static bool shares(pid_t pid, pid_t other)
+{
+	long order = syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0);
+
+	/* -1 is an error: of this pair if the other process may not be looked at or has ended. */
+	return !order || (order < 0 && syscall(SYS_kcmp, pid, pid, KCMP_VM, 0, 0) < 0 &&
+			  has_same_filter(pid, other));
+}
+
+pid_t shared_memory_find(pid_t pid)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (folder && !found && (entry = readdir(folder))) {
+		pid_t other = (pid_t)atoi(entry->d_name);
+
+		if (other > 0 && other != pid && shares(pid, other))
+			found = other;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+#define DEPTH_MAX 64 /* a process can be its own descendant while ids are reused */
+
+static bool has_cuda(pid_t pid, bool *carries_xtrace)
+{
+	char path[64], *line = NULL;
+	bool is_found = false;
+	size_t bytes = 0;
+	FILE *maps;
+
+	*carries_xtrace = false;
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &bytes, maps) > 0) {
+		is_found |= strstr(line, "/libcuda.so") != NULL;
+		*carries_xtrace |= strstr(line, "/libxtrace_inject.so") != NULL;
+	}
+	if (maps)
+		fclose(maps);
+	free(line);
+	return is_found;
+}
+
+static pid_t find_below(pid_t pid, int depth, bool *carries_xtrace);
+
+static pid_t find_below_thread(const char *path, int depth, bool *carries_xtrace)
+{
+	FILE *file = fopen(path, "re");
+	pid_t found = 0, child;
+
+	while (file && !found && fscanf(file, "%d", &child) == 1)
+		found = has_cuda(child, carries_xtrace)
+				? child
+				: find_below(child, depth + 1, carries_xtrace);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static pid_t find_below(pid_t pid, int depth, bool *carries_xtrace)
+{
+	const struct dirent *entry;
+	char path[300];
+	pid_t found = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	folder = depth < DEPTH_MAX ? opendir(path) : NULL;
+	while (folder && !found && (entry = readdir(folder))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, entry->d_name);
+		found = find_below_thread(path, depth, carries_xtrace);
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/*
+ * The first descendant of a process that has loaded CUDA, or 0. *carries_xtrace: it also has
+ * xtrace's library. Kernels without CONFIG_PROC_CHILDREN list none.
+ */
+static pid_t cuda_child_find(pid_t pid, bool *carries_xtrace)
+{
+	return find_below(pid, 0, carries_xtrace);
+}
 
 #define ENVIRONMENT_BYTES_MAX (1u << 20)
 #define COMPARED_BYTES	      16384
@@ -162,7 +335,7 @@ static int check_tracer(struct check_context *check)
 
 /*
  * Works between all that see the same /proc, and saves the process a second load of the library.
- * tracer.h describes what keeps other tracers out. The kernel frees the lock when this process
+ * borrow.c describes what keeps other tracers out. The kernel frees the lock when this process
  * ends.
  */
 static int take_lock(struct check_context *check)

@@ -11,8 +11,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/proc_status.h"
+#include "attach/refusal.h"
 #include "sampler/process_modules.h"
+
+/* Whether the caller has blocked a signal that would have ended this program. */
+bool attach_is_interrupted(void);
+
+/* The file name, less its directory. */
+const char *module_name(const struct process_module *module);
+
+bool module_is_program(pid_t pid, const struct process_module *module);
+
+/* Returns another process that shares the memory of this one, or 0. */
+pid_t shared_memory_find(pid_t pid);
 
 /* A line for the user: what forbids it, then how to be allowed. */
 #define ATTACH_WHY_BYTES 4096

@@ -302,7 +302,7 @@ static int parse(struct request *request, const struct command *command, int arg
 	return status ? status : COMMAND_GO_ON;
 }
 
-static int refuse(const struct request *request, const char *why)
+static int refuse_request(const struct request *request, const char *why)
 {
 	print_error("cannot attach process %d: %s", request->pid, why);
 	return STATUS_FAILED;
@@ -430,7 +430,7 @@ static int load_library(const struct request *request, struct target *target, co
 	if (error == -EINTR)
 		print_error("interrupted; process %d %s", request->pid, why);
 	else if (error)
-		refuse(request, why);
+		refuse_request(request, why);
 	return error;
 }
 
@@ -444,7 +444,7 @@ static int check_dir(const struct request *request, const struct target *target,
 	snprintf(why, sizeof(why),
 		 "it cannot write the trace: %s; choose a directory that both can see, with -o",
 		 problem);
-	return refuse(request, why);
+	return refuse_request(request, why);
 }
 
 /* The tracer takes requests once it has published its state. */
@@ -563,7 +563,7 @@ static int run_attach(const struct command *command, int argc, char **argv)
 		return STATUS_FAILED;
 	block_ends(&mask);
 	if (target_open(&target, request.pid, request.paths.injected, why, sizeof(why)))
-		status = refuse(&request, why);
+		status = refuse_request(&request, why);
 	else
 		status = attach(&request, &target);
 	target_close(&target);

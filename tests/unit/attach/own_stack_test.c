@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "attach/own_stack.h"
+#include "attach/candidates.h"
 
 #define STACK_BYTES 262144
 

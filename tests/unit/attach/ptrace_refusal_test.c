@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "attach/ptrace_refusal.h"
+#include "attach/refusal.h"
 
 /* Emulates a machine with this scope, on which this process has no capability. */
 static const char *emulated_scope;

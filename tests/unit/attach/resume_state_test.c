@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "attach/resume_state.h"
+#include "attach/borrow.h"
 #include "attach/stub.h"
 
 #define STACK UINT64_C(0x7ffd12345678)

@@ -21,10 +21,10 @@
 
 #include <cmocka.h>
 
-#include "attach/safe_stack.h"
+#include "attach/candidates.h"
 #include "sampler/process_modules.h"
-#include "sampler/remote_unwind.h"
 #include "sampler/process_read.h"
+#include "sampler/remote_unwind.h"
 
 static int ends[2];
 static void (*raising)(void);

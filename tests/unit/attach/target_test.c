@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include "attach/shared_memory.h"
 #include "attach/target.h"
 #include "sampler/process_read.h"
 

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "attach/candidates.h"
 #include "attach/stub.h"
-#include "attach/wait_calls.h"
 
 #define POINTER 0x7000
 
