@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs of the simulated driver: shared by graph.c (building), capture.c (recording) and
- * graph_exec.c (running). Two threads must not change a graph at the same time, as with the real
- * driver.
+ * Graphs of the simulated driver, which graph.c builds and captures, and graph_exec.c runs. Two
+ * threads must not change a graph at the same time, as with the real driver.
  */
 #ifndef XTRACE_SIMGPU_GRAPH_H
 #define XTRACE_SIMGPU_GRAPH_H
@@ -78,22 +77,6 @@ CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, siz
 
 /* Returns the call in progress, to be stored as the maker of nodes. */
 struct sim_maker sim_graph_maker(void);
-
-/*
- * graph_params.c: checks the parameters of a node, sets its type and content, and clears the rest.
- */
-CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params, struct CUgraphNode_st *out);
-CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context, struct CUgraphNode_st *out);
-CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
-			 struct CUgraphNode_st *out);
-CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNode_st *out);
-
-/*
- * graph_exec.c: returns the clone of the node in the executable graph, and leaves the graph locked.
- * The node may belong to a child graph. Returns NULL, without the lock, if there is none.
- */
-CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node);
-void sim_graph_exec_unlock(CUgraphExec exec);
 
 /* Orders the nodes so that each follows its dependencies. False if there is a cycle. */
 bool sim_graph_sort(CUgraph graph);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instantiates and launches graphs. An executable graph owns a clone of its graph. Activity records
- * have the ids of the clone and of its nodes.
+ * The driver calls that build, instantiate and launch graphs. An executable graph owns a clone of
+ * its graph. Activity records have the ids of the clone and of its nodes.
  *
  * Nodes run at the same time if their dependencies allow it. All are in the stream of the launch,
  * except those in bodies of conditional nodes, which the device itself launches.
@@ -9,10 +9,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "simgpu/graph.h"
-#include "simgpu/ranks.h"
 
 enum { BUFFER_RECORDS = 100000, BUFFERS_ALLOCATED = 3 }; /* the defaults of CUPTI */
 
@@ -119,7 +119,11 @@ static CUgraphNode find_clone(CUgraph graph, CUgraphNode original)
 	return found;
 }
 
-CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node)
+/*
+ * graph_exec.c: returns the clone of the node in the executable graph, and leaves the graph locked.
+ * The node may belong to a child graph. Returns NULL, without the lock, if there is none.
+ */
+static CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node)
 {
 	CUgraphNode clone;
 
@@ -132,7 +136,7 @@ CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node)
 	return clone;
 }
 
-void sim_graph_exec_unlock(CUgraphExec exec)
+static void sim_graph_exec_unlock(CUgraphExec exec)
 {
 	pthread_mutex_unlock(&exec->lock);
 }
@@ -471,5 +475,381 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 	pthread_mutex_lock(&exec->lock);
 	launch_now(&launch);
 	pthread_mutex_unlock(&exec->lock);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Checks the parameters of a node, sets its type and content, and clears the rest. A program gives
+ * parameters when it adds a node, and when it changes one in a graph or in an executable graph.
+ */
+static CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params,
+				   struct CUgraphNode_st *out)
+{
+	if (!params)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+	out->shape = (struct sim_shape){
+		.function = params->func ? params->func : (CUfunction)params->kern,
+		.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+		.block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+		.dynamic_shared_bytes = params->sharedMemBytes,
+	};
+	return sim_shape_check(&out->shape);
+}
+
+static bool is_host(CUmemorytype type)
+{
+	return type == CU_MEMORYTYPE_HOST;
+}
+
+static uint8_t copy_kind(const CUDA_MEMCPY3D *copy)
+{
+	if (is_host(copy->srcMemoryType))
+		return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_HTOH : XT_CUPTI_COPY_HTOD;
+	return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
+}
+
+/* Only one row: arrays and pitched copies are not simulated. */
+static CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context,
+				 struct CUgraphNode_st *out)
+{
+	const char *source;
+	char *destination;
+
+	if (!copy || !sim_context_is_valid(context))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (copy->Height > 1 || copy->Depth > 1 || copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
+	    copy->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	source = is_host(copy->srcMemoryType) ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
+	destination =
+		is_host(copy->dstMemoryType) ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
+	if (!source || !destination)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+	out->transfer = (struct sim_transfer){
+		.destination = destination + copy->dstXInBytes,
+		.source = source + copy->srcXInBytes,
+		.bytes = copy->WidthInBytes,
+		.copy_kind = copy_kind(copy),
+		.is_async = true,
+	};
+	return CUDA_SUCCESS;
+}
+
+static CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
+				struct CUgraphNode_st *out)
+{
+	if (!set || !set->dst || !sim_context_is_valid(context) ||
+	    (set->elementSize != 1 && set->elementSize != 2 && set->elementSize != 4))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (set->height > 1)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	out->transfer = (struct sim_transfer){
+		.destination = (void *)(uintptr_t)set->dst,
+		.bytes = set->width * set->elementSize,
+		.value = set->value,
+		.element_bytes = set->elementSize,
+		.is_async = true,
+	};
+	return CUDA_SUCCESS;
+}
+
+static CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNode_st *out)
+{
+	if (!params || !params->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_HOST};
+	out->host_call = (struct sim_host_call){params->fn, params->userData};
+	return CUDA_SUCCESS;
+}
+
+/* Changes what the node does, and makes this thread's call its maker. */
+static CUresult set_node(CUgraphNode node, const struct CUgraphNode_st *content)
+{
+	if (!sim_graph_node_is_valid(node) || node->type != content->type)
+		return CUDA_ERROR_INVALID_VALUE;
+	node->shape = content->shape;
+	node->transfer = content->transfer;
+	node->host_call = content->host_call;
+	node->maker = sim_graph_maker();
+	return CUDA_SUCCESS;
+}
+
+static CUresult set_in_graph(CUgraphNode node, const struct CUgraphNode_st *content)
+{
+	CUresult result = set_node(node, content);
+
+	if (!result && sim_truth_is_on())
+		sim_truth_node_set(node->id, 0);
+	return result;
+}
+
+static CUresult set_in_exec(CUgraphExec exec, CUgraphNode node,
+			    const struct CUgraphNode_st *content)
+{
+	CUgraphNode clone = sim_graph_exec_lock_node(exec, node);
+	CUresult result;
+
+	if (!clone)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = set_node(clone, content);
+	sim_graph_exec_unlock(exec);
+	if (!result && sim_truth_is_on())
+		sim_truth_node_set(node->id, sim_graph_exec_id(exec));
+	return result;
+}
+
+CUresult sim_graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_kernel_content(params, &content);
+
+	return result ? result : set_in_graph(node, &content);
+}
+
+/* Uses the current context. */
+CUresult sim_graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D *copy)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_copy_content(copy, sim_context_current(), &content);
+
+	return result ? result : set_in_graph(node, &content);
+}
+
+CUresult sim_graph_memset_node_set_params(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_set_content(set, sim_context_current(), &content);
+
+	return result ? result : set_in_graph(node, &content);
+}
+
+CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
+					       const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_kernel_content(params, &content);
+
+	return result ? result : set_in_exec(exec, node, &content);
+}
+
+CUresult sim_graph_exec_memcpy_node_set_params(CUgraphExec exec, CUgraphNode node,
+					       const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_copy_content(copy, context, &content);
+
+	return result ? result : set_in_exec(exec, node, &content);
+}
+
+CUresult sim_graph_exec_memset_node_set_params(CUgraphExec exec, CUgraphNode node,
+					       const CUDA_MEMSET_NODE_PARAMS *set,
+					       CUcontext context)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_set_content(set, context, &content);
+
+	return result ? result : set_in_exec(exec, node, &content);
+}
+
+CUresult sim_graph_create(CUgraph *out, unsigned int flags)
+{
+	if (!out || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = sim_graph_make();
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult sim_graph_destroy(CUgraph graph)
+{
+	if (!sim_graph_is_valid(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	sim_graph_free(graph);
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_graph_clone_call(CUgraph *out, CUgraph original)
+{
+	if (!out || !sim_graph_is_valid(original))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_graph_is_conditional(original))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	*out = sim_graph_clone(original);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult sim_graph_add_kernel_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				   size_t dependency_count, const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_kernel_content(params, &content);
+
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				   size_t dependency_count, const CUDA_MEMCPY3D *copy,
+				   CUcontext context)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_copy_content(copy, context, &content);
+
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				   size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS *set,
+				   CUcontext context)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_set_content(set, context, &content);
+
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				 size_t dependency_count, const CUDA_HOST_NODE_PARAMS *params)
+{
+	struct CUgraphNode_st content;
+	CUresult result = sim_host_content(params, &content);
+
+	return result ? result
+		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+CUresult sim_graph_add_empty_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+				  size_t dependency_count)
+{
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+
+	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
+					const CUgraphNode *dependencies, size_t dependency_count,
+					CUgraph child)
+{
+	const struct CUgraphNode_st content = {
+		.type = CU_GRAPH_NODE_TYPE_GRAPH,
+		.children = &child,
+		.child_count = 1,
+		.run_count = 1,
+	};
+
+	if (!sim_graph_is_valid(child) || child == graph)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (sim_graph_is_conditional(child))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
+}
+
+/* The value of a conditional handle. Kernels do not run here, so nothing changes it. */
+struct condition {
+	uint32_t graph_id;
+	uint32_t is_assigned : 1;
+	uint32_t value : 31;
+};
+
+CUresult sim_graph_conditional_handle_create(CUgraphConditionalHandle *out, CUgraph graph,
+					     CUcontext context, unsigned int value,
+					     unsigned int flags)
+{
+	const struct condition condition = {sim_graph_id(graph), flags & 1, value & INT32_MAX};
+
+	if (!out || !condition.graph_id || !sim_context_is_valid(context) ||
+	    flags > CU_GRAPH_COND_ASSIGN_DEFAULT || value > INT32_MAX)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(out, &condition, sizeof(*out));
+	return CUDA_SUCCESS;
+}
+
+/* Sets which body runs, and how often. The value of WHILE is the number of its iterations. */
+static CUresult set_bodies(CUgraphNode content, const CUDA_CONDITIONAL_NODE_PARAMS *params,
+			   struct condition condition)
+{
+	static const uint32_t sizes_max[] = {
+		[CU_GRAPH_COND_TYPE_IF] = 2, /* the second one is the else branch */
+		[CU_GRAPH_COND_TYPE_WHILE] = 1,
+		[CU_GRAPH_COND_TYPE_SWITCH] = INT32_MAX,
+	};
+	uint32_t value = condition.is_assigned ? condition.value : 0;
+
+	if (params->type > CU_GRAPH_COND_TYPE_SWITCH || !params->size ||
+	    params->size > sizes_max[params->type])
+		return CUDA_ERROR_INVALID_VALUE;
+	content->child_count = params->size;
+	if (params->type == CU_GRAPH_COND_TYPE_WHILE) {
+		content->run_count = value;
+		return CUDA_SUCCESS;
+	}
+	content->running_child = params->type == CU_GRAPH_COND_TYPE_IF ? !value : value;
+	content->run_count = content->running_child < content->child_count;
+	return CUDA_SUCCESS;
+}
+
+/* Adds a conditional node. Other types of nodes have their own calls. */
+CUresult sim_graph_add_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
+			    const CUgraphEdgeData *edges, size_t dependency_count,
+			    CUgraphNodeParams *params)
+{
+	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	struct condition condition;
+	CUresult result;
+
+	(void)edges;
+	if (!params || !sim_graph_is_valid(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	memcpy(&condition, &params->conditional.handle, sizeof(condition));
+	if (condition.graph_id != graph->id)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = set_bodies(&content, &params->conditional, condition);
+	if (!result)
+		result = sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	if (!result)
+		params->conditional.phGraph_out = (*out)->children;
+	return result;
+}
+
+CUresult sim_graph_add_dependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+				    const CUgraphEdgeData *edges, size_t count)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	(void)edges; /* edge types affect only kernels that are really executed */
+	if (!sim_graph_is_valid(graph) || (count && (!from || !to)))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count && !result; i++) {
+		if (!sim_graph_node_is_valid(to[i]) || to[i]->graph != graph)
+			return CUDA_ERROR_INVALID_VALUE;
+		result = sim_graph_depend(to[i], &from[i], 1);
+	}
+	return result;
+}
+
+CUresult sim_graph_get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	if (!sim_graph_is_valid(graph) || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (nodes) {
+		for (size_t i = 0; i < *count; i++)
+			nodes[i] = i < graph->node_count ? graph->nodes[i] : NULL;
+	}
+	if (!nodes || *count > graph->node_count)
+		*count = graph->node_count;
+	return CUDA_SUCCESS;
+}
+
+CUresult sim_graph_node_get_type(CUgraphNode node, CUgraphNodeType *type)
+{
+	if (!sim_graph_node_is_valid(node) || !type)
+		return CUDA_ERROR_INVALID_VALUE;
+	*type = node->type;
 	return CUDA_SUCCESS;
 }

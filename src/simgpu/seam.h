@@ -165,7 +165,7 @@ struct sim_switches {
 	_Atomic uint64_t device_graphs_bytes; /* of new contexts, for device-side records */
 	_Atomic bool has_host_records;	      /* of new contexts */
 	_Atomic bool fails_to_grow;	      /* without them, see graph_exec.c */
-	_Atomic bool deadlocks;		      /* see notify.c */
+	_Atomic bool deadlocks;		      /* see driver.c */
 	_Atomic bool is_cupti13;	      /* with its faults, see README.md */
 	_Atomic bool is_subscribed;
 	_Atomic unsigned work_count;	     /* calls that make work, while is_cupti13 */

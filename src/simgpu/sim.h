@@ -5,7 +5,7 @@
  * There is no device thread. Enqueuing gives work its place on the stream's timeline at once: its
  * start depends on what it waits for, and its duration on the model. Data moves at that moment.
  * Synchronising waits until the clock has passed the end of the timeline. Only collectives across
- * processes, and work behind them, get their place later: see ranks.h.
+ * processes, and work behind them, get their place later: see deferred.c.
  *
  * Handles point to these structs. Each struct begins with a magic number that identifies stray
  * handles. All times are nanoseconds of CLOCK_MONOTONIC.
@@ -60,7 +60,7 @@ struct CUstream_st {
 	struct sim_branch *_Atomic capture; /* set while the stream is being captured */
 	struct CUstream_st *next;	    /* in the context's list; under its lock */
 	struct CUstream_st *next_own;	    /* in the list of the owning thread */
-	_Atomic int32_t deferred_count;	    /* see ranks.h */
+	_Atomic int32_t deferred_count;	    /* see deferred.c */
 	uint64_t blocked_pass;		    /* this and the next: under the lock of deferred.c */
 };
 
@@ -77,7 +77,7 @@ struct CUctx_st {
 	_Atomic uint64_t tail_ns;	     /* of all streams */
 	_Atomic uint64_t blocking_tail_ns;   /* of the streams that the legacy stream waits for */
 	_Atomic uint32_t host_pending_count; /* pending host functions */
-	_Atomic int32_t deferred_count;	     /* see ranks.h */
+	_Atomic int32_t deferred_count;	     /* see deferred.c */
 	_Atomic int32_t blocking_deferred_count;
 	uint64_t blocking_blocked_pass;	 /* under the lock of deferred.c */
 	_Atomic uint32_t peers;		 /* bit by device: its memory can be used */
@@ -153,10 +153,8 @@ struct sim_thread {
 	uint32_t frozen_id; /* correlation id of all later calls; 0: none. See README.md */
 };
 
-/* thread.c */
+/* driver.c */
 struct sim_thread *sim_thread(void); /* never NULL: aborts if there is no memory */
-
-/* notify.c */
 extern struct sim_switches sim_switches;
 /* Returns the correlation id of the call in progress, and assigns one if it has none. */
 uint32_t sim_correlation_id(void);
@@ -164,15 +162,16 @@ uint32_t sim_correlation_id(void);
 uint32_t sim_correlation_id_borrowed(void);
 void sim_restart_correlation_ids(void);
 void sim_resource_notify(uint32_t cbid, CUcontext context, CUstream stream, void *descriptor);
-
-/* init.c */
+/* Can deadlock with a thread that disables kernel records, see README.md. */
+void sim_hold_kinds(void);
 bool sim_is_ready(void);
 bool sim_is_usable(void); /* false in the child of an initialised process */
 /* begin() takes the time of the configuration. Pass its result to end(). */
 unsigned sim_set_up_begin(void);
 void sim_set_up_end(unsigned begun);
-
-/* config.c: the environment, read once. */
+int sim_device_total(void);
+const struct sim_device_facts *sim_device_facts(int device); /* NULL: no such device */
+/* The environment, read once. */
 struct sim_config {
 	uint64_t seed;
 	uint64_t kernel_min_ns; /* both 0: use the model's range */
@@ -206,8 +205,20 @@ struct sim_span sim_stream_place_at(CUstream stream, uint64_t earliest_ns, uint6
 void sim_stream_raise(CUstream stream, uint64_t time_ns);
 /* The time at which all work on the stream, and on those it waits for, is done. */
 uint64_t sim_stream_done_ns(CUstream stream);
+uint64_t sim_kernel_duration_ns(const struct sim_shape *shape, uint64_t index);
+uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind, bool is_pageable);
+uint64_t sim_set_duration_ns(uint64_t bytes);
+uint64_t sim_hash(const void *data, size_t bytes, uint64_t seed);
+/* Host functions. */
+CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
+/* The same in two steps, when the time is known later. sim_host_forget() undoes the first one. */
+void sim_host_expect(CUstream stream);
+CUresult sim_host_queue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
+void sim_host_forget(CUstream stream);
+/* Waits until the host functions of the stream, or of the whole context if NULL, have returned. */
+void sim_host_drain(CUstream stream, CUcontext context);
 
-/* context.c */
+/* stream.c */
 CUresult sim_context_push(CUcontext context); /* makes it current */
 CUcontext sim_context_current(void);	      /* NULL: none */
 bool sim_context_is_valid(CUcontext context);
@@ -215,11 +226,6 @@ bool sim_context_ids(CUcontext context, uint32_t *context_id, uint32_t *device_i
 /* The error that all calls return from now on, or CUDA_SUCCESS. */
 CUresult sim_context_failure(CUcontext context);
 
-/* device.c */
-int sim_device_total(void);
-const struct sim_device_facts *sim_device_facts(int device); /* NULL: no such device */
-
-/* stream.c */
 void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int priority);
 void sim_stream_fini(CUstream stream);
 /* Returns an unused stream number. */
@@ -234,24 +240,9 @@ uint32_t sim_stream_id(CUcontext context, CUstream handle, bool is_per_thread);
 /* Frees the calling thread's default stream of one context, or of all if NULL. */
 void sim_stream_free_own(struct sim_thread *thread, CUcontext context);
 
-/* model.c */
-uint64_t sim_kernel_duration_ns(const struct sim_shape *shape, uint64_t index);
-uint64_t sim_copy_duration_ns(uint64_t bytes, uint8_t copy_kind, bool is_pageable);
-uint64_t sim_set_duration_ns(uint64_t bytes);
-uint64_t sim_hash(const void *data, size_t bytes, uint64_t seed);
-
 /* module.c */
 bool sim_function_is_valid(CUfunction function);
 void sim_modules_free(CUcontext context);
-
-/* ptx.c: adds a function to the module for each .entry. Returns 0, or -EINVAL if it is not PTX. */
-int sim_ptx_parse(CUmodule module);
-
-/* kernel_names.c */
-/* Returns a copy of the name, or NULL if there is no memory. Never freed. */
-char *sim_kernel_name_make(const char *name);
-/* Keeps an unloaded module, which the caller has marked dead. */
-void sim_kernel_names_keep(CUmodule module);
 
 /* The graph node that work belongs to. */
 struct sim_part {
@@ -261,14 +252,11 @@ struct sim_part {
 	bool is_unrecorded;
 };
 
-/* report.c: work whose span is known, to the ground truth and the tracer */
+/* truth.c: work whose span is known, to the ground truth and the tracer */
 void sim_kernel_deliver(const struct sim_kernel_run *run);
 void sim_transfer_deliver(const struct sim_memory_run *run, bool is_set);
 void sim_graph_deliver(const struct sim_graph_run *run);
 bool sim_activity_is_on(enum sim_switch activity);
-
-/* Can deadlock with a thread that disables kernel records, see README.md. */
-void sim_hold_kinds(void);
 
 /* launch.c */
 CUresult sim_shape_check(const struct sim_shape *shape);
@@ -276,7 +264,7 @@ CUresult sim_shape_check(const struct sim_shape *shape);
 void sim_kernel_report(const struct sim_shape *shape, struct sim_place place, struct sim_span span,
 		       const struct sim_part *part /* NULL outside graphs */);
 
-/* copy.c: moves the data and reports it. */
+/* memory.c: moves the data and reports it. */
 struct sim_transfer {
 	void *destination;
 	const void *source; /* NULL: a memset */
@@ -294,31 +282,62 @@ void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place p
 			 struct sim_span span,
 			 const struct sim_part *part /* NULL outside graphs */);
 
-/* memory.c: the kind of memory at an address, as enum xt_cupti_memory_kind. */
-uint8_t sim_memory_kind(const void *address);
-/* The context in which memory was allocated, NULL if it is not known. */
-CUcontext sim_memory_context(const void *address);
-
-/* peer.c: whether a copy between the devices of two contexts needs no detour through the host. */
+/*
+ * context.c: whether a copy between the devices of two contexts needs no detour through the host.
+ */
 bool sim_peer_is_direct(CUcontext source, CUcontext destination);
 /* Where a context takes part in a copy on a stream: the stream itself, or one of the driver's. */
 struct sim_place sim_peer_place(CUcontext context, struct sim_place stream);
 
-/* hostfunc.c */
-CUresult sim_host_enqueue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
-/* The same in two steps, when the time is known later. sim_host_forget() undoes the first one. */
-void sim_host_expect(CUstream stream);
-CUresult sim_host_queue(CUstream stream, CUhostFn function, void *user_data, uint64_t when_ns);
-void sim_host_forget(CUstream stream);
-/* Waits until the host functions of the stream, or of the whole context if NULL, have returned. */
-void sim_host_drain(CUstream stream, CUcontext context);
-
-/* deferred.c, whose other functions are in ranks.h */
+/* deferred.c */
 /* Wait until all enqueued work is done, host functions included. */
 void sim_stream_drain(CUstream stream);
 void sim_context_drain(CUcontext context);
 
-/* capture.c: each adds a node to the graph that captures the stream. */
+/* A collective across processes. */
+struct sim_collective {
+	struct sim_communicator *communicator;
+	const struct sim_operation *operation;
+	uint64_t communicator_id;
+	uint64_t index; /* counts the communicator's launches from 0 */
+	uint64_t bytes;
+	uint64_t transfer_ns; /* by this rank's link alone */
+	uint64_t start_ns;    /* 0: not known yet */
+	uint64_t give_up_ns;
+	uint64_t awaited_ns; /* start of the last of the ranks that this one needs, or of itself */
+	uint32_t awaited_rank;
+	uint32_t rank; /* in the communicator, like the others */
+	uint32_t rank_count;
+	uint32_t root;
+};
+
+bool sim_is_collective(CUfunction function);
+
+/* Must work on this stream be deferred, because work before it is? */
+bool sim_is_deferred(CUstream stream);
+/* Each defers one thing on the stream. earliest_ns: its start if nothing precedes it. */
+void sim_defer_kernel(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns,
+		      const struct sim_kernel_run *run);
+void sim_defer_transfer(CUstream stream, uint64_t earliest_ns, uint64_t duration_ns,
+			const struct sim_memory_run *run, bool is_set);
+void sim_defer_host(CUstream stream, uint64_t earliest_ns, CUhostFn function, void *user_data);
+CUresult sim_defer_collective(CUstream stream, uint64_t earliest_ns,
+			      const struct sim_kernel_run *run, void **params);
+void sim_defer_event(CUstream stream, CUevent event);
+/* Returns false, and defers nothing, if the time of the event and the stream's tail are known. */
+bool sim_defer_wait(CUstream stream, CUevent event);
+
+/* Is the event recorded behind deferred work? If not, event->done_ns is valid. */
+bool sim_event_is_deferred(CUevent event);
+void sim_event_forget(CUevent event);
+
+/* Wait until nothing is deferred. */
+void sim_deferred_wait(CUstream stream);
+void sim_deferred_wait_event(CUevent event);
+/* CUDA_ERROR_LAUNCH_TIMEOUT from the moment at which a collective cannot end any more. */
+CUresult sim_deferred_failure(void);
+
+/* graph.c: each adds a node to the graph that captures the stream. */
 CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape);
 CUresult sim_capture_transfer(CUstream stream, const struct sim_transfer *transfer);
 CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data);
@@ -346,13 +365,11 @@ struct sim_node_made {
 bool sim_truth_is_on(void);
 void sim_truth_launch(const struct sim_call *call);
 void sim_truth_kernel(const struct sim_kernel_run *run);
-struct sim_collective;
 /* absent: the missing ranks of a collective that never ends, which the truth keeps, or NULL */
 void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_collective *collective,
 			  const char *absent);
 void sim_truth_copy(const struct sim_memory_run *run);
 void sim_truth_set(const struct sim_memory_run *run);
-void sim_truth_graph(const struct sim_graph_run *run);
 void sim_truth_allocation(const struct sim_allocation *allocation);
 void sim_truth_node(const struct sim_node_made *node);
 /* The call in progress changed a node of an executable graph, or of a graph if the id is 0. */

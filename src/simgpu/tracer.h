@@ -40,8 +40,6 @@ void tracer_seam_connect(const struct sim_tracer *tracer);
  * no driver, a forked child, or an injected fault.
  */
 int tracer_enter(const char *function);
-
-/* tracer_switches.c */
 bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
 bool tracer_wants_api_records(void);
 /*
@@ -51,37 +49,11 @@ bool tracer_wants_api_records(void);
 bool tracer_switch_callbacks(uint32_t domain, uint32_t first_cbid, uint32_t last_cbid, bool enable);
 void tracer_switch_api_records(bool enable);
 void tracer_switches_reset(void);
-
-/* tracer_clock.c: the clock of records and of cuptiGetTimestamp(). */
-uint64_t tracer_clock_now_ns(void);
+/* The clock of records and of cuptiGetTimestamp(). */
 uint64_t tracer_clock_convert(uint64_t monotonic_ns);
 uint64_t tracer_monotonic_ns(void);
 
-/* tracer_callbacks.c */
-void tracer_on_api(enum xt_cupti_site site, struct sim_call *call);
-void tracer_on_resource(uint32_t cbid, const struct cupti_resource_data *data);
-void tracer_callbacks_reset(void);
-
-/* tracer_records.c */
-void tracer_on_kernel(const struct sim_kernel_run *run);
-void tracer_on_copy(const struct sim_memory_run *run);
-void tracer_on_set(const struct sim_memory_run *run);
-void tracer_on_graph(const struct sim_graph_run *run);
-void tracer_on_allocation(const struct sim_allocation *allocation);
-void tracer_record_api(const struct sim_call *call, uint64_t exit_ns);
-size_t tracer_record_bytes(uint32_t kind); /* 0: unknown kind */
-void tracer_records_reset(void);
-
-/* tracer_buffers.c */
-/* Writes a record. Its times stay 0 until span.end_ns has passed. */
-void tracer_append(const void *record, size_t record_bytes, struct sim_span span);
-void tracer_buffers_reset(void);
-
-/* tracer_attributes.c */
-bool tracer_client_zeroes(void);
-bool tracer_buffers_are_shared(void);
-
-/* tracer_fault.c: the faults of XTRACE_SIMGPU_FAULT. */
+/* The faults of XTRACE_SIMGPU_FAULT. */
 enum tracer_fault {
 	FAULT_ZERO_TIMES,
 	FAULT_REVERSED_TIMES,
@@ -103,6 +75,10 @@ bool tracer_fault_is_on(enum tracer_fault fault);
 uint64_t tracer_fault_value(enum tracer_fault fault);
 /* True on every n-th call, where n is the fault's value. False if the fault is off. */
 bool tracer_fault_strikes(enum tracer_fault fault);
-bool tracer_fault_fails(const char *function);
+
+/* tracer_buffers.c */
+/* Writes a record. Its times stay 0 until span.end_ns has passed. */
+void tracer_append(const void *record, size_t record_bytes, struct sim_span span);
+void tracer_buffers_reset(void);
 
 #endif

@@ -10,12 +10,84 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
 #include "simgpu/tracer.h"
+
+/* Each attribute is stored and returned in its own width. Four of them have an effect. */
+static struct {
+	size_t value_bytes;
+	_Atomic uint64_t value;
+} attribute_values[] = {
+	[XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE] = {sizeof(size_t), 3200000},
+	[XT_CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT] = {sizeof(size_t), 250},
+	[XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER] = {sizeof(uint8_t), 0},
+	[XT_CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE] = {sizeof(size_t), 3},
+	[XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED] = {sizeof(uint8_t), 0},
+	[XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER] = {sizeof(uint8_t), 1},
+	[XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = {sizeof(size_t),
+							    SIM_DEVICE_GRAPHS_BYTES},
+};
+
+static bool tracer_client_zeroes(void)
+{
+	return atomic_load(&attribute_values[XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER].value) != 0;
+}
+
+static bool tracer_buffers_are_shared(void)
+{
+	return !atomic_load_explicit(
+		&attribute_values[XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER].value,
+		memory_order_relaxed);
+}
+
+static int check(uint32_t attribute, const size_t *value_bytes, const void *value)
+{
+	if (!value_bytes || !value ||
+	    attribute >= sizeof(attribute_values) / sizeof(attribute_values[0]) ||
+	    !attribute_values[attribute].value_bytes)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	if (*value_bytes < attribute_values[attribute].value_bytes)
+		return XT_CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiActivityGetAttribute(uint32_t attribute, size_t *value_bytes, void *value_out)
+{
+	int result = tracer_enter(__func__);
+	uint64_t value;
+
+	if (!result)
+		result = check(attribute, value_bytes, value_out);
+	if (result)
+		return result;
+	value = atomic_load(&attribute_values[attribute].value);
+	*value_bytes = attribute_values[attribute].value_bytes;
+	memcpy(value_out, &value, *value_bytes); /* little endian: the low bytes come first */
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes, void *value)
+{
+	int result = tracer_enter(__func__);
+	uint64_t widened = 0;
+
+	if (!result)
+		result = check(attribute, value_bytes, value);
+	if (result)
+		return result;
+	memcpy(&widened, value, attribute_values[attribute].value_bytes);
+	atomic_store(&attribute_values[attribute].value, widened);
+	if (attribute == XT_CUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS)
+		atomic_store(&tracer_seam()->switches->device_graphs_bytes, widened);
+	if (attribute == XT_CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED)
+		atomic_store(&tracer_seam()->switches->has_host_records, widened != 0);
+	return XT_CUPTI_SUCCESS;
+}
 
 #define WORKER_PERIOD_NS 5000000
 #define RETRY_NS	 10000000

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the activity API, in the layouts of CUPTI 13, and which kinds are enabled. Kinds that
- * do not apply to a simulated GPU can be enabled but produce no records.
+ * Callbacks, and records of the activity API, in the layouts of CUPTI 13, and which kinds are
+ * enabled. Kinds that do not apply to a simulated GPU can be enabled but produce no records.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static _Atomic bool is_enabled[KINDS];
 static _Atomic bool devices_are_due; /* DEVICE is enabled, but its records are not written yet */
 static _Atomic uint64_t contexts_recorded; /* bits of context ids below 64 */
 
-size_t tracer_record_bytes(uint32_t kind)
+static size_t tracer_record_bytes(uint32_t kind)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].kind == kind)
@@ -94,7 +95,7 @@ static void refresh(void)
 	tracer_switch_api_records(atomic_load(&is_enabled[XT_CUPTI_ACTIVITY_DRIVER]));
 }
 
-void tracer_records_reset(void)
+static void tracer_records_reset(void)
 {
 	for (uint32_t kind = 0; kind < KINDS; kind++)
 		atomic_store(&is_enabled[kind], false);
@@ -225,7 +226,7 @@ static void introduce(const struct sim_place *place)
 		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
 }
 
-void tracer_on_kernel(const struct sim_kernel_run *run)
+static void tracer_on_kernel(const struct sim_kernel_run *run)
 {
 	bool is_concurrent = atomic_load_explicit(&is_enabled[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL],
 						  memory_order_relaxed);
@@ -284,7 +285,7 @@ static void append_peer_copy(const struct sim_memory_run *run)
 	tracer_append(&record, sizeof(record), run->span);
 }
 
-void tracer_on_copy(const struct sim_memory_run *run)
+static void tracer_on_copy(const struct sim_memory_run *run)
 {
 	const struct cupti_activity_memcpy record = {
 		.kind = XT_CUPTI_ACTIVITY_MEMCPY,
@@ -314,7 +315,7 @@ void tracer_on_copy(const struct sim_memory_run *run)
 	tracer_append(&record, sizeof(record), run->span);
 }
 
-void tracer_on_set(const struct sim_memory_run *run)
+static void tracer_on_set(const struct sim_memory_run *run)
 {
 	const struct cupti_activity_memset record = {
 		.kind = XT_CUPTI_ACTIVITY_MEMSET,
@@ -335,7 +336,7 @@ void tracer_on_set(const struct sim_memory_run *run)
 	tracer_append(&record, sizeof(record), run->span);
 }
 
-void tracer_on_graph(const struct sim_graph_run *run)
+static void tracer_on_graph(const struct sim_graph_run *run)
 {
 	const struct cupti_activity_graph_trace record = {
 		.kind = XT_CUPTI_ACTIVITY_GRAPH_TRACE,
@@ -352,7 +353,7 @@ void tracer_on_graph(const struct sim_graph_run *run)
 	tracer_append(&record, sizeof(record), run->span);
 }
 
-void tracer_on_allocation(const struct sim_allocation *allocation)
+static void tracer_on_allocation(const struct sim_allocation *allocation)
 {
 	const struct memory_record record = {
 		.memory =
@@ -376,7 +377,7 @@ void tracer_on_allocation(const struct sim_allocation *allocation)
 	tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
 }
 
-void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
+static void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
 {
 	const struct cupti_activity_api record = {
 		.kind = XT_CUPTI_ACTIVITY_DRIVER,
@@ -410,5 +411,200 @@ SIM_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
 	if (offset >= valid_bytes)
 		return XT_CUPTI_ERROR_MAX_LIMIT_REACHED;
 	*record_inout = (struct cupti_activity *)(buffer + offset);
+	return XT_CUPTI_SUCCESS;
+}
+
+/* The callback API has one subscriber. Callbacks run on the application's threads. */
+#define DOMAIN_LAST XT_CUPTI_CB_DOMAIN_STATE
+
+static struct subscriber {
+	_Atomic bool is_taken;
+	char name[XT_CUPTI_SUBSCRIBER_NAME_BYTES]; /* written by the thread that set is_taken */
+	_Atomic(xt_cupti_callback) callback;
+	void *_Atomic userdata;
+} the_subscriber;
+
+static void tracer_callbacks_reset(void)
+{
+	atomic_store(&the_subscriber.callback, NULL);
+	atomic_store(&the_subscriber.is_taken, false);
+}
+
+static int subscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata,
+		     const char *name)
+{
+	if (!subscriber_out || !callback)
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	if (tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ||
+	    atomic_exchange(&the_subscriber.is_taken, true))
+		return XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+	snprintf(the_subscriber.name, sizeof(the_subscriber.name), "CUPTI for %s", name);
+	atomic_store(&the_subscriber.userdata, userdata);
+	atomic_store(&the_subscriber.callback, callback);
+	atomic_store(&tracer_seam()->switches->is_subscribed, true);
+	*subscriber_out = &the_subscriber;
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata)
+{
+	int result = tracer_enter(__func__);
+
+	return result ? result : subscribe(subscriber_out, callback, userdata, "unnamed");
+}
+
+SIM_EXPORT int cuptiSubscribe_v2(void **subscriber_out, xt_cupti_callback callback, void *userdata,
+				 struct cupti_subscriber_params *params)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!params || params->struct_bytes < sizeof(*params))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	result = subscribe(subscriber_out, callback, userdata,
+			   params->name ? params->name : "unnamed");
+	if (result == XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && params->holder)
+		snprintf(params->holder, params->holder_bytes, "%s",
+			 tracer_fault_is_on(FAULT_SUBSCRIBER_TAKEN) ? "CUPTI for other-tool"
+								    : the_subscriber.name);
+	return result;
+}
+
+static bool is_subscriber(const void *subscriber)
+{
+	return subscriber == &the_subscriber && atomic_load(&the_subscriber.is_taken);
+}
+
+SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	atomic_store(&tracer_seam()->switches->is_subscribed, false);
+	for (uint32_t domain = 1; domain <= DOMAIN_LAST; domain++)
+		tracer_switch_callbacks(domain, 0, UINT32_MAX, false);
+	atomic_store(&the_subscriber.callback, NULL);
+	atomic_store(&the_subscriber.is_taken, false);
+	return XT_CUPTI_SUCCESS;
+}
+
+SIM_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
+				   uint32_t cbid)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return cbid && tracer_switch_callbacks(domain, cbid, cbid, enable != 0)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	if (!is_subscriber(subscriber))
+		return XT_CUPTI_ERROR_INVALID_PARAMETER;
+	return tracer_switch_callbacks(domain, 1, UINT32_MAX, enable != 0)
+		       ? XT_CUPTI_SUCCESS
+		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+SIM_EXPORT int cuptiEnableAllDomains(uint32_t enable, void *subscriber)
+{
+	int result = XT_CUPTI_SUCCESS;
+
+	for (uint32_t domain = 1; domain <= DOMAIN_LAST && !result; domain++)
+		result = cuptiEnableDomain(enable, subscriber, domain);
+	return result;
+}
+
+static void deliver(uint32_t domain, uint32_t cbid, const void *data)
+{
+	xt_cupti_callback callback = atomic_load(&the_subscriber.callback);
+
+	if (callback)
+		callback(atomic_load(&the_subscriber.userdata), domain, cbid, data);
+}
+
+static void tracer_on_api(enum xt_cupti_site site, struct sim_call *call)
+{
+	struct cupti_callback_data data = {
+		.site = site,
+		.function_name = call->api->name,
+		.function_params = call->params,
+		.return_value = site == XT_CUPTI_API_EXIT ? &call->result : NULL,
+		.symbol_name = call->symbol_name,
+		.context = call->context,
+		.context_id = call->context_id,
+		.correlation_data = &call->correlation_data,
+		.correlation_id = call->correlation_id,
+	};
+
+	if (site == XT_CUPTI_API_ENTER)
+		call->enter_ns = tracer_monotonic_ns();
+	if (tracer_wants_callback(XT_CUPTI_CB_DOMAIN_DRIVER_API, call->api->cbid))
+		deliver(XT_CUPTI_CB_DOMAIN_DRIVER_API, call->api->cbid, &data);
+	if (site == XT_CUPTI_API_EXIT && call->enter_ns && tracer_wants_api_records())
+		tracer_record_api(call, tracer_monotonic_ns());
+}
+
+static void tracer_on_resource(uint32_t cbid, const struct cupti_resource_data *data)
+{
+	deliver(XT_CUPTI_CB_DOMAIN_RESOURCE, cbid, data);
+}
+
+/*
+ * The library connects to the driver half when it is loaded. A forked child and cuptiFinalize()
+ * reset it.
+ */
+static const struct sim_tracer tracer = {
+	.api = tracer_on_api,
+	.resource = tracer_on_resource,
+	.kernel = tracer_on_kernel,
+	.copy = tracer_on_copy,
+	.set = tracer_on_set,
+	.graph = tracer_on_graph,
+	.allocation = tracer_on_allocation,
+};
+
+/* A forked child has no worker, and its parent's requests do not apply to it. */
+static void reset_in_child(void)
+{
+	tracer_callbacks_reset();
+	tracer_switches_reset();
+	tracer_records_reset();
+	tracer_buffers_reset();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	tracer_seam_connect(&tracer);
+	pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+/*
+ * Turns everything off, including the subscription. Correlation ids restart at 1. Both are as with
+ * a real CUPTI.
+ */
+SIM_EXPORT int cuptiFinalize(void)
+{
+	int result = tracer_enter(__func__);
+
+	if (result)
+		return result;
+	tracer_callbacks_reset();
+	tracer_switches_reset();
+	tracer_records_reset();
+	tracer_seam()->restart_correlation_ids();
 	return XT_CUPTI_SUCCESS;
 }
