@@ -1,25 +1,344 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gaps of one device and their causes.
+ * Gaps of one device and their causes, and the timeline of a thread as running sums.
  */
 #include "idle/idle.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "log/base/compare.h"
+#include "log/base/grow.h"
+#include "xtrace/log_format.h"
+
+#define THIN_MIN 8 /* checkpoints; shorter timelines are not thinned out */
+
+enum thread_state thread_state_of_call(uint32_t class, const char *name)
+{
+	if (class == XT_API_SYNC)
+		return THREAD_IN_SYNC;
+	if (class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
+		return THREAD_IN_COPY;
+	return THREAD_BUSY;
+}
+
+static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
+{
+	return !memcmp(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
+}
+
+/* Record that the thread was in this state from the last checkpoint until time_ns. */
+static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state,
+			  uint64_t time_ns)
+{
+	struct timeline_checkpoint *last =
+		timeline->count ? &timeline->checkpoints[timeline->count - 1] : NULL;
+	struct timeline_checkpoint *checkpoint;
+
+	if (last && time_ns <= last->time_ns)
+		return 0;
+	if (timeline->count > 1 && state == THREAD_BUSY && is_busy_before(last)) {
+		last->time_ns = time_ns;
+		return 0;
+	}
+	if (grow(&timeline->checkpoints, &timeline->capacity, timeline->count + 1,
+		 sizeof(*checkpoint)) < 0)
+		return -ENOMEM;
+	checkpoint = &timeline->checkpoints[timeline->count++];
+	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns};
+	if (timeline->count == 1)
+		return 0;
+	memcpy(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
+	if (state < THREAD_STATES_COUNTED)
+		checkpoint->spent_ns[state] += time_ns - checkpoint[-1].time_ns;
+	return 0;
+}
+
+/* Index of the first later checkpoint. */
+static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t time_ns)
+{
+	size_t low = 0, high = timeline->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (timeline->checkpoints[middle].time_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Interpolate the sums at time_ns. next is the first checkpoint after it. */
+static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline, size_t next,
+					  uint64_t time_ns)
+{
+	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
+	struct timeline_checkpoint sums = timeline->checkpoints[next ? next - 1 : 0];
+	uint64_t before_ns = sums.time_ns;
+
+	sums.time_ns = time_ns;
+	if (!next || next == timeline->count)
+		return sums;
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
+		sums.spent_ns[s] +=
+			(uint64_t)((unsigned __int128)(after->spent_ns[s] - sums.spent_ns[s]) *
+				   (time_ns - before_ns) / (after->time_ns - before_ns));
+	return sums;
+}
+
+/* True if the whole time since the previous checkpoint is THREAD_IN_OWN_CODE. */
+static bool is_own_code_before(const struct timeline_checkpoint *checkpoint)
+{
+	return checkpoint->spent_ns[THREAD_IN_OWN_CODE] -
+		       checkpoint[-1].spent_ns[THREAD_IN_OWN_CODE] ==
+	       checkpoint->time_ns - checkpoint[-1].time_ns;
+}
+
+/*
+ * Drop everything from time_ns on. Own code around time_ns is dropped as a whole, because its new
+ * length decides how it counts.
+ */
+static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
+{
+	size_t next = checkpoint_after(timeline, time_ns);
+
+	if (next == timeline->count)
+		return;
+	if (next && timeline->checkpoints[next - 1].time_ns < time_ns &&
+	    !is_own_code_before(&timeline->checkpoints[next])) {
+		timeline->checkpoints[next] = sums_at(timeline, next, time_ns);
+		next++;
+	}
+	timeline->count = next;
+}
+
+/* Adds the own code before a call. */
+static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
+{
+	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
+
+	return add_checkpoint(timeline,
+			      enter_ns > last_ns && enter_ns - last_ns > THREAD_BUSY_MAX_NS
+				      ? THREAD_IN_OWN_CODE
+				      : THREAD_BUSY,
+			      enter_ns);
+}
+
+/*
+ * Adds a piece of the call that was entered at enter_ns. Merges adjacent pieces of the same state.
+ */
+static int add_span(struct thread_timeline *timeline, const struct call_span *span,
+		    uint64_t enter_ns)
+{
+	struct call_span *last =
+		timeline->span_count ? &timeline->spans[timeline->span_count - 1] : NULL;
+
+	if (span->until_ns <= span->from_ns)
+		return 0;
+	if (last && last->state == span->state && last->from_ns >= enter_ns &&
+	    last->until_ns == span->from_ns) {
+		last->until_ns = span->until_ns;
+	} else {
+		if (timeline->span_count == CALL_SPANS_MAX) {
+			timeline->span_count /= 2;
+			memmove(timeline->spans, timeline->spans + timeline->span_count,
+				timeline->span_count * sizeof(*timeline->spans));
+		}
+		timeline->spans[timeline->span_count++] = *span;
+	}
+	return add_checkpoint(timeline, span->state, span->until_ns);
+}
+
+/* Number of the latest pieces that are nested in a call. */
+static size_t spans_within(const struct thread_timeline *timeline, uint64_t enter_ns,
+			   uint64_t exit_ns)
+{
+	const struct call_span *end = timeline->spans + timeline->span_count, *span = end;
+
+	while (span != timeline->spans && span[-1].from_ns >= enter_ns &&
+	       span[-1].until_ns <= exit_ns)
+		span--;
+	return (size_t)(end - span);
+}
+
+int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
+			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns)
+{
+	struct call_span inner[CALL_SPANS_MAX], own = {enter_ns, enter_ns, state};
+	size_t inner_count;
+	int error;
+
+	*own_ns = exit_ns > enter_ns ? exit_ns - enter_ns : 0;
+	if (!timeline->spans)
+		timeline->spans = malloc(CALL_SPANS_MAX * sizeof(*timeline->spans));
+	if (!timeline->spans)
+		return -ENOMEM;
+	inner_count = spans_within(timeline, enter_ns, exit_ns);
+	if (inner_count) {
+		timeline->span_count -= inner_count;
+		memcpy(inner, timeline->spans + timeline->span_count, inner_count * sizeof(*inner));
+		if (timeline->span_count &&
+		    timeline->spans[timeline->span_count - 1].until_ns > enter_ns)
+			own.from_ns = timeline->spans[timeline->span_count - 1].until_ns;
+		rewind_to(timeline, own.from_ns);
+	}
+	error = add_own_code(timeline, enter_ns);
+	if (timeline->count && timeline->checkpoints[timeline->count - 1].time_ns > own.from_ns)
+		own.from_ns = timeline->checkpoints[timeline->count - 1].time_ns;
+	for (size_t i = 0; i < inner_count && !error; i++) {
+		own.until_ns = inner[i].from_ns;
+		error = add_span(timeline, &own, enter_ns);
+		if (!error)
+			error = add_span(timeline, &inner[i], enter_ns);
+		*own_ns -= inner[i].until_ns - inner[i].from_ns;
+		own.from_ns = inner[i].until_ns;
+	}
+	own.until_ns = exit_ns;
+	return error ? error : add_span(timeline, &own, enter_ns);
+}
+
+void thread_timeline_thin(struct thread_timeline *timeline)
+{
+	size_t kept = 1, half = timeline->count / 2;
+	struct timeline_checkpoint *smaller;
+
+	if (timeline->count < THIN_MIN)
+		return;
+	for (size_t m = 2; m < timeline->count; m += m < half ? 2 : 1)
+		timeline->checkpoints[kept++] = timeline->checkpoints[m];
+	timeline->count = kept;
+	smaller = realloc(timeline->checkpoints, kept * sizeof(*smaller));
+	if (!smaller)
+		return;
+	timeline->checkpoints = smaller;
+	timeline->capacity = kept;
+}
+
+void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns)
+{
+	size_t next = checkpoint_after(timeline, before_ns), first = next ? next - 1 : 0;
+
+	/* is_own_code_before() and nested calls look at one more. */
+	first -= first != 0;
+	if (first < THIN_MIN || first < timeline->count / 2)
+		return;
+	timeline->count -= first;
+	memmove(timeline->checkpoints, timeline->checkpoints + first,
+		timeline->count * sizeof(*timeline->checkpoints));
+}
+
+void thread_timeline_free(struct thread_timeline *timeline)
+{
+	free(timeline->checkpoints);
+	free(timeline->spans);
+	*timeline = (struct thread_timeline){0};
+}
+
+/*
+ * Length of the own code at the start of the interval if it is short there. The sums count it as
+ * THREAD_IN_OWN_CODE because of its part before the interval.
+ */
+static uint64_t short_own_code(const struct thread_timeline *timeline, size_t next,
+			       uint64_t from_ns, uint64_t until_ns)
+{
+	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
+	uint64_t end_ns;
+
+	if (!next || next == timeline->count || !is_own_code_before(after))
+		return 0;
+	end_ns = after->time_ns < until_ns ? after->time_ns : until_ns;
+	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? end_ns - from_ns : 0;
+}
+
+/* Time before the first and after the last call counts as own code. */
+static void add_unknown(uint64_t length_ns, uint64_t spent_ns[THREAD_STATES])
+{
+	spent_ns[length_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE : THREAD_BUSY] += length_ns;
+}
+
+void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
+			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES])
+{
+	uint64_t first_ns = timeline->count ? timeline->checkpoints[0].time_ns : UINT64_MAX;
+	uint64_t last_ns =
+		timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : UINT64_MAX;
+	struct timeline_checkpoint from, until;
+	uint64_t rest_ns;
+	size_t next;
+
+	if (from_ns < first_ns) {
+		uint64_t end_ns = first_ns < until_ns ? first_ns : until_ns;
+
+		add_unknown(end_ns - from_ns, spent_ns);
+		from_ns = end_ns;
+	}
+	if (until_ns > last_ns) {
+		uint64_t begin_ns = last_ns > from_ns ? last_ns : from_ns;
+
+		add_unknown(until_ns - begin_ns, spent_ns);
+		until_ns = begin_ns;
+	}
+	if (from_ns >= until_ns)
+		return;
+	next = checkpoint_after(timeline, from_ns);
+	from = sums_at(timeline, next, from_ns);
+	until = sums_at(timeline, checkpoint_after(timeline, until_ns), until_ns);
+	until.spent_ns[THREAD_IN_OWN_CODE] -= short_own_code(timeline, next, from_ns, until_ns);
+	rest_ns = until_ns - from_ns;
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
+		uint64_t part_ns = until.spent_ns[s] - from.spent_ns[s];
+
+		/* Interpolated sums are rounded separately and may exceed the rest. */
+		part_ns = part_ns < rest_ns ? part_ns : rest_ns;
+		spent_ns[s] += part_ns;
+		rest_ns -= part_ns;
+	}
+	spent_ns[THREAD_BUSY] += rest_ns;
+}
+
+static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)
+{
+	return until_ns > from_ns && until_ns - from_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE
+									     : THREAD_BUSY;
+}
+
+enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
+				     uint64_t until_ns, uint64_t time_ns)
+{
+	size_t next = checkpoint_after(timeline, time_ns);
+	const struct timeline_checkpoint *before, *after;
+
+	if (!timeline->count)
+		return own_code_state(from_ns, until_ns);
+	if (!next)
+		return own_code_state(from_ns, smaller(timeline->checkpoints[0].time_ns, until_ns));
+	before = &timeline->checkpoints[next - 1];
+	if (next == timeline->count)
+		return own_code_state(larger(before->time_ns, from_ns), until_ns);
+	after = &timeline->checkpoints[next];
+	if (is_own_code_before(after))
+		return own_code_state(larger(before->time_ns, from_ns),
+				      smaller(after->time_ns, until_ns));
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
+		if ((after->spent_ns[s] - before->spent_ns[s]) * 2 >
+		    after->time_ns - before->time_ns)
+			return (enum thread_state)s;
+	return THREAD_BUSY;
+}
 
 const enum idle_class idle_order[IDLE_CLASSES] = {
 	IDLE_CALL_UNKNOWN, IDLE_ON_STREAM,     IDLE_NOT_STARTED, IDLE_ON_COPY,
 	IDLE_CPU_IN_SYNC,  IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
 };
 
-const char *const idle_labels[IDLE_CLASSES] = {
-	[IDLE_LAUNCH_LATE] = "[idle: launch late (CPU busy)]",
-	[IDLE_CPU_IN_SYNC] = "[idle: CPU blocked in sync]",
-	[IDLE_ON_COPY] = "[idle: waiting on a copy]",
-	[IDLE_ON_STREAM] = "[idle: waiting for another stream]",
-	[IDLE_NOT_SUBMITTED] = "[idle: nothing submitted]",
-	[IDLE_NOT_STARTED] = "[idle: submitted, not started]",
-	[IDLE_CALL_UNKNOWN] = "[idle: call unknown]",
-};
+#define IDLE_ROW(name, column, text) [IDLE_##name] = IDLE_LABEL(text),
+const char *const idle_labels[IDLE_CLASSES] = {IDLE_CAUSES(IDLE_ROW)};
+#undef IDLE_ROW
+#define IDLE_ROW(name, column, text) [IDLE_##name] = (text),
+const char *const idle_causes[IDLE_CLASSES] = {IDLE_CAUSES(IDLE_ROW)};
 
 const enum idle_class idle_class_of_thread[THREAD_STATES] = {
 	[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,
@@ -27,22 +346,6 @@ const enum idle_class idle_class_of_thread[THREAD_STATES] = {
 	[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED,
 	[THREAD_BUSY] = IDLE_LAUNCH_LATE,
 };
-
-const char *idle_class_text(enum idle_class class, size_t *length)
-{
-	const char *text = idle_labels[class] + strlen("[idle: ");
-
-	*length = strcspn(text, "]");
-	return text;
-}
-
-char *idle_class_name(enum idle_class class)
-{
-	size_t length;
-	const char *text = idle_class_text(class, &length);
-
-	return strndup(text, length);
-}
 
 /* The work was submitted before the gap, so something on the GPU delayed it. */
 static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct idle_work *work)

@@ -1,11 +1,233 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Idle gaps, the calls that they wait for, and the union of busy spans. A sorted batch of spans is
+ * merged with the part of the union that it may touch. Work of several streams arrives almost in
+ * order, so that part is short.
+ */
 #include "live/idle_gaps.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/grow.h"
+
+#define NODE_STEPS_MAX (4 * LIVE_CALLS)
+
+static struct live_call *row_of(const struct live_calls *calls, uint32_t correlation)
+{
+	return &calls->rows[correlation % LIVE_CALLS];
+}
+
+/* Returns 0 or -ENOMEM. */
+static int live_calls_add(struct live_calls *calls, const struct live_call *call)
+{
+	if (!calls->rows) {
+		calls->rows = calloc(LIVE_CALLS, sizeof(*calls->rows));
+		calls->oldest = calls->newest = call->correlation;
+	}
+	if (!calls->rows)
+		return -ENOMEM;
+	*row_of(calls, call->correlation) = *call;
+	row_of(calls, call->correlation)->is_known = true;
+	/* Ids may wrap around. */
+	if ((int32_t)(call->correlation - calls->newest) > 0)
+		calls->newest = call->correlation;
+	if ((int32_t)(call->correlation - calls->oldest) < 0)
+		calls->oldest = call->correlation;
+	if (calls->newest - calls->oldest >= LIVE_CALLS)
+		calls->oldest = calls->newest - LIVE_CALLS + 1;
+	return 0;
+}
+
+int live_calls_add_node(struct live_calls *calls, const struct live_node *node)
+{
+	if (calls->node_count == LIVE_NODES_MAX)
+		return 0;
+	if (grow(&calls->nodes, &calls->node_capacity, calls->node_count + 1,
+		 sizeof(*calls->nodes)))
+		return -ENOMEM;
+	calls->nodes[calls->node_count++] = *node;
+	return 0;
+}
+
+static struct live_call *find_call(const struct live_calls *calls, uint32_t correlation)
+{
+	struct live_call *call = calls->rows ? row_of(calls, correlation) : NULL;
+
+	return call && call->is_known && call->correlation == correlation ? call : NULL;
+}
+
+/* Finds the call of work, and notes that its work has come. NULL if it is not known. */
+static const struct live_call *live_calls_take(struct live_calls *calls, uint64_t correlation)
+{
+	struct live_call *call = find_call(calls, (uint32_t)correlation);
+
+	if (call)
+		call->is_launch = false;
+	return call;
+}
+
+/*
+ * Launches that were captured into graphs have no work. Calls and nodes of a thread are in the same
+ * order, so the search continues where it last ended. steps: its remaining length.
+ */
+static void mark_captured(struct live_calls *calls, const struct live_node *node, uint32_t *steps)
+{
+	if ((int32_t)(calls->node_place - calls->oldest) < 0)
+		calls->node_place = calls->oldest;
+	for (uint32_t id = calls->node_place; (int32_t)(calls->newest - id) >= 0 && *steps; id++) {
+		struct live_call *call = find_call(calls, id);
+
+		--*steps;
+		if (!call || call->thread != node->thread || call->exit_ns < node->time_ns)
+			continue;
+		calls->node_place = id;
+		if (call->enter_ns <= node->time_ns)
+			call->is_launch = false;
+		return;
+	}
+}
+
+uint64_t live_calls_waiting_since_ns(struct live_calls *calls, uint64_t now_ns)
+{
+	uint32_t steps = NODE_STEPS_MAX;
+
+	for (size_t n = 0; n < calls->node_count && calls->rows; n++)
+		mark_captured(calls, &calls->nodes[n], &steps);
+	calls->node_count = 0;
+	while (calls->rows && (int32_t)(calls->newest - calls->oldest) >= 0) {
+		struct live_call *call = find_call(calls, calls->oldest);
+
+		if (call && call->is_launch &&
+		    (call->enter_ns > now_ns || now_ns - call->enter_ns < LIVE_CALL_LOST_NS))
+			return call->enter_ns;
+		calls->oldest++;
+	}
+	return UINT64_MAX;
+}
+
+static void live_calls_free(struct live_calls *calls)
+{
+	free(calls->rows);
+	free(calls->nodes);
+	*calls = (struct live_calls){0};
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct live_span *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* The first row that ends at or after `ns`. */
+static size_t find_span(const struct live_spans *spans, uint64_t ns)
+{
+	size_t low = 0, high = spans->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans->rows[middle].end_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Appends a span that starts no earlier than the last row. */
+static void append_span(struct live_spans *spans, size_t first, struct live_span span)
+{
+	struct live_span *last = spans->count > first ? &spans->rows[spans->count - 1] : NULL;
+
+	if (!last || span.start_ns > last->end_ns) {
+		spans->rows[spans->count++] = span;
+		spans->covered_ns += span.end_ns - span.start_ns;
+	} else if (span.end_ns > last->end_ns) {
+		spans->covered_ns += span.end_ns - last->end_ns;
+		last->end_ns = span.end_ns;
+		last->last = span.last;
+	}
+}
+
+static bool is_sorted(const struct live_span *batch, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (batch[i].start_ns < batch[i - 1].start_ns)
+			return false;
+	return true;
+}
+
+/* Clips to the horizon. Returns how many spans are left, sorted. */
+static size_t prepare(const struct live_spans *spans, struct live_span *batch, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (batch[i].start_ns < spans->horizon_ns)
+			batch[i].start_ns = spans->horizon_ns;
+		if (batch[i].start_ns < batch[i].end_ns)
+			batch[kept++] = batch[i];
+	}
+	if (!is_sorted(batch, kept))
+		qsort(batch, kept, sizeof(*batch), compare_spans);
+	return kept;
+}
+
+/* Forgets the first `count` rows, whose time stays covered. Spans before horizon_ns are ignored. */
+static void live_spans_forget(struct live_spans *spans, size_t count, uint64_t horizon_ns)
+{
+	if (horizon_ns > spans->horizon_ns)
+		spans->horizon_ns = horizon_ns;
+	spans->count -= count;
+	if (count)
+		memmove(spans->rows, spans->rows + count, spans->count * sizeof(*spans->rows));
+}
+
+static void forget_oldest(struct live_spans *spans)
+{
+	size_t count = spans->count - LIVE_SPANS_MAX / 2;
+
+	if (spans->count > LIVE_SPANS_MAX)
+		live_spans_forget(spans, count, spans->rows[count - 1].end_ns);
+}
+
+int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count)
+{
+	size_t first, tail_count, t = 0, b = 0;
+
+	count = prepare(spans, batch, count);
+	if (!count)
+		return 0;
+	first = find_span(spans, batch[0].start_ns);
+	tail_count = spans->count - first;
+	if (grow(&spans->rows, &spans->capacity, spans->count + count, sizeof(*spans->rows)) ||
+	    grow(&spans->tail, &spans->tail_capacity, tail_count, sizeof(*spans->tail)))
+		return -ENOMEM;
+	if (tail_count)
+		memcpy(spans->tail, spans->rows + first, tail_count * sizeof(*spans->tail));
+	for (size_t i = 0; i < tail_count; i++)
+		spans->covered_ns -= spans->tail[i].end_ns - spans->tail[i].start_ns;
+	spans->count = first;
+	while (t < tail_count || b < count) {
+		bool is_old = b == count ||
+			      (t < tail_count && spans->tail[t].start_ns <= batch[b].start_ns);
+
+		append_span(spans, first, is_old ? spans->tail[t++] : batch[b++]);
+	}
+	forget_oldest(spans);
+	return 0;
+}
+
+void live_spans_free(struct live_spans *spans)
+{
+	free(spans->rows);
+	free(spans->tail);
+	*spans = (struct live_spans){0};
+}
 
 #define SWITCHES_MAX	4096
 #define CHECKPOINTS_MAX (1u << 17) /* beyond, timelines are thinned out */

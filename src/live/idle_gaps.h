@@ -16,8 +16,70 @@
 #include <stdint.h>
 
 #include "idle/idle.h"
-#include "live/calls.h"
-#include "live/spans.h"
+
+#define LIVE_CALLS	  (1u << 17) /* half a second of launches at full speed */
+#define LIVE_NODES_MAX	  65536
+#define LIVE_CALL_LOST_NS UINT64_C(60000000000) /* later work is taken to be lost */
+
+struct live_call {
+	uint64_t enter_ns, exit_ns;
+	uint32_t correlation, thread;
+	bool is_launch; /* work is to come */
+	bool is_known;
+};
+
+/* The creation of a graph node. Such a launch has no work. */
+struct live_node {
+	uint64_t time_ns;
+	uint32_t thread;
+};
+
+/* Zeros are no calls. */
+struct live_calls {
+	struct live_call *rows;	 /* by correlation id; NULL: none yet */
+	uint32_t oldest, newest; /* correlation ids: launches before the oldest have their work */
+	struct live_node *nodes; /* whose calls were not looked for yet */
+	size_t node_count, node_capacity;
+	uint32_t node_place; /* correlation id near the call of the last node */
+};
+
+/* Further nodes are ignored. Returns 0 or -ENOMEM. */
+int live_calls_add_node(struct live_calls *calls, const struct live_node *node);
+
+/* The start of the oldest launch whose work may still come; UINT64_MAX: there is none. */
+uint64_t live_calls_waiting_since_ns(struct live_calls *calls, uint64_t now_ns);
+
+#define LIVE_SPANS_MAX (1u << 18)
+
+/* Work at an end of a span. */
+struct live_work {
+	uint64_t enter_ns;    /* start of its call */
+	uint32_t correlation; /* of a call that is not known yet; 0: none */
+	uint32_t stream;
+	uint16_t thread;
+	bool has_call; /* if false, enter_ns and thread are 0 */
+	bool is_copy;
+};
+
+struct live_span {
+	uint64_t start_ns, end_ns;
+	struct live_work first, last; /* that starts and that ends the span */
+};
+
+/* Zeros are an empty union. */
+struct live_spans {
+	struct live_span *rows; /* disjoint, ascending */
+	size_t count, capacity;
+	struct live_span *tail; /* scratch memory */
+	size_t tail_capacity;
+	uint64_t horizon_ns; /* everything before is decided: later additions do not change it */
+	uint64_t covered_ns; /* length of the union */
+};
+
+/* Adds spans, and sorts them. Returns 0, or -ENOMEM and adds nothing. */
+int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count);
+
+void live_spans_free(struct live_spans *spans);
 
 #define LIVE_SETTLE_NS	     UINT64_C(1000000000) /* before the latest event, all are in the log */
 #define LIVE_DELIVERY_NS     UINT64_C(300000000) /* before the clock, all finished work is in the log */

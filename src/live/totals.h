@@ -14,7 +14,6 @@
 
 #include "log/base/allocations.h"
 #include "live/idle_gaps.h"
-#include "live/spans.h"
 #include "xtrace/reader.h"
 
 #define LIVE_COPY_KINDS	   11 /* CUPTI's copy kinds; 0: unknown */

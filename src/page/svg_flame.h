@@ -35,8 +35,4 @@ void svg_flame_begin(const struct svg_flame *svg, const char *heading, const cha
 void svg_flame_frame(const struct svg_flame *svg, const struct svg_frame *frame);
 void svg_flame_end(const struct svg_flame *svg);
 
-/* The files of svg/, as they are. */
-const char *svg_style(size_t *length_out);
-const char *svg_script(size_t *length_out);
-
 #endif

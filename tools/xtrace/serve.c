@@ -154,10 +154,7 @@ static void put_gpu_idle(struct writer *writer, const char *label, const struct 
 	char labels[128];
 
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		size_t length;
-		const char *cause = idle_class_text((enum idle_class) class, &length);
-
-		snprintf(labels, sizeof(labels), "%s,cause=\"%.*s\"", label, (int)length, cause);
+		snprintf(labels, sizeof(labels), "%s,cause=\"%s\"", label, idle_causes[class]);
 		put_seconds(writer, labels, gpu->idle.ns[class]);
 	}
 }

@@ -471,13 +471,12 @@ static void put_idle(FILE *out, const struct top_figures *top, const struct top_
 		room = view->columns;
 	for (int i = 0; i < IDLE_CLASSES && top->has_idle; i++) {
 		enum idle_class class = top->idle_order[i];
-		size_t cause_bytes, part_bytes;
-		const char *cause = idle_class_text(class, &cause_bytes);
+		size_t part_bytes;
 
 		if (i && 100 * top->idle[class] < IDLE_PERCENT_MIN)
 			break;
-		part_bytes = (size_t)snprintf(part, sizeof(part), "%s %.1f %.*s", i ? "," : "",
-					      100 * top->idle[class], (int)cause_bytes, cause);
+		part_bytes = (size_t)snprintf(part, sizeof(part), "%s %.1f %s", i ? "," : "",
+					      100 * top->idle[class], idle_causes[class]);
 		if (length + part_bytes > room)
 			break;
 		memcpy(text + length, part, part_bytes + 1);
@@ -601,14 +600,8 @@ static cJSON *process_json(const struct top_process *row)
 		cJSON_AddItemToArray(gpus, cJSON_CreateNumber(row->gpus[g]));
 	add_ratio(item, "busy_ratio", row->busy, row->is_known);
 	idle = cJSON_AddObjectToObject(item, "idle_ratios");
-	for (int c = 0; c < IDLE_CLASSES; c++) {
-		size_t length;
-		const char *cause = idle_class_text((enum idle_class)c, &length);
-		char key[64];
-
-		snprintf(key, sizeof(key), "%.*s", (int)length, cause);
-		add_ratio(idle, key, row->idle[c], row->is_known);
-	}
+	for (int c = 0; c < IDLE_CLASSES; c++)
+		add_ratio(idle, idle_causes[c], row->idle[c], row->is_known);
 	cJSON_AddNumberToObject(item, "launches_per_second", row->launches_per_second);
 	cJSON_AddNumberToObject(item, "allocated_bytes", (double)row->allocated_bytes);
 	cJSON_AddNumberToObject(item, "lost", (double)row->lost_count);

@@ -35,7 +35,6 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 {
 	uint64_t stall_count = 0, stall_ns = 0, wait_ns = 0, idle_ns[IDLE_CLASSES] = {0};
 	enum idle_class most = IDLE_LAUNCH_LATE;
-	char *class;
 
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct callsite *callsite =
@@ -50,7 +49,6 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 	for (int i = 0; i < IDLE_CLASSES; i++)
 		if (idle_ns[i] > idle_ns[most])
 			most = (enum idle_class)i;
-	class = idle_class_name(most);
 	/* Most of it comes after the wait, so the sums by cause seem to contradict it. */
 	finding_set_text(finding,
 			 "%s waits until the GPU has run out of work, %s. The GPU then stays idle "
@@ -58,8 +56,7 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 			 "Most of it counts as \"%s\" in the idle time by cause.",
 			 detection_api(detection, finding),
 			 detection_where_text(detection, finding), finding_cost(finding),
-			 finding_share(finding), class ? class : "?");
-	free(class);
+			 finding_share(finding), idle_causes[most]);
 	finding_add_evidence(finding, "wait_left_idle_count", stall_count);
 	finding_add_evidence(finding, "gpu_idle_ns", stall_ns);
 	finding_add_evidence(finding, "wait_time_ns", wait_ns);

@@ -6,7 +6,7 @@
 #ifndef XT_MERGE_THREADS_H
 #define XT_MERGE_THREADS_H
 
-#include "idle/thread_timeline.h"
+#include "idle/idle.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "live/spans.h"
+#include "live/idle_gaps.h"
 
 #define TIME_NS 5000
 #define BATCHES 200

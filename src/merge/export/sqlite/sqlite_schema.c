@@ -5,7 +5,11 @@
  */
 #include "merge/export/sqlite/sqlite_schema.h"
 
+#include "idle/idle.h"
 #include "merge/base/weights.h"
+
+#define IDLE_WHEN(name, column, text) "WHEN g." #column " THEN '" IDLE_LABEL(text) "' "
+#define IDLE_CAUSE		      IDLE_KNOWN_CAUSES(IDLE_WHEN) "ELSE '" IDLE_LABEL(IDLE_UNKNOWN) "' END AS cause, "
 
 _Static_assert(WEIGHTS == 13, "the table path names each weight, in the order of enum weight");
 
@@ -153,14 +157,7 @@ const char sqlite_indexes_and_views[] =
 	"CREATE VIEW gaps AS SELECT g.rowid AS id, g.process_id, g.device, g.start_ns, "
 	"g.start_ns + g.duration_ns AS end_ns, g.duration_ns, "
 	"CASE max(g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, "
-	"g.not_submitted_ns, g.not_started_ns, g.call_unknown_ns) "
-	"WHEN g.launch_late_ns THEN '[idle: launch late (CPU busy)]' "
-	"WHEN g.cpu_in_sync_ns THEN '[idle: CPU blocked in sync]' "
-	"WHEN g.on_copy_ns THEN '[idle: waiting on a copy]' "
-	"WHEN g.on_stream_ns THEN '[idle: waiting for another stream]' "
-	"WHEN g.not_submitted_ns THEN '[idle: nothing submitted]' "
-	"WHEN g.not_started_ns THEN '[idle: submitted, not started]' "
-	"ELSE '[idle: call unknown]' END AS cause, "
+	"g.not_submitted_ns, g.not_started_ns, g.call_unknown_ns) " IDLE_CAUSE
 	"g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, g.not_submitted_ns, "
 	"g.not_started_ns, g.call_unknown_ns, e.path_id, p.text AS path, p.file, p.line, o.rank "
 	"FROM gap g LEFT JOIN process o ON o.id = g.process_id JOIN gap_end e ON e.id = g.end_id "

@@ -174,15 +174,13 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 
 	for (size_t i = 0; text && i < count; i++) {
 		uint64_t ns = headline->idle_ns[order[i]];
-		char *class, *longer;
+		char *longer;
 
 		if (ns <= idle_ns / CLASS_SHARE)
 			break;
-		class = idle_class_name(order[i]);
-		if (!class || asprintf(&longer, "%s%s %s %s", text, i ? "," : "", class,
-				       format_percent_of(ns, headline->span_ns)) < 0)
+		if (asprintf(&longer, "%s%s %s %s", text, i ? "," : "", idle_causes[order[i]],
+			     format_percent_of(ns, headline->span_ns)) < 0)
 			longer = NULL;
-		free(class);
 		free(text);
 		text = longer;
 	}
