@@ -32,6 +32,7 @@
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/transfers.h"
@@ -104,29 +105,6 @@ struct settings {
 	struct alignment *alignment; /* not NULL: only that is wanted (host_alignment.h) */
 	struct wanted wanted;
 	struct windows_request iterations;
-};
-
-/* The memory of one process on a device or on the host. */
-struct memory_row {
-	uint32_t label; /* name in paths */
-	struct memory_pool pool;
-	int64_t peak_ns; /* since the start of the first log */
-};
-
-/* Sums over the instances of an NVTX range. */
-struct range_sums {
-	uint64_t opened_count;
-	uint32_t category; /* of the first instance; name in the tree of ranges, or NAME_EMPTY */
-	bool has_several_categories; /* the instances differ in their category */
-	struct range_payload payload;
-};
-
-/* The part of a process that its log has. Times are since the start of the log. */
-struct recorded_part {
-	uint64_t from_ns, until_ns; /* of its events; from_ns is 0 if it has the beginning */
-	uint64_t full_ns;	    /* when --max-size ended recording; 0: it did not */
-	bool is_flight_recorder;    /* otherwise, --max-size dropped the beginning */
-	char trigger[256];	    /* why the snapshot was taken; "": it is none */
 };
 
 /* The data of all processes read so far. */

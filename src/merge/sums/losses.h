@@ -7,6 +7,7 @@
 #ifndef XT_MERGE_LOSSES_H
 #define XT_MERGE_LOSSES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "merge/base/report.h"
@@ -32,6 +33,15 @@ enum loss {
 	LOSS_ENDS,
 	LOSS_LOG_ACCOUNTS,
 	LOSS_COUNT
+};
+
+/* Over all logs. */
+struct loss_sums {
+	uint64_t counts[LOSS_COUNT];
+	uint64_t accounts[XT_ACCOUNTS]; /* by index in xt_accounts */
+	size_t logs_without_cost;	/* logs that lack the cost of the tracer */
+	size_t logs_open;		/* logs not closed, so their last account is not final */
+	size_t logs_cut_off; /* logs of killed processes, with an account up to some moment */
 };
 
 /* losses_name() is the key in the JSON summary; losses_what() says what was lost and why. */

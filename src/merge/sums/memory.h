@@ -39,6 +39,21 @@ struct memory_counts {
 	uint64_t unowned; /* allocations without a known call or stack; static ones excluded */
 };
 
+/* The memory of one process on a device or on the host. */
+struct memory_row {
+	uint32_t label; /* name in paths */
+	struct memory_pool pool;
+	int64_t peak_ns; /* since the start of the first log */
+};
+
+/* Over all processes. Zeros are empty. */
+struct memory_sums {
+	struct memory_row *rows; /* one for each process and used pool */
+	size_t row_count;
+	size_t row_capacity;
+	struct memory_counts counts;
+};
+
 /*
  * Called with the size of a pool after each operation. If an allocation replaces one in another
  * pool, it is called for both.
@@ -86,5 +101,10 @@ void memory_set_owner(struct memory *memory, uint64_t ticket, const struct owner
  * the log does not contain all operations until its end, so it is not known what was freed.
  */
 void memory_finish(struct memory *memory, bool ends_early);
+
+struct reading;
+
+/* Adds the memory of a log that was read. */
+void memory_sums_add(struct memory_sums *all, const struct reading *reading);
 
 #endif
