@@ -15,6 +15,8 @@
 struct apart {
 	struct log_job job;
 	struct sink *sinks;
+	struct paths paths;
+	struct file_names file_names;
 	struct addresses addresses;
 	struct demangle_cache names;
 	struct report report; /* not shown: the run reports the same later */
@@ -52,13 +54,13 @@ static bool is_same_log(const struct input *log)
 /* Names functions, but neither lines nor inlined functions. */
 static void name_frames(struct apart *apart, struct debug_search *search)
 {
-	struct run *run = &apart->job.run;
 	struct reading *reading = &apart->job.reading;
+	const struct run *run = reading->run;
 	struct process *process = &reading->process;
 	const struct frame_style style = {.python = run->settings->frames.python,
 					  .backward = run->settings->frames.backward};
 
-	paths_init(&run->paths);
+	paths_init(&apart->paths);
 	apart->report = (struct report){.quiet = true, .is_held = true};
 	addresses_resolve(
 		&apart->addresses, reading->model,
@@ -66,10 +68,10 @@ static void name_frames(struct apart *apart, struct debug_search *search)
 		&apart->report);
 	apart->names = (struct demangle_cache){.mangled = &reading->model->names,
 					       .style = DEMANGLE_PLAIN,
-					       .shown = &run->paths.names};
+					       .shown = &apart->paths.names};
 	frames_build(&reading->frames, reading->model, &apart->addresses, &style, &apart->names,
-		     &run->file_names, &run->paths, PATH_ROOT);
-	process->paths = &run->paths;
+		     &apart->file_names, &apart->paths, PATH_ROOT);
+	process->paths = &apart->paths;
 	process->frames = &reading->frames;
 	process->addresses = &apart->addresses;
 	process->names = &apart->names;
@@ -99,7 +101,7 @@ static int read_log(struct apart *apart, struct debug_search *search)
 	struct log_job *job = &apart->job;
 	struct reading *reading = &job->reading;
 	bool has_events = sinks_want_events(reading->sinks, reading->sink_count);
-	size_t jobs = job->run.settings->jobs, helpers = jobs ? jobs - 1 : 0;
+	size_t jobs = reading->run->settings->jobs, helpers = jobs ? jobs - 1 : 0;
 	struct xt_reader *reader = NULL;
 	int error = model_open(reading->process.log, NULL, &reading->model, &reader);
 
@@ -126,8 +128,8 @@ static void free_apart(struct apart *apart)
 	addresses_free(&apart->addresses);
 	demangle_cache_free(&apart->names);
 	log_job_free(&apart->job);
-	file_names_free(&apart->job.run.file_names);
-	paths_free(&apart->job.run.paths);
+	file_names_free(&apart->file_names);
+	paths_free(&apart->paths);
 	report_free(&apart->report);
 	free(apart->sinks);
 	free(apart);
