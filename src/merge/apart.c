@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "merge/log_job.h"
 #include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
@@ -136,7 +137,7 @@ static void free_apart(struct apart *apart)
 }
 
 /* Each sink gets a state of its own. Sinks without events are only looked at. */
-static struct apart *new_apart(const struct run *run, const struct sink *sinks, size_t sink_count,
+static struct apart *new_apart(struct run *run, const struct sink *sinks, size_t sink_count,
 			       size_t index)
 {
 	struct apart *apart = xt_calloc(1, sizeof(*apart));
@@ -174,14 +175,14 @@ static void pack_log(struct pack *pack, struct apart *apart, struct apart_head *
 	apart_pack_head(pack, head);
 	if (!head->is_opened || head->error)
 		return;
-	pack_reading(pack, &apart->job);
+	pack_reading(pack, reading);
 	for (size_t e = 0; e < reading->sink_count; e++)
 		if (wants_events(&apart->sinks[e]))
 			apart->sinks[e].exporter->pack(&apart->sinks[e], &reading->process, pack);
 }
 
-void apart_read(struct pack *pack, const struct run *run, const struct sink *sinks,
-		size_t sink_count, struct debug_search *search, uint32_t index)
+void apart_read(struct pack *pack, struct run *run, const struct sink *sinks, size_t sink_count,
+		struct debug_search *search, uint32_t index)
 {
 	struct apart *apart = new_apart(run, sinks, sink_count, index);
 	const struct input *log = &run->inputs->logs[index];

@@ -32,8 +32,8 @@ struct apart_head {
  * as not opened if another log has its path here, or if an exporter cannot keep all. sinks: need
  * not be open.
  */
-void apart_read(struct pack *pack, const struct run *run, const struct sink *sinks,
-		size_t sink_count, struct debug_search *search, uint32_t index);
+void apart_read(struct pack *pack, struct run *run, const struct sink *sinks, size_t sink_count,
+		struct debug_search *search, uint32_t index);
 
 void apart_pack_head(struct pack *pack, struct apart_head *head);
 

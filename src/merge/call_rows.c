@@ -31,13 +31,13 @@ static void export_call(struct reading *reading, struct launch *call, uint64_t d
 	}
 }
 
-static void count_call(struct run *run, uint8_t flags, bool has_failed)
+static void count_call(struct call_counts *counts, uint8_t flags, bool has_failed)
 {
 	if (flags & LAUNCH_TRANSFER) {
-		run->transfer_call_count++;
+		counts->transfer_call_count++;
 	} else if (flags && !(flags & LAUNCH_MEMORY)) {
-		run->launch_count++;
-		run->launch_failed_count += has_failed;
+		counts->launch_count++;
+		counts->launch_failed_count += has_failed;
 	}
 }
 
@@ -59,8 +59,8 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 	if (reading->run->selection || call->flags & LAUNCH_TRANSFER ||
 	    call->enter_ns < reading->model->from_ns)
 		return;
-	reading->run->launch_captured_count += made_nodes;
-	reading->run->launch_kernelless_count += has_no_kernel;
+	reading->counts.calls.launch_captured_count += made_nodes;
+	reading->counts.calls.launch_kernelless_count += has_no_kernel;
 }
 
 /* Returns whether the call submits work that must appear in the log. */
@@ -108,7 +108,7 @@ static inline void read_call(struct reading *reading, struct launch *call, uint6
 	if (reading->observes_calls)
 		is_wanted = observe_call(reading, call, duration_ns, result, !is_wanted);
 	if (is_wanted)
-		count_call(reading->run, call->flags, result != 0);
+		count_call(&reading->counts.calls, call->flags, result != 0);
 	if (result)
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	made_nodes = nodes_note_call(&model->nodes, call->thread, call->enter_ns,
@@ -232,7 +232,7 @@ static inline void read_call_row(struct reading *reading, const struct call_rows
 		call->flags |= rate_flags(rows->one_in[r]);
 	if (rows->autograd && rows->autograd[r])
 		join_backward(reading, rows, r, call);
-	reading->run->calls_invalid_count += !is_valid;
+	reading->counts.calls.calls_invalid_count += !is_valid;
 	read_call(reading, call, is_valid ? rows->duration_ns[r] : 0,
 		  rows->result ? rows->result[r] : 0,
 		  rows->graph_exec ? narrow_id(rows->graph_exec[r]) : 0);
@@ -288,8 +288,8 @@ static void read_call_rows(struct reading *reading, const struct call_rows *rows
 		if (!is_plain || !read_plain_call(reading, rows, r, &api, call, &sums))
 			read_call_row(reading, rows, r, &api, call);
 	}
-	reading->run->launch_count += sums.launch_count;
-	reading->run->transfer_call_count += sums.transfer_count;
+	reading->counts.calls.launch_count += sums.launch_count;
+	reading->counts.calls.transfer_call_count += sums.transfer_count;
 }
 
 void call_rows_read(struct reading *reading, const struct xt_chunk *chunk)

@@ -52,7 +52,7 @@ static void read_memory_row(struct reading *reading, const struct memory_rows *r
 			reading->memory.skipped_ns = work.start_ns;
 		return;
 	}
-	reading->run->memory_untimed_count += !work.start_ns;
+	reading->counts.calls.memory_untimed_count += !work.start_ns;
 	owner_without_call(reading, &work, &owner);
 	memory_add(&reading->memory, &work, &owner, &work.ticket);
 	if (work.kind == WORK_ALLOC)

@@ -60,7 +60,7 @@ int worker_begin(struct cluster *cluster, struct inputs *inputs)
 	return pack.error;
 }
 
-int worker_serve(struct cluster *cluster, const struct run *run, const struct sink *sinks,
+int worker_serve(struct cluster *cluster, struct run *run, const struct sink *sinks,
 		 size_t sink_count, struct debug_search *search)
 {
 	struct message message;

@@ -19,7 +19,7 @@ void worker_greet(struct cluster *cluster);
 int worker_begin(struct cluster *cluster, struct inputs *inputs);
 
 /* Reads logs until the coordinator stops the worker. Returns 0 or an error. */
-int worker_serve(struct cluster *cluster, const struct run *run, const struct sink *sinks,
+int worker_serve(struct cluster *cluster, struct run *run, const struct sink *sinks,
 		 size_t sink_count, struct debug_search *search);
 
 /* Tells the coordinator why this worker gives up. */

@@ -10,6 +10,7 @@
 #include "merge/apart.h"
 #include "merge/build_name.h"
 #include "merge/read/pack_inputs.h"
+#include "merge/log_job.h"
 #include "merge/pack_reading.h"
 #include "merge/events.h"
 #include "merge/read/model_load.h"
@@ -228,14 +229,14 @@ static struct reading *take_result(struct coordinator *coordinator, struct part 
 	if (!reading->error && head.is_opened)
 		reading->error = load_model(reading);
 	if (!reading->error && reading->model) {
-		pack_reading(pack, job);
+		pack_reading(pack, reading);
 		reading->error = pack->error;
 		reading->packed = pack;
 	}
 	if (reading->error == -EBADMSG)
 		fail(coordinator, part->process, DAMAGED);
 	if (reading->error != -ESTALE && (reading->error || reading->model))
-		return log_job_join(job, coordinator->run);
+		return log_job_join(job);
 	return NULL;
 }
 
@@ -283,8 +284,7 @@ struct reading *coordinator_wait(struct coordinator *coordinator, size_t index)
 			return &part->job.reading;
 		}
 		if (part->job.is_read)
-			return part->job.is_opened ? log_job_join(&part->job, coordinator->run)
-						   : NULL;
+			return part->job.is_opened ? log_job_join(&part->job) : NULL;
 		if (!part->is_taken) {
 			part->is_taken = true;
 			return NULL;

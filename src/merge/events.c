@@ -26,68 +26,21 @@
 #include "merge/sums/owner.h"
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
-#define RECORDED_MIN_NS 1000000
 #define SMALL_LOG_BYTES (256u << 10)
-
-/* Adds the summary row for the memory of a pool. */
-static void add_memory_row(struct reading *reading, uint32_t pool)
-{
-	struct run *run = reading->run;
-	const struct process *process = &reading->process;
-	const struct memory_pool *sums = &reading->memory.pools[pool];
-	char device[32];
-	char *label;
-
-	if (!sums->alloc_count && !sums->free_count)
-		return;
-	xt_grow(&run->memory, &run->memory_row_capacity, run->memory_row_count + 1,
-		sizeof(*run->memory));
-	snprintf(device, sizeof(device),
-		 pool == MEMORY_POOL_HOST	? "host"
-		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"
-						: "GPU%u",
-		 pool);
-	label = xt_asprintf("%s%s%s", device, process->process_count > 1 ? " of " : "",
-			    process->process_count > 1 ? process->label : "");
-	run->memory[run->memory_row_count++] = (struct memory_row){
-		.label = names_intern(&run->paths.names, label, strlen(label)),
-		.pool = *sums,
-		.peak_ns = (int64_t)(sums->peak_ns - (uint64_t)process->origin_ns),
-	};
-	free(label);
-}
-
-static void finish_memory(struct reading *reading)
-{
-	struct memory_counts *sums = &reading->run->memory_counts;
-	const struct memory_counts *counts = &reading->memory.counts;
-
-	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
-	if (!reading->run->selection) {
-		/* Memory that is freed may have been allocated when the log has no events. */
-		if (!reading->model->stops.count && !model_is_cut(reading->model))
-			sums->free_unmatched += counts->free_unmatched;
-		sums->alloc_over += counts->alloc_over;
-		sums->unowned += counts->unowned;
-	}
-	sums->late_count += counts->late_count;
-	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
-		add_memory_row(reading, pool);
-}
 
 static void finish_transfers(struct reading *reading)
 {
 	const struct model *model = reading->model;
-	struct run *run = reading->run;
-	struct names *names = &run->paths.names;
+	struct transfers *transfers = &reading->run->sums->transfers;
+	struct names *names = &reading->run->paths.names;
 
 	for (size_t s = 0; s < model->copy_shapes.count; s++)
 		if (reading->copies[s].count)
-			transfers_add_copies(&run->transfers, names, &model->copy_shapes.rows[s],
+			transfers_add_copies(transfers, names, &model->copy_shapes.rows[s],
 					     &reading->copies[s]);
 	for (uint32_t m = 0; m < MEMORY_KINDS; m++)
 		if (reading->memsets[m].count)
-			transfers_add_memsets(&run->transfers, names, m, &reading->memsets[m]);
+			transfers_add_memsets(transfers, names, m, &reading->memsets[m]);
 }
 
 /*
@@ -106,93 +59,40 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
  */
 static int finish(struct reading *reading)
 {
-	const struct correlate_counts *counts = correlate_finish(reading->correlate);
-	struct run *run = reading->run;
+	const struct correlate_counts *joined = correlate_finish(reading->correlate);
+	struct log_counts *counts = &reading->counts;
+	const struct run *run = reading->run;
 
 	if (reading->replays)
 		replays_finish(reading->replays);
 	whole_graphs_finish(reading);
 	memory_finish(&reading->memory, model_account(reading->model, "kinds.lost.memory"));
-	reading->is_blind = lacks_work(run, counts);
+	reading->is_blind = lacks_work(run, joined);
 	if (!run->selection) {
-		run->launch_unmatched_count +=
-			counts->launches_unmatched + counts->graph_launches_unmatched;
-		run->transfer_unmatched_count += counts->transfers_unmatched;
+		counts->calls.launch_unmatched_count +=
+			joined->launches_unmatched + joined->graph_launches_unmatched;
+		counts->calls.transfer_unmatched_count += joined->transfers_unmatched;
 	}
-	run->calls_recurring_count += counts->launches_recurring;
+	counts->calls.calls_recurring_count += joined->launches_recurring;
 	if (reading->timeline) {
 		uint64_t missed_count = timeline_finish(reading->timeline);
 
 		reading->collectives = reading->timeline->collectives;
 
 		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
-			run->timeline_missed_count += missed_count;
+			counts->work.timeline_missed_count += missed_count;
 		if (run->weights & 1u << WEIGHT_GPU_IDLE)
-			run->idle_unknown_ns += reading->timeline->unknown_ns;
+			counts->work.idle_unknown_ns += reading->timeline->unknown_ns;
 	}
 	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
 	reading->kernel_missing_count =
-		missing_count(&reading->missing, reading->model, &reading->damage, counts,
-			      &run->launch_unclear_count);
+		missing_count(&reading->missing, reading->model, &reading->damage, joined,
+			      &counts->calls.launch_unclear_count);
 	correlate_free(reading->correlate);
 	timeline_free(reading->timeline);
 	reading->correlate = NULL;
 	reading->timeline = NULL;
 	return reading->error;
-}
-
-static void add_handoffs(struct run *run, const struct model *model)
-{
-	const struct cupti_handoffs *cupti_handoffs = &model->cupti_handoffs;
-
-	if (!cupti_handoffs->count)
-		return;
-	if (!run->handoff_count)
-		snprintf(run->handed_off_to, sizeof(run->handed_off_to), "%s",
-			 names_text(&model->names, cupti_handoffs->who, NULL));
-	run->handoff_count += cupti_handoffs->count;
-	run->handed_off_ns += cupti_handoffs->total_ns;
-	if (cupti_handoffs->since_ns && model->last_clock_ns > cupti_handoffs->since_ns)
-		run->handed_off_ns += model->last_clock_ns - cupti_handoffs->since_ns;
-}
-
-static void add_rates(struct run *run, const struct model *model)
-{
-	const struct stack_rates *rates = &model->rates;
-
-	if (!rates->one_in_max)
-		return;
-	run->sampled_ns += rates->total_ns;
-	if (rates->since_ns && model->last_clock_ns > rates->since_ns)
-		run->sampled_ns += model->last_clock_ns - rates->since_ns;
-	if (!run->one_in_min || rates->one_in_min < run->one_in_min)
-		run->one_in_min = rates->one_in_min;
-	if (rates->one_in_max > run->one_in_max)
-		run->one_in_max = rates->one_in_max;
-}
-
-/* The process may have run for long before xtrace attach loaded the tracer. */
-static void add_attach(struct run *run, const struct model *model,
-		       const struct xt_log_header *header)
-{
-	uint64_t attached_ns = strtoull(model_meta(model, "process.attached"), NULL, 10);
-	uint64_t start_ns = model_process_start_ns(model, header);
-
-	if (!attached_ns)
-		return;
-	run->attached_count++;
-	if (attached_ns > start_ns && attached_ns - start_ns > run->attached_ns)
-		run->attached_ns = attached_ns - start_ns;
-}
-
-/* Only with pauses. An armed process is on for a moment until it is switched off. */
-static void add_recorded_time(struct run *run, const struct model *model)
-{
-	uint64_t paused_ns = pauses_total_ns(&model->pauses, model->last_clock_ns);
-	uint64_t from_ns = model->from_ns > model->start_ns ? model->from_ns : model->start_ns;
-
-	if (model->pauses.count && model->last_clock_ns > from_ns + paused_ns + RECORDED_MIN_NS)
-		run->recorded_ns += model->last_clock_ns - from_ns - paused_ns;
 }
 
 /* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
@@ -208,24 +108,19 @@ void reading_finish(struct reading *reading)
 {
 	const struct model *model = reading->model;
 	struct run *run = reading->run;
+	struct sums *sums = run->sums;
 
-	run->nodes_cyclic_count += model->nodes.cyclic_count;
-	run->pause_count += model->pauses.count;
-	run->cut_count += model_is_cut(model);
-	run->stop_count += model->stops.count;
-	run->paused_ns += pauses_total_ns(&model->pauses, model->last_clock_ns);
-	add_recorded_time(run, model);
-	add_attach(run, model, &reading->process.log->header);
+	sums->events.work.nodes_cyclic_count += model->nodes.cyclic_count;
+	recording_add(&sums->recording, model, &reading->process.log->header);
 	if (began_late(run, model))
-		run->early_graph_count += reading->missing.unseen_launch_count;
-	add_handoffs(run, model);
-	add_rates(run, model);
-	run->nodes_made_count += model->nodes.made_count;
-	range_counts_add(&run->range_counts, &model->ranges.counts, model_is_cut(model));
-	run->collectives.count += reading->collectives.count;
-	run->collectives.gpu_ns += reading->collectives.gpu_ns;
-	run->collectives.alone_ns += reading->collectives.alone_ns;
-	finish_memory(reading);
+		sums->recording.early_graph_count += reading->missing.unseen_launch_count;
+	handoffs_add(&sums->handoffs, model);
+	stack_sampling_add(&sums->sampling, model);
+	range_counts_add(&sums->ranges.counts, &model->ranges.counts, model_is_cut(model));
+	sums->collectives.count += reading->collectives.count;
+	sums->collectives.gpu_ns += reading->collectives.gpu_ns;
+	sums->collectives.alone_ns += reading->collectives.alone_ns;
+	memory_sums_add(&sums->memory, reading);
 	finish_transfers(reading);
 }
 

@@ -29,13 +29,9 @@
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/losses.h"
-#include "merge/sums/memory.h"
 #include "merge/sums/selection.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
-#include "merge/sums/transfers.h"
+#include "merge/sums/sums.h"
 
 #define PATH_GRAPH_MARK                                                                            \
 	"[graph]" /* between the path of a graph launch and the path that created the node */
@@ -134,92 +130,11 @@ struct run {
 	struct unique_names unique_names;
 	struct file_names file_names;
 	struct unnamed_modules unnamed_modules;
-	struct paths ranges;	       /* NVTX ranges; weights include nested ranges */
-	struct range_sums *range_sums; /* by node of ranges */
-	size_t range_sum_capacity;
-	struct range_counts range_counts;
-	struct transfers transfers;
-	struct memory_row *memory; /* one for each process and used pool */
-	size_t memory_row_count;
-	size_t memory_row_capacity;
-	struct memory_counts memory_counts;
-	/*
-	 * Only counters of events, so that the counters of one log can be added to those of the run
-	 * as an array.
-	 */
-	union {
-		struct {
-			uint64_t launch_count;
-			uint64_t launch_failed_count;	/* of these: calls that returned an error */
-			uint64_t launch_captured_count; /* of these: captured into a graph */
-			/* of these: launches of graphs without kernels */
-			uint64_t launch_kernelless_count;
-			/* of these: work was expected, none is known */
-			uint64_t launch_unmatched_count;
-			uint64_t kernel_missing_count; /* launched, but without a record */
-			uint64_t launch_unclear_count; /* no kernel: captured or lost */
-			uint64_t transfer_call_count;  /* copy and memset calls */
-			uint64_t transfer_unmatched_count;
-			uint64_t work_count[WORK_KINDS];
-			uint64_t work_invalid_count; /* work left out: invalid times */
-			uint64_t calls_invalid_count;
-			uint64_t calls_recurring_count;
-			uint64_t memory_untimed_count;
-			uint64_t work_without_call_count;
-			/* work left out: launched by the GPU for an unknown call */
-			uint64_t work_by_device_count;
-			uint64_t work_without_stack_count; /* the call is known, its stack is not */
-			uint64_t graph_work_count;
-			/* of these: the creator of the node is unknown */
-			uint64_t graph_work_unmade_count;
-			/* CUDA graphs recorded as a whole; they count as kernels, too */
-			uint64_t whole_graph_count, whole_graph_ns;
-			uint64_t untimed_count; /* WEIGHT_UNTIMED of all paths */
-			/* came too late for weights that need time order */
-			uint64_t timeline_missed_count;
-			uint64_t idle_unknown_ns; /* gaps in which missing work may have run */
-			uint64_t attributed_gpu_ns;
-			uint64_t gpu_ns;
-		};
-		uint64_t counted[25 + WORK_KINDS];
-	};
-	uint64_t pause_count;	   /* of recording, with the beginning that a log lacks */
-	uint64_t cut_count;	   /* logs that lack their beginning, for a limit of size or time */
-	struct recorded_part part; /* of the first log that has only a part of its process */
-	uint64_t part_count;	   /* such logs */
-	uint64_t stop_count;	   /* pauses in which allocations were not recorded either */
-	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
-	uint64_t attached_ns;	   /* for how long at most */
-	uint64_t paused_ns;
-	uint64_t early_graph_count; /* launches of graphs that were made before recording began */
-	uint64_t recorded_ns;	    /* between pauses, in logs with pauses */
-	uint64_t nodes_cyclic_count;
-	uint64_t nodes_made_count; /* by calls, including captured launches */
-	uint64_t losses[LOSS_COUNT];
-	uint64_t accounts[XT_ACCOUNTS]; /* sums over all logs, by index in xt_accounts */
-	size_t logs_without_cost;	/* logs that lack the cost of the tracer */
-	size_t logs_open;		/* logs not closed, so their last account is not final */
-	size_t logs_cut_off;	/* logs of killed processes, with an account up to some moment */
-	uint64_t handoff_count; /* times CUPTI was released to another tool */
-	uint64_t handed_off_ns;
-	uint64_t sampled_ns; /* time with sampled call stacks */
-	uint64_t one_in_min, one_in_max;
-	uint64_t estimated_gpu_ns; /* part of attributed: estimated from sampled calls */
-	char handed_off_to[64];	   /* the first such tool */
-	uint64_t backward_gpu_ns[JOIN_RESULTS]; /* by enum join_result */
-	uint64_t user_code_gpu_ns;		/* of paths with a frame of the user's own code */
-	uint64_t compiled_unknown_gpu_ns;	/* of code of torch.compile without source lines */
-	const struct trust *trust;		/* NULL before the end */
-	const struct sink *analyses;		/* that outputs read; see run_analysis() */
+	struct sums *sums;
+	const struct trust *trust;   /* NULL before the end */
+	const struct sink *analyses; /* that outputs read; see run_analysis() */
 	size_t analysis_count;
-	bool has_simulated_gpu;
-	struct collective_sums collectives; /* if idle time was computed */
 };
-
-_Static_assert(offsetof(struct run, gpu_ns) == offsetof(struct run, counted) +
-						       sizeof(((struct run *)0)->counted) -
-						       sizeof(uint64_t),
-	       "counted[] covers all event counters");
 
 /* True if the weight must be computed. */
 static inline bool run_wants(const struct run *run, enum weight weight)
@@ -234,19 +149,9 @@ static inline uint32_t run_listed_weights(const struct run *run)
 
 	if (run->inputs->all_count == run->inputs->count)
 		weights &= ~CPU_WEIGHTS;
-	if (!run->untimed_count)
+	if (!run->sums->events.work.untimed_count)
 		weights &= ~GRAPH_WEIGHTS;
 	return run->compares_ranks ? weights : weights & ~RANK_WEIGHTS;
-}
-
-/* Kernels, copies and memsets together. */
-static inline uint64_t run_work_count(const struct run *run)
-{
-	uint64_t sum = 0;
-
-	for (int kind = 0; kind < WORK_KINDS; kind++)
-		sum += run->work_count[kind];
-	return sum;
 }
 
 /* The log being read. */

@@ -9,19 +9,11 @@ bool log_jobs_possible(const struct run *run, const struct sink *sinks, size_t s
 	return !run->selection && !sinks_want_events(sinks, sink_count);
 }
 
-void log_job_init(struct log_job *job, const struct run *run, struct sink *sinks, size_t sink_count,
+void log_job_init(struct log_job *job, struct run *run, struct sink *sinks, size_t sink_count,
 		  size_t index)
 {
-	job->run = (struct run){.inputs = run->inputs,
-				.cpu_logs = run->cpu_logs,
-				.settings = run->settings,
-				.weights = run->weights,
-				.weights_needed = run->weights_needed,
-				.wants_origins = run->wants_origins,
-				.wants_findings = run->wants_findings,
-				.compares_ranks = run->compares_ranks};
 	job->reading = (struct reading){
-		.run = &job->run,
+		.run = run,
 		.sinks = sinks,
 		.sink_count = sink_count,
 		.process.log = &run->inputs->logs[index],
@@ -42,12 +34,12 @@ void log_job_read(struct log_job *job, size_t helper_count)
 	xt_reader_close(reader);
 }
 
-struct reading *log_job_join(struct log_job *job, struct run *run)
+struct reading *log_job_join(struct log_job *job)
 {
-	for (size_t c = 0; c < sizeof(job->run.counted) / sizeof(*job->run.counted); c++)
-		run->counted[c] += job->run.counted[c];
-	job->reading.run = run;
-	return &job->reading;
+	struct reading *reading = &job->reading;
+
+	log_counts_add(&reading->run->sums->events, &reading->counts);
+	return reading;
 }
 
 void log_job_free(struct log_job *job)

@@ -11,7 +11,6 @@
 #include "merge/reading.h"
 
 struct log_job {
-	struct run run; /* collects the counts of its events */
 	struct reading reading;
 	bool is_read;
 	bool is_opened; /* otherwise the main thread reports the error */
@@ -21,14 +20,14 @@ struct log_job {
 bool log_jobs_possible(const struct run *run, const struct sink *sinks, size_t sink_count);
 
 /* run and sinks must outlive the job. index: of the log. */
-void log_job_init(struct log_job *job, const struct run *run, struct sink *sinks, size_t sink_count,
+void log_job_init(struct log_job *job, struct run *run, struct sink *sinks, size_t sink_count,
 		  size_t index);
 
 /* Reads the log. helper_count: so many other threads may decode chunks, too. Sets reading.error. */
 void log_job_read(struct log_job *job, size_t helper_count);
 
-/* Adds the counts to the run, to which the reading belongs from now on. */
-struct reading *log_job_join(struct log_job *job, struct run *run);
+/* Adds the counts to the run. */
+struct reading *log_job_join(struct log_job *job);
 
 void log_job_free(struct log_job *job);
 

@@ -73,6 +73,8 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	if (!error && reader)
 		error = reading_events(reading, reader, jobs_allowed(run) - 1,
 				       &run->report->progress);
+	if (!error && reader)
+		log_counts_add(&run->sums->events, &reading->counts);
 	if (!error)
 		reading_finish(reading);
 	if (!error)
@@ -100,9 +102,9 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 static void note_cost(struct run *run, const struct reading *reading, const struct model *model)
 {
 	if (!model_has_account(model, "callbacks.ns"))
-		run->logs_without_cost++;
+		run->sums->losses.logs_without_cost++;
 	else if (!reading->damage.closed || model_has_account(model, "recovered.calls"))
-		run->logs_cut_off++;
+		run->sums->losses.logs_cut_off++;
 }
 
 /*
@@ -251,17 +253,18 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	if (!error && run->compares_ranks)
 		keep_rank_log(run, reading);
 	if (!error)
-		losses_count(run->losses, run->accounts, log, model, &reading->damage, run->report);
+		losses_count(run->sums->losses.counts, run->sums->losses.accounts, log, model,
+			     &reading->damage, run->report);
 	if (!error && !reading->damage.closed)
-		run->logs_open++;
+		run->sums->losses.logs_open++;
 	if (!error && reading->kernel_missing_count > reading->kernel_invalid_count)
-		run->kernel_missing_count += losses_add_missing_kernels(
-			run->losses, input_shown(log), model, &reading->damage,
+		run->sums->events.calls.kernel_missing_count += losses_add_missing_kernels(
+			run->sums->losses.counts, input_shown(log), model, &reading->damage,
 			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
 	if (!error)
 		note_cost(run, reading, model);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
-		run->has_simulated_gpu = true;
+		run->sums->recording.has_simulated_gpu = true;
 	frames_free(&reading->frames);
 	addresses_free(&addresses);
 	demangle_cache_free(&names);
@@ -341,8 +344,8 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 		if (sinks[e].exporter->process_end && sink_reads(&sinks[e], process))
 			error = sinks[e].exporter->process_end(&sinks[e], process);
 	if (!error)
-		losses_count(run->losses, run->accounts, log->input, log->model,
-			     &log->model->damage, run->report);
+		losses_count(run->sums->losses.counts, run->sums->losses.accounts, log->input,
+			     log->model, &log->model->damage, run->report);
 	reading_free(&reading);
 	return error;
 }
@@ -354,7 +357,7 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	int error = 0;
 
 	if (run->selection)
-		error = selection_check(run->selection, &run->paths, &run->ranges.names,
+		error = selection_check(run->selection, &run->paths, &run->sums->ranges.tree.names,
 					run->report);
 	if (error)
 		return error;
@@ -372,7 +375,7 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	ranks_finish(run);
-	transfers_sort(&run->transfers);
+	transfers_sort(&run->sums->transfers);
 	trust_judge(&trust, run);
 	run->trust = &trust;
 	for (size_t e = 0; e < sink_count && !error; e++)
@@ -503,12 +506,14 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	regex_t user_files;
 	struct sink sinks[SINKS_MAX] = {0};
 	size_t sink_count;
+	struct sums sums = {0};
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
 			  .weights = options_weights(options),
 			  .wants_findings = options_have_use(options, USES_FINDINGS),
 			  .wants_origins = options_have_use(options, USES_ORIGINS),
-			  .report = report};
+			  .report = report,
+			  .sums = &sums};
 	struct cluster *cluster = NULL;
 	int error;
 
@@ -517,7 +522,7 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 			      run.weights & RANK_WEIGHTS || settings.alignment);
 	error = check_weight(options, &run);
 	paths_init(&run.paths);
-	paths_init(&run.ranges);
+	paths_init(&sums.ranges.tree);
 	run.labels = xt_calloc(inputs->all_count + 1, sizeof(*run.labels));
 	if (!error && settings.is_redacted) {
 		settings.frames.redaction = &redaction;
@@ -559,18 +564,18 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	for (size_t l = 0; l < run.rank_log_count; l++)
 		rank_log_free(&run.rank_logs[l]);
 	free(run.rank_logs);
-	transfers_free(&run.transfers);
+	transfers_free(&sums.transfers);
 	selection_free(run.selection);
 	findings_free(&run.findings);
 	headline_free(&run.headline);
 	ranks_free(&run.ranks);
 	free_labels(&run);
-	free(run.memory);
-	free(run.range_sums);
+	free(sums.memory.rows);
+	free(sums.ranges.sums);
 	unnamed_modules_free(&run.unnamed_modules);
 	unique_names_free(&run.unique_names);
 	file_names_free(&run.file_names);
-	paths_free(&run.ranges);
+	paths_free(&sums.ranges.tree);
 	paths_free(&run.paths);
 	redaction_free(&redaction);
 }

@@ -343,15 +343,13 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 		check_rank_log(pack, reading);
 }
 
-void pack_reading(struct pack *pack, struct log_job *job)
+void pack_reading(struct pack *pack, struct reading *reading)
 {
-	struct reading *reading = &job->reading;
-
 	pack_sizes(pack, reading->model);
 	pack_cpu_sizes(pack, reading->run);
 	if (pack->error)
 		return;
-	PACK(pack, job->run.counted);
+	PACK(pack, reading->counts);
 	pack_model(pack, reading->model);
 	pack_sums(pack, reading);
 	pack_idle_paths(pack, reading);

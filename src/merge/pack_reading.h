@@ -9,13 +9,13 @@
 #define XT_MERGE_PACK_READING_H
 
 #include "merge/base/pack.h"
-#include "merge/log_job.h"
+#include "merge/reading.h"
 
 /*
- * When writing: the job has been read. When reading: the job was only initialised, but has the
+ * When writing: the log has been read. When reading: the reading was only initialised, but has the
  * model of its log. Afterwards it is as if it had been read here. The pack's error is -ESTALE if
- * the log has changed meanwhile. Call log_job_free() in any case.
+ * the log has changed meanwhile.
  */
-void pack_reading(struct pack *pack, struct log_job *job);
+void pack_reading(struct pack *pack, struct reading *reading);
 
 #endif

@@ -39,6 +39,7 @@ struct reading {
 	struct model *model; /* process.model, writable */
 	struct frames frames;
 	struct aggregate aggregate;
+	struct log_counts counts; /* of this log */
 	struct correlate *correlate;
 	struct replays *replays; /* NULL: no graph has conditional nodes */
 	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */

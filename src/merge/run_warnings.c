@@ -11,23 +11,25 @@
 
 static void report_missing(const struct run *run, struct report *report)
 {
-	bool is_empty = !run->launch_count && !run_work_count(run) && !run->cpu_logs->count;
+	bool is_empty = !run->sums->events.calls.launch_count &&
+			!work_counts_all(&run->sums->events.work) && !run->cpu_logs->count;
 	const char *logs = run->inputs->count == 1 ? "log" : "logs";
 	char time[TIME_BYTES];
 
-	if (is_empty && run->recorded_ns) {
-		format_time(time, run->recorded_ns);
+	if (is_empty && run->sums->recording.recorded_ns) {
+		format_time(time, run->sums->recording.recorded_ns);
 		report_note(report,
 			    "no launches in the %s: recording was on for %s, and the program "
 			    "launched nothing in that time",
 			    logs, time);
 	} else if (is_empty) {
 		report_warn(report, "no launches in the %s%s", logs,
-			    run->pause_count ? ": recording had not been started with xtrace start"
-					     : "");
+			    run->sums->recording.pause_count
+				    ? ": recording had not been started with xtrace start"
+				    : "");
 	}
-	if (run->idle_unknown_ns) {
-		format_time(time, run->idle_unknown_ns);
+	if (run->sums->events.work.idle_unknown_ns) {
+		format_time(time, run->sums->events.work.idle_unknown_ns);
 		report_warn(report,
 			    "%s between GPU work is not counted as idle: missing work may have run "
 			    "in that time",

@@ -78,7 +78,7 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading,
 	if (wants_collectives && work.shape < model->shapes.count)
 		work.is_collective = model->shapes.rows[work.shape].is_collective;
 	if (!has_valid_times(work.start_ns, work.duration_ns)) {
-		reading->run->work_invalid_count++;
+		reading->counts.work.work_invalid_count++;
 		reading->kernel_invalid_count += is_kernel;
 		return;
 	}

@@ -136,7 +136,7 @@ struct reading *worker_pool_wait(struct worker_pool *pool, size_t index)
 		worker_pool_release(pool, index);
 		return NULL;
 	}
-	return log_job_join(job, pool->run);
+	return log_job_join(job);
 }
 
 void worker_pool_release(struct worker_pool *pool, size_t index)

@@ -158,18 +158,20 @@ static void add_part(struct reading *reading)
 	const char *trigger = model_meta(model, "snapshot.trigger");
 	uint64_t from_ns = model->from_ns, until_ns = model->last_clock_ns;
 
-	if ((!model_is_cut(model) && !*trigger && !model->full_ns) || run->part_count++)
+	if ((!model_is_cut(model) && !*trigger && !model->full_ns) ||
+	    run->sums->recording.part_count++)
 		return;
 	/* A killed process wrote no clock at its end. Work may be older than the first call. */
 	if (callsites->first_ns < callsites->last_ns) {
 		from_ns = callsites->first_ns < from_ns ? callsites->first_ns : from_ns;
 		until_ns = callsites->last_ns > until_ns ? callsites->last_ns : until_ns;
 	}
-	run->part.from_ns = since_start_ns(model, from_ns);
-	run->part.until_ns = since_start_ns(model, until_ns);
-	run->part.full_ns = since_start_ns(model, model->full_ns);
-	run->part.is_flight_recorder = model_is_flight_recording(model);
-	snprintf(run->part.trigger, sizeof(run->part.trigger), "%s", trigger);
+	run->sums->recording.part.from_ns = since_start_ns(model, from_ns);
+	run->sums->recording.part.until_ns = since_start_ns(model, until_ns);
+	run->sums->recording.part.full_ns = since_start_ns(model, model->full_ns);
+	run->sums->recording.part.is_flight_recorder = model_is_flight_recording(model);
+	snprintf(run->sums->recording.part.trigger, sizeof(run->sums->recording.part.trigger), "%s",
+		 trigger);
 }
 
 void headline_add(struct reading *reading)
@@ -299,8 +301,9 @@ static void add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t w
 		cost.file = paths_line(&run->paths, name)->file;
 		cost.line = paths_line(&run->paths, name)->line;
 	}
-	cost.text = xt_asprintf("%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
-				whole_ns < run->gpu_ns ? " without collectives" : "");
+	cost.text =
+		xt_asprintf("%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
+			    whole_ns < run->sums->events.work.gpu_ns ? " without collectives" : "");
 	add_cost(&run->headline, cost);
 }
 
@@ -309,7 +312,7 @@ static int add_gpu_time(struct run *run)
 	uint64_t collectives_ns = 0;
 	struct table table;
 	int error = table_own_frames(&table, &run->paths, &collectives_ns);
-	uint64_t whole_ns = run->gpu_ns - collectives_ns;
+	uint64_t whole_ns = run->sums->events.work.gpu_ns - collectives_ns;
 
 	for (size_t t = 0; t < table.count && !error; t++)
 		if (table.rows[t].value >= whole_ns / LINE_SHARE) {
@@ -371,7 +374,7 @@ int headline_finish(struct run *run)
 
 	programs_finish(&run->headline.programs);
 	add_findings(run);
-	if (!error && run->gpu_ns)
+	if (!error && run->sums->events.work.gpu_ns)
 		error = add_gpu_time(run);
 	if (!error)
 		name_findings(&run->headline);

@@ -79,9 +79,9 @@ static void put_trust(struct json *json, const struct run *run)
 	trust_judge(&trust, run);
 	json_begin_object(json, "trust");
 	json_string(json, "word", trust_level_name(trust.level));
-	json_u64(json, "gpu_time_ns", run->gpu_ns);
-	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
-	json_u64(json, "paused_ns", run->paused_ns);
+	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
+	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
+	json_u64(json, "paused_ns", run->sums->recording.paused_ns);
 	json_begin_array(json, "warnings");
 	/* The warnings follow the reasons, so none has to refer to them. */
 	for (size_t r = 0; r < trust.reason_count; r++)
@@ -182,7 +182,7 @@ void profile_put(struct json *json, struct profile *p, const struct run *run)
 	json_string(json, "format", "xtrace-profile");
 	json_u64(json, "version", PROFILE_VERSION);
 	json_string(json, "generator", "xtrace " XTRACE_VERSION);
-	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	json_bool(json, "simulated_gpu", run->sums->recording.has_simulated_gpu);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
 		json_string(json, "selection", part);

@@ -10,7 +10,7 @@
 struct anomaly {
 	const char *name;   /* key in the JSON summary */
 	const char *format; /* message for people; its argument is the count */
-	size_t offset;	    /* offset of the count in struct run */
+	size_t offset;	    /* offset of the count in struct sums */
 };
 
 #define ANOMALIES 19
@@ -18,7 +18,7 @@ extern const struct anomaly anomalies[ANOMALIES];
 
 static inline uint64_t anomaly_count(const struct run *run, const struct anomaly *anomaly)
 {
-	return *(const uint64_t *)((const char *)run + anomaly->offset);
+	return *(const uint64_t *)((const char *)run->sums + anomaly->offset);
 }
 
 #endif

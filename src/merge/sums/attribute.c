@@ -90,14 +90,14 @@ void owner_without_call(const struct reading *reading, const struct work *work, 
 
 static void count_work(struct reading *reading, const struct work *work)
 {
-	struct run *run = reading->run;
+	struct work_counts *counts = &reading->counts.work;
 	struct transfer_sum *sum;
 
-	run->work_count[work->kind]++;
-	run->gpu_ns += work->duration_ns;
+	counts->work_count[work->kind]++;
+	counts->gpu_ns += work->duration_ns;
 	if (work_is_whole_graph(work)) {
-		run->whole_graph_count++;
-		run->whole_graph_ns += work->duration_ns;
+		counts->whole_graph_count++;
+		counts->whole_graph_ns += work->duration_ns;
 	}
 	if (work->kind == WORK_KERNEL)
 		return;
@@ -138,7 +138,8 @@ static void export_work(struct reading *reading, const struct work *work,
 void attribute_work(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;
-	struct run *run = reading->run;
+	const struct run *run = reading->run;
+	struct work_counts *counts = &reading->counts.work;
 	bool has_stack, is_unmade = false, is_of_graph, is_whole = work_is_whole_graph(work);
 	uint64_t launched_ns = launch ? launch->enter_ns : work->start_ns;
 	struct owner owner;
@@ -166,18 +167,18 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	if (run->wants_findings && work->kind == WORK_COPY)
 		callsites_add_copy(&reading->callsites, work, launch);
 	if (is_of_graph) {
-		run->graph_work_count++;
+		counts->graph_work_count++;
 		/* A graph may have been made while recording was stopped. */
-		run->graph_work_unmade_count += is_unmade && !reading->model->stops.count;
+		counts->graph_work_unmade_count += is_unmade && !reading->model->stops.count;
 	}
 	if (!launch && is_of_graph)
-		run->work_by_device_count++;
+		counts->work_by_device_count++;
 	else if (!launch)
-		run->work_without_call_count++;
+		counts->work_without_call_count++;
 	else if (!has_stack) /* distribute_unsampled() handles unsampled calls */
-		run->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
+		counts->work_without_stack_count += !(owner.marks & OWNER_UNSAMPLED);
 	else
-		run->attributed_gpu_ns += work->duration_ns;
+		counts->attributed_gpu_ns += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
 	if (is_whole)
@@ -189,9 +190,11 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 
 void reading_add_plain_sums(struct reading *reading, const struct plain_sums *sums)
 {
-	reading->run->work_count[WORK_KERNEL] += sums->count;
-	reading->run->gpu_ns += sums->gpu_ns;
-	reading->run->attributed_gpu_ns += sums->gpu_ns;
+	struct work_counts *counts = &reading->counts.work;
+
+	counts->work_count[WORK_KERNEL] += sums->count;
+	counts->gpu_ns += sums->gpu_ns;
+	counts->attributed_gpu_ns += sums->gpu_ns;
 }
 
 void attribute_work_with_id(void *context, const struct work *work, const struct launch *launch)

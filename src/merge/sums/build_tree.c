@@ -583,14 +583,14 @@ int build_tree(struct reading *reading)
 		for (int w = 0; w < WEIGHTS && !error; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
 		if (!error)
-			run->backward_gpu_ns[backward_result(&p, &total->owner)] +=
+			run->sums->code.backward_gpu_ns[backward_result(&p, &total->owner)] +=
 				total->weights[WEIGHT_GPU_TIME];
 		if (!error)
 			add_to_spread(reading, total, node);
 		if (!error && paths_has_user_code(&run->paths, node))
-			run->user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
+			run->sums->code.user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		if (!error && paths_lacks_compiled_lines(&run->paths, node))
-			run->compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
+			run->sums->code.compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
 		if (!error)
 			error = export_total(reading, total, node);

@@ -68,8 +68,8 @@ static void add_sums(struct run *run, const struct model *model, const struct ra
 	uint32_t category = NAME_EMPTY;
 
 	if (range->category && range->category != RANGE_CATEGORY_SEVERAL)
-		category =
-			range_category(&run->ranges.names, model, range->domain, range->category);
+		category = range_category(&run->sums->ranges.tree.names, model, range->domain,
+					  range->category);
 	sums->has_several_categories |= range->category == RANGE_CATEGORY_SEVERAL ||
 					(!is_first && range->count && sums->category != category);
 	if (is_first)
@@ -78,7 +78,7 @@ static void add_sums(struct run *run, const struct model *model, const struct ra
 	range_payload_add(&sums->payload, &range->payload);
 }
 
-/* Map each node of the log's range tree to a node of run->ranges. Parents come first. */
+/* Map each node of the log's range tree to a node of run->sums->ranges.tree. Parents come first. */
 static void make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
 {
 	const struct ranges *ranges = &model->ranges;
@@ -86,12 +86,12 @@ static void make_nodes(struct run *run, const struct model *model, uint32_t *nod
 	for (uint32_t r = 1; r < ranges->node_count; r++) {
 		const struct range_node *range = &ranges->nodes[r];
 
-		nodes[r] = paths_child(
-			&run->ranges, nodes[range->parent],
-			range_label(&run->ranges.names, model, range->domain, range->text, "", ""));
-		xt_grow(&run->range_sums, &run->range_sum_capacity, nodes[r] + 1,
-			sizeof(*run->range_sums));
-		add_sums(run, model, range, &run->range_sums[nodes[r]]);
+		nodes[r] = paths_child(&run->sums->ranges.tree, nodes[range->parent],
+				       range_label(&run->sums->ranges.tree.names, model,
+						   range->domain, range->text, "", ""));
+		xt_grow(&run->sums->ranges.sums, &run->sums->ranges.sum_capacity, nodes[r] + 1,
+			sizeof(*run->sums->ranges.sums));
+		add_sums(run, model, range, &run->sums->ranges.sums[nodes[r]]);
 	}
 }
 
@@ -106,9 +106,9 @@ void build_range_tree(struct run *run, const struct process *process,
 		const struct total *total = &aggregate->entries[t];
 		uint32_t node = total->owner.range < count ? nodes[total->owner.range] : PATH_ROOT;
 
-		for (; node != PATH_ROOT; node = run->ranges.nodes[node].parent)
+		for (; node != PATH_ROOT; node = run->sums->ranges.tree.nodes[node].parent)
 			for (int w = 0; w < WEIGHTS; w++)
-				run->ranges.nodes[node].weights[w] += total->weights[w];
+				run->sums->ranges.tree.nodes[node].weights[w] += total->weights[w];
 	}
 	free(nodes);
 }

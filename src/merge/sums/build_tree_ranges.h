@@ -7,7 +7,7 @@
 
 #include "merge/reading.h"
 
-/* Sums the GPU time of each NVTX range, including nested ranges, in run->ranges. */
+/* Sums the GPU time of each NVTX range, including nested ranges, in run->sums->ranges.tree. */
 void build_range_tree(struct run *run, const struct process *process,
 		      const struct aggregate *aggregate);
 

@@ -43,8 +43,10 @@ static bool has_range(struct reading *reading, uint32_t range)
 	if (event_filter->ranges[range])
 		return event_filter->ranges[range] == WANTED;
 	node = &ranges->nodes[range];
-	name = range_label(&run->ranges.names, reading->model, node->domain, node->text, "", "");
-	if (selection_has_range(run->selection, names_text(&run->ranges.names, name, NULL)) ||
+	name = range_label(&run->sums->ranges.tree.names, reading->model, node->domain, node->text,
+			   "", "");
+	if (selection_has_range(run->selection,
+				names_text(&run->sums->ranges.tree.names, name, NULL)) ||
 	    has_range(reading, node->parent))
 		event_filter->ranges[range] = WANTED;
 	else

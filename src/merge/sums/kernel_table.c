@@ -72,7 +72,7 @@ static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 	cells[KIND] = cell_text(leaf_kind_name(name, length));
 	cells[COUNT].number = leaf->count;
 	cells[TIME].number = leaf->value;
-	cells[SHARE] = cell_share(leaf->value, rows->run->gpu_ns);
+	cells[SHARE] = cell_share(leaf->value, rows->run->sums->events.work.gpu_ns);
 	cells[NAME].text = leaf_name(paths, leaf->id, &cells[NAME].length);
 	for (size_t c = MIN; c <= SHORTER; c++)
 		cells[c].is_absent = !kernel || (c >= LAUNCHES && !kernel->launch_count);

@@ -370,7 +370,7 @@ static const struct column_def columns[] = {
 static void open_rows(struct table_rows *rows)
 {
 	for (unsigned loss = 0; loss < LOSS_COUNT; loss++)
-		if (rows->run->losses[loss])
+		if (rows->run->sums->losses.counts[loss])
 			table_add(rows, loss);
 }
 
@@ -378,7 +378,7 @@ static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
 	unsigned loss = (unsigned)table_index(rows, r);
 
-	cells[COUNT].number = rows->run->losses[loss];
+	cells[COUNT].number = rows->run->sums->losses.counts[loss];
 	cells[NAME] = cell_text(losses_name(loss));
 	cells[WHAT] = cell_text(losses_what(loss));
 }

@@ -4,9 +4,13 @@
  */
 #include "merge/sums/memory.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/memory.h"
 #include "merge/base/labels.h"
-#include "merge/exporter.h"
+#include "merge/reading.h"
 #include "merge/tables/table.h"
 
 #define LIVE_FIRST	 1024u
@@ -289,6 +293,50 @@ void memory_finish(struct memory *memory, bool ends_early)
 	}
 }
 
+/* Adds the summary row for the memory of a pool. */
+static void add_memory_row(struct memory_sums *all, const struct reading *reading, uint32_t pool)
+{
+	const struct process *process = &reading->process;
+	const struct memory_pool *sums = &reading->memory.pools[pool];
+	char device[32];
+	char *label;
+
+	if (!sums->alloc_count && !sums->free_count)
+		return;
+	xt_grow(&all->rows, &all->row_capacity, all->row_count + 1, sizeof(*all->rows));
+	snprintf(device, sizeof(device),
+		 pool == MEMORY_POOL_HOST	? "host"
+		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"
+						: "GPU%u",
+		 pool);
+	label = xt_asprintf("%s%s%s", device, process->process_count > 1 ? " of " : "",
+			    process->process_count > 1 ? process->label : "");
+	all->rows[all->row_count++] = (struct memory_row){
+		.label = names_intern(&reading->run->paths.names, label, strlen(label)),
+		.pool = *sums,
+		.peak_ns = (int64_t)(sums->peak_ns - (uint64_t)process->origin_ns),
+	};
+	free(label);
+}
+
+void memory_sums_add(struct memory_sums *all, const struct reading *reading)
+{
+	struct memory_counts *sums = &all->counts;
+	const struct memory_counts *counts = &reading->memory.counts;
+
+	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
+	if (!reading->run->selection) {
+		/* Memory that is freed may have been allocated when the log has no events. */
+		if (!reading->model->stops.count && !model_is_cut(reading->model))
+			sums->free_unmatched += counts->free_unmatched;
+		sums->alloc_over += counts->alloc_over;
+		sums->unowned += counts->unowned;
+	}
+	sums->late_count += counts->late_count;
+	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
+		add_memory_row(all, reading, pool);
+}
+
 enum { ALLOCATIONS, ALLOCATED, FREES, PEAK, PEAK_AT, LEAKED, NAME };
 
 static const struct column_def columns[] = {
@@ -308,12 +356,12 @@ static const struct column_def columns[] = {
 
 static void open_rows(struct table_rows *rows)
 {
-	rows->count = rows->run->memory_row_count;
+	rows->count = rows->run->sums->memory.row_count;
 }
 
 static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	const struct memory_row *row = &rows->run->memory[r];
+	const struct memory_row *row = &rows->run->sums->memory.rows[r];
 
 	cells[ALLOCATIONS].number = row->pool.alloc_count;
 	cells[ALLOCATED].number = row->pool.alloc_bytes;
@@ -331,11 +379,11 @@ static size_t notes(const struct run *run, const char *out[NOTES_MAX])
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
 		out[count++] = "includes all calls in the time window; --filter, --focus and "
 			       "--range do not apply";
-	if (losses_account(run->accounts, "kinds.lost.memory"))
+	if (losses_account(run->sums->losses.accounts, "kinds.lost.memory"))
 		out[count++] =
 			"recorded only for a part of the run, because CUPTI could have ended "
 			"the program; what was freed later is not known";
-	if (run->stop_count)
+	if (run->sums->recording.stop_count)
 		out[count++] = "counts from each start of recording: allocations and frees while "
 			       "it was stopped are not known";
 	return count;

@@ -114,7 +114,7 @@ static void put_top(struct table_rows *rows, size_t r, struct cell *cells)
 	const struct table_row *row = &((const struct table *)rows->state)->rows[r];
 
 	cells[TOP_VALUE].number = row->value;
-	cells[TOP_SHARE] = cell_share(row->value, rows->run->gpu_ns);
+	cells[TOP_SHARE] = cell_share(row->value, rows->run->sums->events.work.gpu_ns);
 	cells[TOP_COUNT].number = row->count;
 	cells[TOP_PATH] = cell_path(&rows->run->paths, row->id);
 }

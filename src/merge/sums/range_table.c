@@ -45,29 +45,29 @@ static void close_rows(struct table_rows *rows)
 static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
 	const struct table_row *row = &((const struct table *)rows->state)->rows[r];
-	const struct path_node *node = &rows->run->ranges.nodes[row->id];
-	const struct range_sums *sums = &rows->run->range_sums[row->id];
+	const struct path_node *node = &rows->run->sums->ranges.tree.nodes[row->id];
+	const struct range_sums *sums = &rows->run->sums->ranges.sums[row->id];
 
 	cells[OPENED].number = sums->opened_count;
 	cells[COUNT].number = row->count;
 	cells[TIME].number = row->value;
-	cells[SHARE] = cell_share(row->value, rows->run->gpu_ns);
+	cells[SHARE] = cell_share(row->value, rows->run->sums->events.work.gpu_ns);
 	cells[EXCLUSIVE].number = node->weights[WEIGHT_GPU_EXCLUSIVE];
 	cells[IDLE].number = node->weights[WEIGHT_GPU_IDLE];
 	cells[WAIT].number = node->weights[WEIGHT_CPU_WAIT];
 	if (sums->has_several_categories)
 		cells[CATEGORY] = cell_text(SEVERAL_CATEGORIES);
 	else if (sums->category != NAME_EMPTY)
-		cells[CATEGORY] = cell_name(&rows->run->ranges.names, sums->category);
+		cells[CATEGORY] = cell_name(&rows->run->sums->ranges.tree.names, sums->category);
 	else
 		cells[CATEGORY] = CELL_ABSENT;
-	cells[PATH] = cell_path(&rows->run->ranges, row->id);
+	cells[PATH] = cell_path(&rows->run->sums->ranges.tree, row->id);
 }
 
 static void put_payload(struct json *json, const struct table_rows *rows, size_t r)
 {
 	const struct table_row *row = &((const struct table *)rows->state)->rows[r];
-	const struct range_payload *payload = &rows->run->range_sums[row->id].payload;
+	const struct range_payload *payload = &rows->run->sums->ranges.sums[row->id].payload;
 
 	if (!payload->count)
 		return;

@@ -136,8 +136,8 @@ static void distribute(struct distribution *s, uint32_t from, enum level level)
 		}
 	}
 	memset(s->aggregate->entries[from].weights, 0, sizeof(unsampled.weights));
-	s->reading->run->attributed_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
-	s->reading->run->estimated_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
+	s->reading->run->sums->events.work.attributed_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
+	s->reading->run->sums->sampling.estimated_gpu_ns += unsampled.weights[WEIGHT_GPU_TIME];
 }
 
 static bool is_empty(const struct total *total)

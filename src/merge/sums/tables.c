@@ -87,12 +87,13 @@ int table_own_frames(struct table *table, const struct paths *paths, uint64_t *c
 
 void table_ranges(struct table *table, const struct run *run)
 {
-	const struct paths *ranges = &run->ranges;
+	const struct paths *ranges = &run->sums->ranges.tree;
 
 	*table = (struct table){.rows = xt_calloc(ranges->node_count, sizeof(*table->rows))};
 	/* Skip nodes that exist only because ranges overlapped without nesting. */
 	for (uint32_t n = 1; n < ranges->node_count; n++)
-		if (ranges->nodes[n].weights[WEIGHT_COUNT] || run->range_sums[n].opened_count)
+		if (ranges->nodes[n].weights[WEIGHT_COUNT] ||
+		    run->sums->ranges.sums[n].opened_count)
 			table->rows[table->count++] =
 				(struct table_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
 						   ranges->nodes[n].weights[WEIGHT_COUNT]};

@@ -33,8 +33,8 @@ int table_leaves(struct table *table, const struct paths *paths);
 int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns);
 
 /*
- * NVTX ranges (nodes of run->ranges) that were opened or in which work was submitted. An outer
- * range takes at least as much time as those in it and comes before them.
+ * NVTX ranges (nodes of sums->ranges.tree) that were opened or in which work was submitted. An
+ * outer range takes at least as much time as those in it and comes before them.
  */
 void table_ranges(struct table *table, const struct run *run);
 

@@ -97,12 +97,12 @@ static const struct column_def columns[] = {
 
 static void open_rows(struct table_rows *rows)
 {
-	rows->count = rows->run->transfers.count;
+	rows->count = rows->run->sums->transfers.count;
 }
 
 static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
 {
-	const struct transfer_row *row = &rows->run->transfers.rows[r];
+	const struct transfer_row *row = &rows->run->sums->transfers.rows[r];
 
 	cells[KIND] = cell_text(row->is_memset ? "set" : "copy");
 	cells[COUNT].number = row->sum.count;

@@ -55,9 +55,9 @@ static void add_losses(struct trust *trust, const struct run *run, bool of_damag
 	char text[LOSS_BYTES];
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++) {
-		if (!run->losses[l] || is_damage(l) != of_damage)
+		if (!run->sums->losses.counts[l] || is_damage(l) != of_damage)
 			continue;
-		losses_describe(text, sizeof(text), l, run->losses[l]);
+		losses_describe(text, sizeof(text), l, run->sums->losses.counts[l]);
 		add_reason(trust, of_damage ? TRUST_DAMAGED : TRUST_DEGRADED, "%s", text);
 	}
 }
@@ -80,32 +80,32 @@ static void add_handoffs(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES];
 
-	if (!run->handoff_count)
+	if (!run->sums->handoffs.count)
 		return;
-	format_time(time, run->handed_off_ns);
-	add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s", run->handed_off_to,
-		   time);
+	format_time(time, run->sums->handoffs.total_ns);
+	add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s",
+		   run->sums->handoffs.first_tool, time);
 }
 
 static void add_sampling(struct trust *trust, const struct run *run)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES], upto[32] = "";
 
-	if (!run->one_in_max)
+	if (!run->sums->sampling.one_in_max)
 		return;
-	format_time(time, run->sampled_ns);
-	format_share(share, run->estimated_gpu_ns, run->gpu_ns);
-	if (run->one_in_max > run->one_in_min)
-		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->one_in_max);
+	format_time(time, run->sums->sampling.total_ns);
+	format_share(share, run->sums->sampling.estimated_gpu_ns, run->sums->events.work.gpu_ns);
+	if (run->sums->sampling.one_in_max > run->sums->sampling.one_in_min)
+		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->sums->sampling.one_in_max);
 	add_reason(trust, TRUST_DEGRADED,
 		   "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
 		   "time are estimated",
-		   run->one_in_min, upto, time, share);
+		   run->sums->sampling.one_in_min, upto, time, share);
 }
 
 static void add_excess(struct trust *trust, const struct run *run)
 {
-	uint64_t beyond_ns = losses_account(run->accounts, "overhead.beyond_ns");
+	uint64_t beyond_ns = losses_account(run->sums->losses.accounts, "overhead.beyond_ns");
 	char time[TIME_BYTES];
 
 	if (!beyond_ns)
@@ -120,9 +120,9 @@ static void add_compiled(struct trust *trust, const struct run *run)
 {
 	char share[SHARE_BYTES];
 
-	if (!run->compiled_unknown_gpu_ns)
+	if (!run->sums->code.compiled_unknown_gpu_ns)
 		return;
-	format_share(share, run->compiled_unknown_gpu_ns, run->gpu_ns);
+	format_share(share, run->sums->code.compiled_unknown_gpu_ns, run->sums->events.work.gpu_ns);
 	add_reason(trust, TRUST_COMPLETE,
 		   "source lines of torch.compile unknown for %s of GPU time: record "
 		   "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
@@ -135,42 +135,43 @@ static void add_attached(struct trust *trust, const struct run *run)
 {
 	char who[64] = "", time[TIME_BYTES];
 
-	if (!run->attached_count)
+	if (!run->sums->recording.attached_count)
 		return;
 	if (run->inputs->count > 1)
-		snprintf(who, sizeof(who), "%zu process%s ", run->attached_count,
-			 run->attached_count == 1 ? "" : "es");
-	format_time(time, run->attached_ns);
+		snprintf(who, sizeof(who), "%zu process%s ", run->sums->recording.attached_count,
+			 run->sums->recording.attached_count == 1 ? "" : "es");
+	format_time(time, run->sums->recording.attached_ns);
 	add_reason(trust, TRUST_COMPLETE,
 		   "%sattached %s%s after the start of the program: NVTX ranges are missing, "
 		   "and memory counts from then",
-		   who, run->attached_count > 1 ? "up to " : "", time);
+		   who, run->sums->recording.attached_count > 1 ? "up to " : "", time);
 }
 
 /* Nothing is lost: this is the default for such graphs. */
 static void add_whole_graphs(struct trust *trust, const struct run *run)
 {
-	bool is_one = run->whole_graph_count == 1;
+	bool is_one = run->sums->events.work.whole_graph_count == 1;
 
-	if (!run->whole_graph_count)
+	if (!run->sums->events.work.whole_graph_count)
 		return;
 	add_reason(trust, TRUST_COMPLETE,
 		   "the kernels in %" PRIu64 " launch%s of CUDA graphs with conditional nodes "
 		   "have no times, because recording them can make the program fail; "
 		   "'xtrace record --graph-detail node' takes that risk",
-		   run->whole_graph_count, is_one ? "" : "es");
+		   run->sums->events.work.whole_graph_count, is_one ? "" : "es");
 }
 
 /* Ordinary graphs are complete, but nothing tells them from conditional ones. */
 static void add_early_graphs(struct trust *trust, const struct run *run)
 {
-	if (!run->early_graph_count)
+	if (!run->sums->recording.early_graph_count)
 		return;
 	add_reason(trust, TRUST_COMPLETE,
 		   "%" PRIu64 " launch%s of CUDA graphs that were made before recording: "
 		   "loops in them show only their first iteration, and the GPU looks idle "
 		   "then; 'xtrace record --armed=graphs' avoids that",
-		   run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
+		   run->sums->recording.early_graph_count,
+		   run->sums->recording.early_graph_count == 1 ? "" : "es");
 }
 
 static void add_reasons(struct trust *trust, const struct run *run)
@@ -220,25 +221,27 @@ static uint64_t account_sum(const struct run *run, const char *beginning)
 
 	for (size_t a = 0; a < XT_ACCOUNTS; a++)
 		if (!strncmp(xt_accounts[a].name, beginning, strlen(beginning)))
-			sum += run->accounts[a];
+			sum += run->sums->losses.accounts[a];
 	return sum;
 }
 
 static char *account_line(const struct run *run)
 {
-	uint64_t invalid = losses_account(run->accounts, "kernels.invalid") +
-			   losses_account(run->accounts, "copies.invalid") +
-			   losses_account(run->accounts, "sets.invalid");
+	uint64_t invalid = losses_account(run->sums->losses.accounts, "kernels.invalid") +
+			   losses_account(run->sums->losses.accounts, "copies.invalid") +
+			   losses_account(run->sums->losses.accounts, "sets.invalid");
 	/* If a log continues after its last account, the counts are too low. */
 	const char *known =
-		run->logs_open || run->losses[LOSS_LOG_ACCOUNTS] ? "as of the last update: " : "";
+		run->sums->losses.logs_open || run->sums->losses.counts[LOSS_LOG_ACCOUNTS]
+			? "as of the last update: "
+			: "";
 	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
 		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], number[COUNT_BYTES],
 		dropped[64] = "", *text;
-	uint64_t dropped_count = losses_account(run->accounts, "calls.lost.size");
+	uint64_t dropped_count = losses_account(run->sums->losses.accounts, "calls.lost.size");
 
-	format_count(seen, losses_account(run->accounts, "calls.seen"));
-	format_count(written, losses_account(run->accounts, "calls.written"));
+	format_count(seen, losses_account(run->sums->losses.accounts, "calls.seen"));
+	format_count(written, losses_account(run->sums->losses.accounts, "calls.written"));
 	format_count(lost, account_sum(run, "calls.lost.") - dropped_count);
 	/* The user asked for a limit. */
 	if (dropped_count) {
@@ -247,9 +250,9 @@ static char *account_line(const struct run *run)
 			 number);
 	}
 	format_count(bad, invalid);
-	format_count(cut, losses_account(run->accounts, "stacks.truncated"));
-	format_count(audits, losses_account(run->accounts, "stacks.audited"));
-	format_count(wrong, losses_account(run->accounts, "stacks.mismatched"));
+	format_count(cut, losses_account(run->sums->losses.accounts, "stacks.truncated"));
+	format_count(audits, losses_account(run->sums->losses.accounts, "stacks.audited"));
+	format_count(wrong, losses_account(run->sums->losses.accounts, "stacks.mismatched"));
 	text = xt_asprintf("%scalls seen %s = written %s%s + lost %s; records invalid %s; "
 			   "stacks truncated %s, checked %s, wrong %s",
 			   known, seen, written, dropped, lost, bad, cut, audits, wrong);
@@ -259,9 +262,9 @@ static char *account_line(const struct run *run)
 /* The cost of the tracer, as far as the logs record it. The caller frees it. */
 static char *cost_text(const struct run *run)
 {
-	size_t count = run->inputs->count, silent = run->logs_without_cost;
+	size_t count = run->inputs->count, silent = run->sums->losses.logs_without_cost;
 	/* CUPTI asks for buffers in launches, outside of our callbacks. */
-	uint64_t buffers_ns = losses_account(run->accounts, "buffers.waited_ns");
+	uint64_t buffers_ns = losses_account(run->sums->losses.accounts, "buffers.waited_ns");
 	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES];
 	char unknown[64] = "", upto[96] = "", *text;
 
@@ -270,13 +273,15 @@ static char *cost_text(const struct run *run)
 	if (silent)
 		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
-	if (run->logs_cut_off)
+	if (run->sums->losses.logs_cut_off)
 		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
-			 run->logs_cut_off);
-	format_time(callbacks, losses_account(run->accounts, "callbacks.ns") + buffers_ns);
-	format_time(writer, losses_account(run->accounts, "writer.cpu_ns") +
-				    losses_account(run->accounts, "flusher.cpu_ns"));
-	format_time(waited, losses_account(run->accounts, "threads.waited_ns") + buffers_ns);
+			 run->sums->losses.logs_cut_off);
+	format_time(callbacks,
+		    losses_account(run->sums->losses.accounts, "callbacks.ns") + buffers_ns);
+	format_time(writer, losses_account(run->sums->losses.accounts, "writer.cpu_ns") +
+				    losses_account(run->sums->losses.accounts, "flusher.cpu_ns"));
+	format_time(waited,
+		    losses_account(run->sums->losses.accounts, "threads.waited_ns") + buffers_ns);
 	text = xt_asprintf("about %s in the program's threads (%s of it waiting), %s in its own "
 			   "threads%s%s",
 			   callbacks, waited, writer, unknown, upto);
@@ -285,10 +290,11 @@ static char *cost_text(const struct run *run)
 
 static char *cost_line(const struct run *run)
 {
-	uint64_t unattributed_ns = run->gpu_ns - run->attributed_gpu_ns;
+	uint64_t unattributed_ns =
+		run->sums->events.work.gpu_ns - run->sums->events.work.attributed_gpu_ns;
 	char *cost = cost_text(run), *text = NULL, share[SHARE_BYTES];
 
-	format_share(share, unattributed_ns, run->gpu_ns);
+	format_share(share, unattributed_ns, run->sums->events.work.gpu_ns);
 	text = xt_asprintf("tracer: %s; GPU time without a call path %s", cost, share);
 	free(cost);
 	return text;

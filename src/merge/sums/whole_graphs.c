@@ -37,7 +37,7 @@ static void add_kernel(struct reading *reading, const struct owner *of_graph, ui
 	owner_add_node(reading, node_id, launches->first_ns, &owner, &is_unmade);
 	place = aggregate_search(&reading->aggregate, owner);
 	reading->aggregate.entries[place].weights[WEIGHT_UNTIMED] += launches->count;
-	reading->run->untimed_count += launches->count;
+	reading->counts.work.untimed_count += launches->count;
 }
 
 void whole_graphs_finish(struct reading *reading)

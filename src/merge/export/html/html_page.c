@@ -273,7 +273,7 @@ static void put_loss_words(struct json *json, const struct run *run)
 {
 	json_begin_object(json, "loss_words");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		if (run->losses[l])
+		if (run->sums->losses.counts[l])
 			json_string(json, losses_name(l), losses_what(l));
 	json_end_object(json);
 }

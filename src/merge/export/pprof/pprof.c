@@ -73,7 +73,7 @@ static int put_types(struct pprof *pprof, const struct run *run)
 			return -ENOMEM;
 	}
 	comments[piece.n_comment++] = pprof_string(pprof, comment, strlen(comment));
-	if (run->has_simulated_gpu)
+	if (run->sums->recording.has_simulated_gpu)
 		comments[piece.n_comment++] = pprof_string(pprof, simulated, strlen(simulated));
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part + mark, sizeof(part) - mark);

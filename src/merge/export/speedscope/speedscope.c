@@ -104,7 +104,7 @@ static int end(struct sink *sink, const struct run *run)
 	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_string(&json, "exporter", "xtrace " XTRACE_VERSION);
 	snprintf(name, sizeof(name), "GPU time by call path%s",
-		 run->has_simulated_gpu ? " [simulated]" : "");
+		 run->sums->recording.has_simulated_gpu ? " [simulated]" : "");
 	if (run->selection) {
 		strcat(name, ", only ");
 		wanted_describe(&run->settings->wanted, name + strlen(name),

@@ -210,10 +210,10 @@ static void put_trust(struct sink *sink, const struct run *run)
 	struct sqlite *s = sink->state;
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++) {
-		if (!run->losses[l])
+		if (!run->sums->losses.counts[l])
 			continue;
 		sqlite_text(s, INSERT_LOSS, 1, losses_name(l));
-		sqlite_number(s, INSERT_LOSS, 2, sqlite_limited(run->losses[l]));
+		sqlite_number(s, INSERT_LOSS, 2, sqlite_limited(run->sums->losses.counts[l]));
 		sqlite_put(sink, INSERT_LOSS);
 	}
 	for (size_t w = 0; w < run->report->warning_count; w++) {
@@ -230,9 +230,9 @@ void sqlite_put_run(struct sink *sink, const struct run *run)
 	put_meta(sink, "format", "xtrace-sqlite");
 	put_meta_number(sink, "version", SQLITE_SCHEMA_VERSION);
 	put_meta(sink, "generator", "xtrace " XTRACE_VERSION);
-	put_meta_number(sink, "simulated_gpu", run->has_simulated_gpu);
-	put_meta_number(sink, "gpu_time_ns", run->gpu_ns);
-	put_meta_number(sink, "attributed_gpu_time_ns", run->attributed_gpu_ns);
+	put_meta_number(sink, "simulated_gpu", run->sums->recording.has_simulated_gpu);
+	put_meta_number(sink, "gpu_time_ns", run->sums->events.work.gpu_ns);
+	put_meta_number(sink, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
 	if (run->selection) {
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
 		put_meta(sink, "selection", part);

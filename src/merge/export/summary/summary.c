@@ -28,7 +28,7 @@ static void put_damage(struct output *out, const struct run *run)
 	uint64_t sum = 0;
 
 	for (unsigned loss = LOSS_DAMAGED_CALLS; loss < LOSS_COUNT; loss++)
-		sum += run->losses[loss];
+		sum += run->sums->losses.counts[loss];
 	if (!sum)
 		return;
 	put_style(out, STYLE_ALARM);
@@ -51,14 +51,14 @@ static void put_backward(struct output *out, const struct run *run)
 	char time[TIME_BYTES], share[SHARE_BYTES];
 
 	for (int r = JOIN_NONE; r < JOIN_RESULTS; r++)
-		sum += run->backward_gpu_ns[r];
+		sum += run->sums->code.backward_gpu_ns[r];
 	if (!sum)
 		return;
 	format_time(time, sum);
 	put_fact(out, "in PyTorch's backward pass", time);
 	for (int r = JOIN_RESULTS; r-- > JOIN_NONE;) {
-		format_share(share, run->backward_gpu_ns[r], sum);
-		if (run->backward_gpu_ns[r])
+		format_share(share, run->sums->code.backward_gpu_ns[r], sum);
+		if (run->sums->code.backward_gpu_ns[r])
 			put_fact(out, texts[r], share);
 	}
 }
@@ -73,8 +73,8 @@ static void put_process_count(struct output *out, const struct run *run)
 	if (run->cpu_only_count)
 		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu_only_count);
 	output_format(out, "%zu process%s%s%s\n", count, count == 1 ? "" : "es", without,
-		      run->has_simulated_gpu ? ", simulated GPU" : "");
-	if (run->cpu_facts.process_count && !run->gpu_ns)
+		      run->sums->recording.has_simulated_gpu ? ", simulated GPU" : "");
+	if (run->cpu_facts.process_count && !run->sums->events.work.gpu_ns)
 		put_note(out, run->inputs->count ? "No GPU work was recorded. " SHOW_CPU
 						 : "No process used CUDA. " SHOW_CPU);
 }
@@ -89,80 +89,89 @@ static void put_overview(struct output *out, const struct run *run)
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
 		output_format(out, "  selected: %s\n", part);
 	}
-	put_count(out, "launches", run->launch_count);
-	if (run->launch_failed_count)
-		put_count(out, "  that returned an error", run->launch_failed_count);
-	if (run->launch_captured_count)
-		put_count(out, "  captured into a graph", run->launch_captured_count);
-	if (run->launch_kernelless_count)
-		put_count(out, "  of graphs without kernels", run->launch_kernelless_count);
-	if (run->launch_unmatched_count)
+	put_count(out, "launches", run->sums->events.calls.launch_count);
+	if (run->sums->events.calls.launch_failed_count)
+		put_count(out, "  that returned an error",
+			  run->sums->events.calls.launch_failed_count);
+	if (run->sums->events.calls.launch_captured_count)
+		put_count(out, "  captured into a graph",
+			  run->sums->events.calls.launch_captured_count);
+	if (run->sums->events.calls.launch_kernelless_count)
+		put_count(out, "  of graphs without kernels",
+			  run->sums->events.calls.launch_kernelless_count);
+	if (run->sums->events.calls.launch_unmatched_count)
 		put_count(out,
-			  run->part.trigger[0] ? "  without a recorded kernel, or not finished yet"
-					       : "  without a recorded kernel",
-			  run->launch_unmatched_count);
-	if (run->transfer_call_count)
-		put_count(out, "copy and memset calls", run->transfer_call_count);
-	if (run->transfer_unmatched_count)
+			  run->sums->recording.part.trigger[0]
+				  ? "  without a recorded kernel, or not finished yet"
+				  : "  without a recorded kernel",
+			  run->sums->events.calls.launch_unmatched_count);
+	if (run->sums->events.calls.transfer_call_count)
+		put_count(out, "copy and memset calls",
+			  run->sums->events.calls.transfer_call_count);
+	if (run->sums->events.calls.transfer_unmatched_count)
 		put_count(out, "  without GPU work (captured, zero bytes, or lost)",
-			  run->transfer_unmatched_count);
-	put_count(out, "kernels", run->work_count[WORK_KERNEL]);
-	if (run->collectives.count)
-		put_count(out, "  of these, collectives", run->collectives.count);
-	if (run->whole_graph_count)
+			  run->sums->events.calls.transfer_unmatched_count);
+	put_count(out, "kernels", run->sums->events.work.work_count[WORK_KERNEL]);
+	if (run->sums->collectives.count)
+		put_count(out, "  of these, collectives", run->sums->collectives.count);
+	if (run->sums->events.work.whole_graph_count)
 		put_count(out, "  of these, CUDA graphs recorded as a whole",
-			  run->whole_graph_count);
-	if (run->work_count[WORK_COPY])
-		put_count(out, "copies", run->work_count[WORK_COPY]);
-	if (run->work_count[WORK_MEMSET])
-		put_count(out, "memsets", run->work_count[WORK_MEMSET]);
-	if (run->graph_work_count)
-		put_count(out, "kernels, copies and memsets in graphs", run->graph_work_count);
-	format_time(time, run->gpu_ns);
+			  run->sums->events.work.whole_graph_count);
+	if (run->sums->events.work.work_count[WORK_COPY])
+		put_count(out, "copies", run->sums->events.work.work_count[WORK_COPY]);
+	if (run->sums->events.work.work_count[WORK_MEMSET])
+		put_count(out, "memsets", run->sums->events.work.work_count[WORK_MEMSET]);
+	if (run->sums->events.work.graph_work_count)
+		put_count(out, "kernels, copies and memsets in graphs",
+			  run->sums->events.work.graph_work_count);
+	format_time(time, run->sums->events.work.gpu_ns);
 	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
-	format_share(share, run->attributed_gpu_ns, run->gpu_ns);
-	if (run->gpu_ns)
+	format_share(share, run->sums->events.work.attributed_gpu_ns,
+		     run->sums->events.work.gpu_ns);
+	if (run->sums->events.work.gpu_ns)
 		put_fact(out, "attributed to a call path", share);
-	format_share(share, run->user_code_gpu_ns, run->gpu_ns);
-	if (run->gpu_ns)
+	format_share(share, run->sums->code.user_code_gpu_ns, run->sums->events.work.gpu_ns);
+	if (run->sums->events.work.gpu_ns)
 		put_fact(out, "GPU time under your own code", share);
 	put_backward(out, run);
-	if (run->collectives.count) {
-		format_time(time, run->collectives.gpu_ns);
+	if (run->sums->collectives.count) {
+		format_time(time, run->sums->collectives.gpu_ns);
 		put_fact(out, "in collectives, including waits for other ranks", time);
-		format_time(time, run->collectives.alone_ns);
+		format_time(time, run->sums->collectives.alone_ns);
 		put_fact(out, "  while nothing else ran", time);
 	}
-	if (!run->pause_count)
+	if (!run->sums->recording.pause_count)
 		return;
-	format_time(time, run->paused_ns);
+	format_time(time, run->sums->recording.paused_ns);
 	put_fact(out,
-		 run->cut_count ? "older than the log, or recording paused" : "recording paused",
+		 run->sums->recording.cut_count ? "older than the log, or recording paused"
+						: "recording paused",
 		 time);
 }
 
 static void put_losses(struct output *out, const struct run *run)
 {
-	uint64_t sum = run->work_without_call_count + run->work_without_stack_count +
-		       run->work_by_device_count;
+	uint64_t sum = run->sums->events.work.work_without_call_count +
+		       run->sums->events.work.work_without_stack_count +
+		       run->sums->events.work.work_by_device_count;
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		sum += run->losses[l];
+		sum += run->sums->losses.counts[l];
 	if (!sum)
 		return;
 	put_title(out, "Losses by cause", "");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		if (run->losses[l])
-			put_count(out, losses_what(l), run->losses[l]);
-	if (run->work_without_call_count)
+		if (run->sums->losses.counts[l])
+			put_count(out, losses_what(l), run->sums->losses.counts[l]);
+	if (run->sums->events.work.work_without_call_count)
 		put_count(out, "kernels, copies and memsets without a recorded call",
-			  run->work_without_call_count);
-	if (run->work_by_device_count)
+			  run->sums->events.work.work_without_call_count);
+	if (run->sums->events.work.work_by_device_count)
 		put_count(out, "kernels, copies and memsets launched by the GPU",
-			  run->work_by_device_count);
-	if (run->work_without_stack_count)
+			  run->sums->events.work.work_by_device_count);
+	if (run->sums->events.work.work_without_stack_count)
 		put_count(out, "kernels, copies and memsets whose call has no stack",
-			  run->work_without_stack_count);
+			  run->sums->events.work.work_without_stack_count);
 }
 
 /* List the modules with the most functions without names. */

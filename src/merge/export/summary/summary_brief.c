@@ -271,7 +271,8 @@ static void put_row(struct output *out, const struct run *run, const struct tabl
 	char time[TIME_BYTES];
 
 	format_time(time, row->value);
-	output_format(out, "| %s | %s | ", time, format_percent_of(row->value, run->gpu_ns));
+	output_format(out, "| %s | %s | ", time,
+		      format_percent_of(row->value, run->sums->events.work.gpu_ns));
 	put_code(out, name, strlen(name));
 	output_text(out, " |\n", 3);
 }
@@ -347,7 +348,7 @@ static int put_all(struct output *out, const struct run *run)
 		error = put_ranks(out, run);
 	if (!error)
 		error = put_mpi(out, run);
-	if (!error && run->gpu_ns)
+	if (!error && run->sums->events.work.gpu_ns)
 		error = put_tables(out, run);
 	put_idle(out, run);
 	for (int l = 0; l < TRUST_LINES; l++) {

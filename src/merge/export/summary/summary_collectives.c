@@ -152,7 +152,7 @@ static int put_not_compared(struct output *out, const struct run *run)
 	char *text;
 	int length = 0;
 
-	if (!run->collectives.count)
+	if (!run->sums->collectives.count)
 		return 0;
 	if (is_alone)
 		length = asprintf(&text,

@@ -123,8 +123,8 @@ static void put_row(struct output *out, const struct run *run, const struct idle
 static void put_facts(struct output *out, const struct run *run)
 {
 	const struct cpu_facts *facts = &run->cpu_facts;
-	uint64_t read = losses_account(run->accounts, "cpu.python.read");
-	uint64_t changed = losses_account(run->accounts, "cpu.python.changed");
+	uint64_t read = losses_account(run->sums->losses.accounts, "cpu.python.read");
+	uint64_t changed = losses_account(run->sums->losses.accounts, "cpu.python.changed");
 	char share[SHARE_BYTES], text[TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%.0f Hz, %s%s", facts->hz,
@@ -134,7 +134,8 @@ static void put_facts(struct output *out, const struct run *run)
 	put_fact(out, "source", text);
 	put_count(out, "processes", facts->process_count);
 	put_count(out, "threads", facts->thread_count);
-	put_count(out, "observations", losses_account(run->accounts, "cpu.observations"));
+	put_count(out, "observations",
+		  losses_account(run->sums->losses.accounts, "cpu.observations"));
 	if (read) {
 		format_share(share, read - (changed < read ? changed : read), read);
 		put_fact(out, "Python frames of running threads: stable while read", share);

@@ -68,9 +68,9 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 	char wall[TIME_BYTES], gpus[256] = "";
 	size_t length = 0;
 
-	bool is_idle = !headline_wall_ns(headline) && run->recorded_ns;
+	bool is_idle = !headline_wall_ns(headline) && run->sums->recording.recorded_ns;
 
-	format_time(wall, is_idle ? run->recorded_ns : headline_wall_ns(headline));
+	format_time(wall, is_idle ? run->sums->recording.recorded_ns : headline_wall_ns(headline));
 	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
 		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
 					   g ? ", " : "", headline->gpus[g]);
@@ -104,11 +104,12 @@ static int add_note(struct headline_texts *texts, const struct run *run)
 	char *text = headline_note_text(run);
 	int error = !text ? -ENOMEM : *text ? add_text(texts, "note", "%s", text) : 0;
 
-	if (!error && run->early_graph_count)
+	if (!error && run->sums->recording.early_graph_count)
 		error = add_text(texts, "note",
 				 "%" PRIu64 " launch%s of CUDA graphs that are older "
 				 "than the recording: loops in them show only one iteration",
-				 run->early_graph_count, run->early_graph_count == 1 ? "" : "es");
+				 run->sums->recording.early_graph_count,
+				 run->sums->recording.early_graph_count == 1 ? "" : "es");
 	free(text);
 	return error;
 }
@@ -134,15 +135,15 @@ static char *span_text(const struct recorded_part *part)
 
 char *headline_part_text(const struct run *run)
 {
-	const struct recorded_part *part = &run->part;
+	const struct recorded_part *part = &run->sums->recording.part;
 	char at[TIME_BYTES], others[96] = "", *span, *text = NULL;
 	bool is_asked = !strcmp(part->trigger, "request");
 
-	if (!run->part_count)
+	if (!run->sums->recording.part_count)
 		return strdup("");
 	if (run->inputs->count > 1)
 		snprintf(others, sizeof(others), "; only a part of %" PRIu64 " of %zu processes",
-			 run->part_count, run->inputs->count);
+			 run->sums->recording.part_count, run->inputs->count);
 	span = span_text(part);
 	format_time(at, part->until_ns);
 	if (span && part->trigger[0])
@@ -201,7 +202,7 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->headline;
 	const struct rank_row *slowest = summary_slowest(run);
-	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->collectives.alone_ns;
+	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->sums->collectives.alone_ns;
 	uint64_t known_ns = headline->busy_ns + idle_ns;
 	char active[TIME_BYTES], alone[64] = "", unknown[64] = "", added[64] = "", *classes;
 	int error;
@@ -219,9 +220,9 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 	error = add_text(texts, "GPU busy", "%s of %s%s, from its first to its last work%s%s%s%s",
 			 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active,
 			 added, alone,
-			 run->cut_count	    ? ", as far as the log goes back"
-			 : run->pause_count ? ", without pauses of recording"
-					    : "",
+			 run->sums->recording.cut_count	    ? ", as far as the log goes back"
+			 : run->sums->recording.pause_count ? ", without pauses of recording"
+							    : "",
 			 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
 	classes = error ? NULL : idle_text(headline, idle_ns);
 	if (!classes)
@@ -271,12 +272,16 @@ static int add_launches(struct headline_texts *texts, const struct run *run)
 	char count[COUNT_BYTES], rate[COUNT_BYTES];
 	double active_s = (double)run->headline.span_ns / (double)S_NS;
 
-	format_count(count, run->launch_count);
-	format_count(rate, active_s > 0 ? (uint64_t)((double)run->launch_count / active_s) : 0);
-	if (!run->gpu_ns || active_s <= 0)
+	format_count(count, run->sums->events.calls.launch_count);
+	format_count(rate, active_s > 0 ? (uint64_t)((double)run->sums->events.calls.launch_count /
+						     active_s)
+					: 0);
+	if (!run->sums->events.work.gpu_ns || active_s <= 0)
 		return add_text(texts, "launches", "%s", count);
-	return add_text(texts, "launches", "%s (%s per second); %s of GPU time under your own code",
-			count, rate, format_percent_of(run->user_code_gpu_ns, run->gpu_ns));
+	return add_text(
+		texts, "launches", "%s (%s per second); %s of GPU time under your own code", count,
+		rate,
+		format_percent_of(run->sums->code.user_code_gpu_ns, run->sums->events.work.gpu_ns));
 }
 
 int headline_texts(struct headline_texts *texts, const struct run *run)
@@ -489,9 +494,9 @@ int put_headline_json(struct json *json, const struct run *run)
 	json_u64(json, "span_ns", headline->span_ns);
 	json_u64(json, "gpu_busy_ns", headline->busy_ns);
 	json_u64(json, "gpu_idle_ns", headline_idle_ns(headline));
-	json_u64(json, "launch_count", run->launch_count);
-	json_u64(json, "gpu_time_ns", run->gpu_ns);
-	json_u64(json, "own_code_gpu_time_ns", run->user_code_gpu_ns);
+	json_u64(json, "launch_count", run->sums->events.calls.launch_count);
+	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
+	json_u64(json, "own_code_gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_string(json, "trust", trust_level_name(run->trust->level));
 	error = put_gap_json(json, "start_up", run, &headline->start_up, false);
 	if (!error)

@@ -96,26 +96,28 @@ static void put_processes(struct json *json, const struct processes *s)
 static void put_totals(struct json *json, const struct run *run)
 {
 	json_begin_object(json, "totals");
-	json_u64(json, "launch_count", run->launch_count);
-	json_u64(json, "launch_failed_count", run->launch_failed_count);
-	json_u64(json, "launch_captured_count", run->launch_captured_count);
-	json_u64(json, "launch_of_kernelless_graph_count", run->launch_kernelless_count);
-	json_u64(json, "launch_without_work_count", run->launch_unmatched_count);
-	json_u64(json, "kernel_missing_count", run->kernel_missing_count);
-	json_u64(json, "transfer_call_count", run->transfer_call_count);
-	json_u64(json, "transfer_call_without_work_count", run->transfer_unmatched_count);
-	json_u64(json, "kernel_count", run->work_count[WORK_KERNEL]);
-	json_u64(json, "copy_count", run->work_count[WORK_COPY]);
-	json_u64(json, "set_count", run->work_count[WORK_MEMSET]);
-	json_u64(json, "graph_work_count", run->graph_work_count);
-	json_u64(json, "whole_graph_count", run->whole_graph_count);
-	json_u64(json, "whole_graph_time_ns", run->whole_graph_ns);
-	json_u64(json, "pause_count", run->pause_count);
-	json_u64(json, "paused_ns", run->paused_ns);
-	json_u64(json, "gpu_time_ns", run->gpu_ns);
+	json_u64(json, "launch_count", run->sums->events.calls.launch_count);
+	json_u64(json, "launch_failed_count", run->sums->events.calls.launch_failed_count);
+	json_u64(json, "launch_captured_count", run->sums->events.calls.launch_captured_count);
+	json_u64(json, "launch_of_kernelless_graph_count",
+		 run->sums->events.calls.launch_kernelless_count);
+	json_u64(json, "launch_without_work_count", run->sums->events.calls.launch_unmatched_count);
+	json_u64(json, "kernel_missing_count", run->sums->events.calls.kernel_missing_count);
+	json_u64(json, "transfer_call_count", run->sums->events.calls.transfer_call_count);
+	json_u64(json, "transfer_call_without_work_count",
+		 run->sums->events.calls.transfer_unmatched_count);
+	json_u64(json, "kernel_count", run->sums->events.work.work_count[WORK_KERNEL]);
+	json_u64(json, "copy_count", run->sums->events.work.work_count[WORK_COPY]);
+	json_u64(json, "set_count", run->sums->events.work.work_count[WORK_MEMSET]);
+	json_u64(json, "graph_work_count", run->sums->events.work.graph_work_count);
+	json_u64(json, "whole_graph_count", run->sums->events.work.whole_graph_count);
+	json_u64(json, "whole_graph_time_ns", run->sums->events.work.whole_graph_ns);
+	json_u64(json, "pause_count", run->sums->recording.pause_count);
+	json_u64(json, "paused_ns", run->sums->recording.paused_ns);
+	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
 	json_u64(json, "gpu_exclusive_ns", table_sum(&run->paths, WEIGHT_GPU_EXCLUSIVE));
 	json_u64(json, "gpu_idle_ns", table_sum(&run->paths, WEIGHT_GPU_IDLE));
-	put_collectives(json, &run->collectives);
+	put_collectives(json, &run->sums->collectives);
 	json_u64(json, "cpu_wait_ns", table_sum(&run->paths, WEIGHT_CPU_WAIT));
 	json_u64(json, "alloc_bytes", table_sum(&run->paths, WEIGHT_ALLOC_BYTES));
 	json_u64(json, "leaked_bytes", table_sum(&run->paths, WEIGHT_LEAKED_BYTES));
@@ -136,7 +138,7 @@ static void put_idle_classes(struct json *json, const struct processes *s)
 /* GPU time of PyTorch's backward pass. */
 static void put_backward(struct json *json, const struct run *run)
 {
-	const uint64_t *ns = run->backward_gpu_ns;
+	const uint64_t *ns = run->sums->code.backward_gpu_ns;
 
 	json_begin_object(json, "backward");
 	json_u64(json, "gpu_time_ns", ns[JOIN_EXACT] + ns[JOIN_INFERRED] + ns[JOIN_NONE]);
@@ -183,7 +185,7 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 	json_string(json, "schema", "summary.schema.json");
 	json_u64(json, "version", SUMMARY_VERSION);
 	json_string(json, "generator", "xtrace " XTRACE_VERSION);
-	json_bool(json, "simulated_gpu", run->has_simulated_gpu);
+	json_bool(json, "simulated_gpu", run->sums->recording.has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);
 	error = put_headline_json(json, run);
@@ -202,10 +204,10 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 		error = put_findings_json(json, run);
 	put_backward(json, run);
 	json_begin_object(json, "own_code");
-	json_u64(json, "gpu_time_ns", run->user_code_gpu_ns);
+	json_u64(json, "gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_end_object(json);
 	json_begin_object(json, "compiled");
-	json_u64(json, "unknown_gpu_time_ns", run->compiled_unknown_gpu_ns);
+	json_u64(json, "unknown_gpu_time_ns", run->sums->code.compiled_unknown_gpu_ns);
 	json_end_object(json);
 	summary_json_trust(json, run);
 	for (size_t t = 0; tables[t] && !error; t++)

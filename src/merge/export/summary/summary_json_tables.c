@@ -155,15 +155,15 @@ void summary_json_trust(struct json *json, const struct run *run)
 	json_bool(json, "complete", run->report->status == STATUS_OK);
 	json_begin_object(json, "account");
 	for (size_t a = 0; a < XT_ACCOUNTS; a++)
-		if (run->accounts[a])
-			json_u64(json, xt_accounts[a].name, run->accounts[a]);
+		if (run->sums->losses.accounts[a])
+			json_u64(json, xt_accounts[a].name, run->sums->losses.accounts[a]);
 	json_end_object(json);
-	json_u64(json, "attributed_gpu_time_ns", run->attributed_gpu_ns);
-	json_u64(json, "estimated_gpu_time_ns", run->estimated_gpu_ns);
+	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
+	json_u64(json, "estimated_gpu_time_ns", run->sums->sampling.estimated_gpu_ns);
 	json_begin_object(json, "losses");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		if (run->losses[l])
-			json_u64(json, losses_name(l), run->losses[l]);
+		if (run->sums->losses.counts[l])
+			json_u64(json, losses_name(l), run->sums->losses.counts[l]);
 	json_end_object(json);
 	put_anomalies(json, run);
 	json_begin_array(json, "nameless");

@@ -85,8 +85,9 @@ static int put_own_time(struct output *out, const struct run *run)
 		     slowest ? "Slowest: " : "", slowest ? slowest->label : "",
 		     slowest ? ", with " : "", slowest ? time : "",
 		     slowest ? " more own time than the fastest. " : "",
-		     run->collectives.count ? " without the time in which only collectives ran"
-					    : "") < 0)
+		     run->sums->collectives.count
+			     ? " without the time in which only collectives ran"
+			     : "") < 0)
 		return -ENOMEM;
 	clean = text_clean_copy(text);
 	if (clean)

@@ -115,7 +115,7 @@ static int end(struct sink *sink, const struct run *run)
 	svg.depth = flame.depth;
 	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
 		 run->selection ? ", part of the run" : "",
-		 run->has_simulated_gpu ? " [simulated]" : "");
+		 run->sums->recording.has_simulated_gpu ? " [simulated]" : "");
 	format_value(note, weight, flame.frames[0].value);
 	if (run->selection) {
 		strcat(note, "; only ");
