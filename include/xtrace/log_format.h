@@ -3,7 +3,8 @@
  * The on-disk format of an xtrace log (.xtr). The crash buffer's is in crash_buffer_format.h.
  *
  * docs/internals/LOG_FORMAT.md defines the format and the meaning of every field. Change this
- * header, that document, the version below and the golden log of the tests in one commit.
+ * header or log_schema.h, that document, the version below and the golden log of the tests in one
+ * commit.
  *
  * All integers are little endian. Times are nanoseconds of the log's clock (XT_CLOCK_MONOTONIC).
  */
@@ -12,6 +13,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "xtrace/log_schema.h"
 
 #define XT_LOG_MAGIC	     "\x89XTRLOG\n" /* 8 bytes, no terminator */
 #define XT_LOG_VERSION_MAJOR 2		    /* a reader rejects a larger one */
@@ -68,7 +71,7 @@ _Static_assert(sizeof(struct xt_chunk_header) == 32, "the chunk header is 32 byt
 
 /* Precedes each column of the payload. */
 struct xt_column_header {
-	uint8_t column; /* column number from the kind's enum below */
+	uint8_t column; /* enum xt_column */
 	uint8_t encoding;
 	uint16_t reserved;
 	uint32_t data_bytes;
@@ -86,78 +89,18 @@ enum xt_encoding {
 	XT_ENC_DELTA_SHUFFLE = 7, /* u64 start, then zigzag differences as SHUFFLE */
 };
 
+/* XT_KIND_META and so on. A reader skips kinds and columns that it does not know. */
+#define XT_KIND_CONSTANT(K, kind, number) XT_KIND_##K = number,
 enum xt_kind {
-	XT_KIND_META = 1,	   /* key and value texts about the run */
-	XT_KIND_ACCOUNT = 2,	   /* named cumulative counters: the last value counts */
-	XT_KIND_CLOCK = 3,	   /* (monotonic, realtime) pairs */
-	XT_KIND_THREAD = 4,	   /* host threads */
-	XT_KIND_MODULE = 5,	   /* modules and their addresses */
-	XT_KIND_MODULE_UNLOAD = 6, /* end of a module's mapping */
-	XT_KIND_STRING = 7,	   /* interned texts */
-	XT_KIND_STACK = 8,	   /* interned call stacks */
-	XT_KIND_API = 9,	   /* names of the API functions that CALL rows refer to */
-	XT_KIND_CALL = 10,	   /* spans of API calls on host threads */
-	XT_KIND_STREAM = 11,	   /* interned (device, context, stream) */
-	XT_KIND_SHAPE = 12,	   /* interned kernel launch shapes: name, grid, block, … */
-	XT_KIND_KERNEL = 13,	   /* kernel executions on the GPU */
-	XT_KIND_SYMBOL = 14,	   /* symbols of seen addresses, embedded after the run */
-	XT_KIND_END = 15,	   /* no rows: the writer closed the log */
-	XT_KIND_COPY_SHAPE = 16,   /* interned: kind of copy, and its memories */
-	XT_KIND_COPY = 17,	   /* memory copies on the GPU */
-	XT_KIND_SET = 18,	   /* memsets on the GPU */
-	XT_KIND_GRAPH_NODE = 19,   /* nodes of CUDA graphs, and the calls that created them */
-	XT_KIND_MEMORY = 20,	   /* allocations and frees */
-	XT_KIND_RANGE = 21,	   /* NVTX ranges and marks */
-	XT_KIND_GRAPH_UPDATE = 22, /* changes of nodes of executable graphs */
-	XT_KIND_SWITCH = 23,	   /* recording was paused or resumed */
-	XT_KIND_PYTHON_FRAME = 24, /* interned: a line of a Python function */
-	XT_KIND_SOURCE =
-		25, /* inlined functions and lines of seen addresses, embedded after the run */
-	XT_KIND_STACK_RATE = 26, /* sampling rate of stacks from then on */
-	XT_KIND_AUTOGRAD = 27,	 /* interned: states of PyTorch's autograd in a thread */
-	XT_KIND_COMPILED = 28,	 /* source lines of generated Python code, embedded after the run */
-	XT_KIND_CPU_SAMPLE = 29, /* what a host thread did at moments of sampling */
-	XT_KIND_GRAPH_NODE_NAME = 30, /* names of the kernels of graph nodes */
-	XT_KIND_COUNT
+	XT_KIND_END = 15, /* no rows: the writer closed the log */
+	XT_KINDS(XT_KIND_CONSTANT) XT_KIND_COUNT
 };
-
-enum xt_meta_column { XT_META_KEY = 1 /* bytes */, XT_META_VALUE = 2 /* bytes */ };
-
-enum xt_account_column { XT_ACCOUNT_NAME = 1 /* bytes */, XT_ACCOUNT_VALUE = 2 };
-
-enum xt_clock_column { XT_CLOCK_MONOTONIC_NS = 1, XT_CLOCK_REALTIME_NS = 2 };
-
-enum xt_thread_column {
-	XT_THREAD_ID = 1,  /* from 1; a later row with the same id replaces it */
-	XT_THREAD_TID = 2, /* the kernel's id; may recur with another XT_THREAD_ID */
-	XT_THREAD_NAME = 3 /* bytes */,
-	XT_THREAD_START_NS = 4, /* when the tracer first saw it */
-};
-
-enum xt_module_column {
-	XT_MODULE_ID = 1, /* from 1 */
-	XT_MODULE_LOAD_NS = 2,
-	XT_MODULE_START = 3, /* [start, end): the mapped address range */
-	XT_MODULE_END = 4,
-	XT_MODULE_BIAS = 5,	/* address - bias = ELF virtual address */
-	XT_MODULE_PATH = 6,	/* bytes */
-	XT_MODULE_BUILD_ID = 7, /* bytes, raw; empty if the module has none */
-};
-
-enum xt_module_unload_column { XT_MODULE_UNLOAD_ID = 1, XT_MODULE_UNLOAD_NS = 2 };
-
-enum xt_string_column { XT_STRING_ID = 1 /* from 1; 0 is the empty text */, XT_STRING_TEXT = 2 };
-
-enum xt_stack_column {
-	XT_STACK_ID = 1, /* from 1; 0 means no stack */
-	XT_STACK_FLAGS = 2,
-	XT_STACK_SEEN_NS = 3, /* first seen, or a time near it with the same modules */
-	XT_STACK_FRAMES = 4,  /* list, innermost first; see XT_FRAME_* */
-	XT_STACK_PYTHON = 5,  /* list of XT_PYTHON_FRAME_ID, innermost first */
-	XT_STACK_PLACES =
-		6, /* list of equal length: index of the native frame that executes each */
-	XT_STACK_MODULES = 7, /* list of XT_MODULE_ID, one for each frame; 0: in no module */
-};
+#define XT_COLUMN_CONSTANT(K, C, column, number, encoding) XT_##K##_##C = number,
+#define XT_COLUMN_CONSTANTS(K, kind, number)		   XT_##K##_COLUMNS(XT_COLUMN_CONSTANT, K)
+enum xt_column { XT_KINDS(XT_COLUMN_CONSTANTS) };
+#undef XT_KIND_CONSTANT
+#undef XT_COLUMN_CONSTANT
+#undef XT_COLUMN_CONSTANTS
 
 #define XT_STACK_FRAMES_MAX 1000
 #define XT_STACK_LOST                                                                              \
@@ -178,11 +121,6 @@ enum xt_frame_kind {
 	XT_FRAME_EXACT = 1,  /* the address of an instruction interrupted by a signal */
 };
 
-enum xt_api_column {
-	XT_API_ID = 1,	  /* CUPTI callback domain << 16 | callback id */
-	XT_API_NAME = 2,  /* bytes, CUPTI's name */
-	XT_API_CLASS = 3, /* enum xt_api_class */
-};
 enum xt_api_class {
 	XT_API_OTHER = 0,
 	XT_API_LAUNCH = 1,
@@ -199,127 +137,6 @@ enum xt_api_class {
 	XT_API_CLASSES
 };
 
-enum xt_call_column {
-	XT_CALL_THREAD = 1, /* XT_THREAD_ID */
-	XT_CALL_API = 2,    /* XT_API_ID */
-	XT_CALL_CORRELATION = 3,
-	XT_CALL_STACK = 4, /* XT_STACK_ID, 0: none, or XT_STACK_LOST */
-	XT_CALL_ENTER_NS = 5,
-	XT_CALL_DURATION_NS = 6,
-	XT_CALL_RESULT = 7, /* CUresult or cudaError_t, 0 is success */
-	XT_CALL_ONE_IN = 8, /* one of so many such calls has a stack; 0: all */
-	XT_CALL_GRAPH_EXEC =
-		9, /* of a graph launch: CUPTI's id of the executable graph; 0: unknown */
-	XT_CALL_SEQUENCE =
-		10, /* inside PyTorch: sequence number of the thread's next autograd node; 0: none */
-	XT_CALL_AUTOGRAD = 11,	    /* XT_AUTOGRAD_ID; 0: not inside PyTorch */
-	XT_CALL_NODE_SEQUENCE = 12, /* sequence number + 1 of the node that runs; 0: none */
-};
-
-/*
- * PyTorch numbers the autograd nodes of each thread. The call that creates node N sees N + 1 as its
- * thread's next number. docs/internals/AUTOGRAD.md explains how the merge uses this.
- */
-enum xt_autograd_column {
-	XT_AUTOGRAD_ID = 1,	      /* from 1 */
-	XT_AUTOGRAD_THREAD = 2,	      /* PyTorch's number of the calling thread */
-	XT_AUTOGRAD_NODE_TYPE = 3,    /* XT_STRING_ID: mangled type of the node; 0: none runs */
-	XT_AUTOGRAD_NODE_CLASS = 4,   /* XT_STRING_ID: Python class of the node; 0: none */
-	XT_AUTOGRAD_NODE_THREAD = 5,  /* PyTorch's number of the node's thread; 0: no sequence */
-	XT_AUTOGRAD_CALLER = 6,	      /* XT_THREAD_ID of the thread in backward(); 0: uncertain */
-	XT_AUTOGRAD_CALLER_STACK = 7, /* XT_STACK_ID: its Python frames; 0: unknown */
-};
-
-enum xt_stream_column {
-	XT_STREAM_ID = 1, /* from 1 */
-	XT_STREAM_DEVICE = 2,
-	XT_STREAM_CONTEXT = 3, /* CUPTI's context id */
-	XT_STREAM_STREAM = 4,  /* CUPTI's stream id */
-};
-
-enum xt_shape_column {
-	XT_SHAPE_ID = 1,   /* from 1 */
-	XT_SHAPE_NAME = 2, /* XT_STRING_ID, the mangled kernel name */
-	XT_SHAPE_GRID_X = 3,
-	XT_SHAPE_GRID_Y = 4,
-	XT_SHAPE_GRID_Z = 5,
-	XT_SHAPE_BLOCK_X = 6,
-	XT_SHAPE_BLOCK_Y = 7,
-	XT_SHAPE_BLOCK_Z = 8,
-	XT_SHAPE_STATIC_SHARED_BYTES = 9,
-	XT_SHAPE_DYNAMIC_SHARED_BYTES = 10,
-	XT_SHAPE_REGISTERS = 11, /* per thread */
-};
-
-enum xt_kernel_column {
-	XT_KERNEL_CORRELATION = 1,
-	XT_KERNEL_STREAM = 2, /* XT_STREAM_ID */
-	XT_KERNEL_SHAPE = 3,  /* XT_SHAPE_ID */
-	XT_KERNEL_START_NS = 4,
-	XT_KERNEL_DURATION_NS = 5,
-	XT_KERNEL_GRAPH_NODE = 6, /* CUPTI's graph node id, 0 outside graphs */
-};
-
-enum xt_copy_shape_column {
-	XT_COPY_SHAPE_ID = 1,	  /* from 1 */
-	XT_COPY_SHAPE_KIND = 2,	  /* CUPTI's copy kind: 1 HtoD, 2 DtoH, 8 DtoD, 10 PtoP, … */
-	XT_COPY_SHAPE_SOURCE = 3, /* CUPTI's memory kind: 1 pageable, 2 pinned, 3 device, … */
-	XT_COPY_SHAPE_DESTINATION = 4, /* the same */
-	XT_COPY_SHAPE_ASYNC = 5,       /* 1: the call did not wait for it */
-	XT_COPY_SHAPE_FROM_DEVICE = 6, /* between devices: device + 1; else 0 */
-	XT_COPY_SHAPE_TO_DEVICE = 7,
-};
-
-/* Columns 1, 2, 4, 5 and 6 are those of KERNEL. */
-enum xt_copy_column {
-	XT_COPY_CORRELATION = 1,
-	XT_COPY_STREAM = 2, /* XT_STREAM_ID */
-	XT_COPY_SHAPE = 3,  /* XT_COPY_SHAPE_ID */
-	XT_COPY_START_NS = 4,
-	XT_COPY_DURATION_NS = 5,
-	XT_COPY_GRAPH_NODE = 6,
-	XT_COPY_BYTES = 7,
-};
-
-enum xt_set_column {
-	XT_SET_CORRELATION = 1,
-	XT_SET_STREAM = 2,
-	XT_SET_MEMORY = 3, /* CUPTI's memory kind */
-	XT_SET_START_NS = 4,
-	XT_SET_DURATION_NS = 5,
-	XT_SET_GRAPH_NODE = 6,
-	XT_SET_BYTES = 7,
-};
-
-enum xt_graph_node_column {
-	XT_GRAPH_NODE_ID = 1,	  /* CUPTI's id; may be reused by a later node */
-	XT_GRAPH_NODE_ORIGIN = 2, /* the node it was cloned from; 0: none */
-	XT_GRAPH_NODE_STACK = 3,  /* XT_STACK_ID of the call that created it; 0 for clones */
-	XT_GRAPH_NODE_TIME_NS = 4,
-	XT_GRAPH_NODE_TYPE = 5, /* CUgraphNodeType: 0 kernel, 1 copy, 2 memset, 4 child graph, … */
-	XT_GRAPH_NODE_THREAD = 6,
-	/* The same as in CALL: */
-	XT_GRAPH_NODE_SEQUENCE = 7,
-	XT_GRAPH_NODE_AUTOGRAD = 8,
-	XT_GRAPH_NODE_NODE_SEQUENCE = 9,
-};
-
-enum xt_graph_update_column {
-	XT_GRAPH_UPDATE_NODE = 1, /* node of the graph that the executable graph was created from */
-	XT_GRAPH_UPDATE_EXEC = 2, /* CUPTI's id of the executable graph */
-	XT_GRAPH_UPDATE_STACK = 3, /* XT_STACK_ID of the call that changed it */
-	XT_GRAPH_UPDATE_TIME_NS = 4,
-	XT_GRAPH_UPDATE_THREAD = 5,
-	XT_GRAPH_UPDATE_GRAPH =
-		6, /* CUPTI's id of the graph that it now matches; 0: one node changed */
-};
-
-enum xt_graph_node_name_column {
-	XT_GRAPH_NODE_NAME_NODE = 1,	/* XT_GRAPH_NODE_ID */
-	XT_GRAPH_NODE_NAME_TIME_NS = 2, /* after the creation of the node */
-	XT_GRAPH_NODE_NAME_STRING = 3,
-};
-
 /* The type of a node whose work was changed. */
 #define XT_NODE_CHANGED UINT32_MAX
 
@@ -333,13 +150,6 @@ enum xt_graph_node_name_column {
 /* Id of an unknown graph. */
 #define XT_GRAPH_ANY UINT32_MAX
 
-enum xt_switch_column {
-	XT_SWITCH_TIME_NS = 1,
-	XT_SWITCH_IS_ON = 2, /* 1: resumed, 0: paused */
-	XT_SWITCH_WHY = 3,   /* enum xt_switch_why */
-	XT_SWITCH_WHO = 4,   /* the tool that took CUPTI */
-};
-
 enum xt_switch_why {
 	XT_SWITCH_ASKED = 0,   /* by the user or the program */
 	XT_SWITCH_YIELDED = 1, /* another tool took or released CUPTI */
@@ -349,22 +159,7 @@ enum xt_switch_why {
 	XT_SWITCH_DUTY = 4, /* the same, in logs of earlier versions with a duty cycle */
 };
 
-enum xt_stack_rate_column {
-	XT_STACK_RATE_TIME_NS = 1,
-	XT_STACK_RATE_ONE_IN = 2, /* 1: all */
-};
-
 enum xt_memory_operation { XT_MEMORY_ALLOC = 1, XT_MEMORY_FREE = 2 };
-
-enum xt_memory_column {
-	XT_MEMORY_CORRELATION = 1, /* of the call */
-	XT_MEMORY_OPERATION = 2,   /* enum xt_memory_operation */
-	XT_MEMORY_ADDRESS = 3,
-	XT_MEMORY_BYTES = 4,
-	XT_MEMORY_TIME_NS = 5,
-	XT_MEMORY_DEVICE = 6,
-	XT_MEMORY_KIND = 7, /* CUPTI's memory kind */
-};
 
 enum xt_range_operation {
 	XT_RANGE_PUSH = 1,
@@ -379,71 +174,6 @@ enum xt_range_operation {
 	XT_RANGE_NAME_CONTEXT = 9,
 	XT_RANGE_NAME_STREAM = 10, /* payload: its context */
 	XT_RANGE_NAME_EVENT = 11,  /* key: the handle */
-};
-
-enum xt_range_column {
-	XT_RANGE_OPERATION = 1, /* enum xt_range_operation */
-	XT_RANGE_THREAD = 2,	/* XT_THREAD_ID */
-	XT_RANGE_TIME_NS = 3,
-	XT_RANGE_DOMAIN = 4, /* XT_STRING_ID; 0: the default domain */
-	XT_RANGE_TEXT = 5,   /* XT_STRING_ID of the message */
-	XT_RANGE_KEY = 6,    /* matches START and END */
-	XT_RANGE_STACK = 7,  /* XT_STACK_ID of the call */
-	XT_RANGE_CATEGORY = 8,
-	XT_RANGE_PAYLOAD = 9,	    /* 64 bits, of the type in column 10 */
-	XT_RANGE_PAYLOAD_TYPE = 10, /* NVTX's type: 0 none, 1 u64, 2 s64, 3 double, 4 u32, … */
-	XT_RANGE_COLOR = 11,	    /* ARGB; 0: none */
-	XT_RANGE_VALUES = 12,	    /* XT_STRING_ID: lines "name=value" of payloads; 0: none */
-};
-
-enum xt_symbol_column {
-	XT_SYMBOL_MODULE = 1, /* XT_MODULE_ID; 0: JIT code, in no module */
-	XT_SYMBOL_START = 2,  /* ELF virtual address; without a module, the address */
-	XT_SYMBOL_BYTES = 3,
-	XT_SYMBOL_NAME = 4, /* bytes, mangled */
-};
-
-enum xt_python_frame_column {
-	XT_PYTHON_FRAME_ID = 1,	  /* from 1 */
-	XT_PYTHON_FRAME_NAME = 2, /* XT_STRING_ID: the function's qualified name */
-	XT_PYTHON_FRAME_FILE = 3, /* XT_STRING_ID: as in the code object */
-	XT_PYTHON_FRAME_LINE = 4, /* 0: none */
-	XT_PYTHON_FRAME_FIRST_LINE = 5,
-};
-
-/* The rows of one address are adjacent, innermost first. The last is the SYMBOL's own. */
-enum xt_source_column {
-	XT_SOURCE_MODULE = 1,	/* XT_MODULE_ID */
-	XT_SOURCE_ADDRESS = 2,	/* ELF virtual address; of a return address, the one before */
-	XT_SOURCE_FUNCTION = 3, /* bytes, mangled */
-	XT_SOURCE_FILE = 4,	/* bytes */
-	XT_SOURCE_LINE = 5,	/* 0: unknown */
-};
-
-/*
- * The rows of one Python frame are adjacent. Each source trace lists its lines outermost first. A
- * row without a trace names the source nodes instead, if the lines are unknown.
- */
-enum xt_compiled_column {
-	XT_COMPILED_FRAME = 1,	  /* XT_PYTHON_FRAME_ID: a line of generated code */
-	XT_COMPILED_TRACE = 2,	  /* number of the source trace, from 1; 0: none */
-	XT_COMPILED_FUNCTION = 3, /* bytes; without a trace, the names of the source nodes */
-	XT_COMPILED_FILE = 4,	  /* bytes */
-	XT_COMPILED_LINE = 5,	  /* 0: unknown */
-};
-
-/* One row represents consecutive observations of a thread in the same state and stack. */
-enum xt_cpu_sample_column {
-	XT_CPU_SAMPLE_TIME_NS = 1,   /* the first observation */
-	XT_CPU_SAMPLE_SPAN_NS = 2,   /* from the first to the last; 0: only one */
-	XT_CPU_SAMPLE_THREAD = 3,    /* XT_THREAD_ID */
-	XT_CPU_SAMPLE_STATE = 4,     /* enum xt_cpu_state */
-	XT_CPU_SAMPLE_STACK = 5,     /* XT_STACK_ID; 0: unknown */
-	XT_CPU_SAMPLE_WEIGHT_NS = 6, /* time of the thread that the row represents */
-	XT_CPU_SAMPLE_COUNT = 7,     /* observations */
-	XT_CPU_SAMPLE_WAIT_PID = 8,  /* process of the thread that it waits for; 0: unknown */
-	XT_CPU_SAMPLE_WAIT_TID = 9,
-	XT_CPU_SAMPLE_FLAGS = 10, /* enum xt_cpu_flag */
 };
 
 enum xt_cpu_state {

@@ -12,6 +12,11 @@
 #include "log/base/byte_shuffle.h"
 #include "log/base/varint.h"
 
+#define COLUMN(K, C, column, number, encoding) [number] = {#column, XT_ENC_##encoding},
+#define KIND(K, kind, number)		       [number] = {#K, {XT_##K##_COLUMNS(COLUMN, K)}},
+const struct xt_kind_spec xt_kind_specs[XT_KIND_COUNT] = {[XT_KIND_END] = {.name = "END"},
+							  XT_KINDS(KIND)};
+
 static uint8_t encoding_of(enum xt_kind kind, unsigned column)
 {
 	const struct xt_column_spec *spec = &xt_kind_specs[kind].columns[column];

@@ -16,9 +16,9 @@
 
 #define XT_TABLE_COLUMNS_MAX 13 /* column numbers are below this in every kind */
 
-/* The schema: the columns of each kind and their encodings. Writer and reader share it. */
+/* The schema (xtrace/log_schema.h) as a table. */
 struct xt_column_spec {
-	const char *name; /* as in docs/internals/LOG_FORMAT.md; NULL: no such column */
+	const char *name; /* NULL: no such column */
 	uint8_t encoding; /* enum xt_encoding; a scalar column of equal values becomes CONST */
 };
 struct xt_kind_spec {
