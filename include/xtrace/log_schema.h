@@ -5,7 +5,7 @@
  *
  * XT_KINDS lists X(KIND, kind, number). XT_<KIND>_COLUMNS lists X(KIND, COLUMN, column, number,
  * encoding), from which come the constant XT_<KIND>_<COLUMN> and a member of struct xt_row_<kind>
- * (log/base/rows.h).
+ * (log/read/rows.h).
  *
  * Columns that increase from row to row (ids, times, addresses, correlation ids) are stored as
  * differences. Durations, sizes and references are stored as they are. Times and durations of

@@ -15,6 +15,8 @@
 
 #include "xtrace/log_format.h"
 
+#define XT_PURE __attribute__((pure))
+
 struct xt_reader;
 
 struct xt_bytes {
@@ -130,14 +132,14 @@ uint64_t xt_reader_event_rows(const struct xt_reader *reader);
 void xt_reader_position(const struct xt_reader *reader, uint64_t *done_bytes,
 			uint64_t *total_bytes);
 
-enum xt_kind xt_chunk_kind(const struct xt_chunk *chunk);
-uint32_t xt_chunk_rows(const struct xt_chunk *chunk);
+XT_PURE enum xt_kind xt_chunk_kind(const struct xt_chunk *chunk);
+XT_PURE uint32_t xt_chunk_rows(const struct xt_chunk *chunk);
 
 /*
  * A scalar column as xt_chunk_rows() values. Never NULL: a column that the chunk lacks, because an
  * older version wrote it, is all zeros.
  */
-const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column);
+XT_PURE const uint64_t *xt_chunk_u64(const struct xt_chunk *chunk, unsigned column);
 
 /*
  * Up to XT_BLOCK_ROWS values of a scalar column, from a row that is a multiple of XT_BLOCK_ROWS on.
@@ -148,10 +150,10 @@ const uint64_t *xt_chunk_block(const struct xt_chunk *chunk, unsigned column, ui
 			       uint64_t buffer[XT_BLOCK_ROWS]);
 
 /* True if all rows of a scalar column are stored as one 0, or the chunk lacks the column. */
-bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column);
+XT_PURE bool xt_chunk_is_zero(const struct xt_chunk *chunk, unsigned column);
 
 /* One row of a bytes column; empty if the chunk lacks that column. */
-struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row);
+XT_PURE struct xt_bytes xt_chunk_bytes(const struct xt_chunk *chunk, unsigned column, uint32_t row);
 
 /* One row of a list column; *length_out is 0 if the chunk lacks that column. */
 const uint64_t *xt_chunk_list(const struct xt_chunk *chunk, unsigned column, uint32_t row,

@@ -12,7 +12,7 @@
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/interner.h"
-#include "log/write/event_rows.h"
+#include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "xtrace/log_format.h"
 
@@ -299,9 +299,9 @@ static void definitions_free(struct definitions *definitions)
 
 static void definition_put_string(struct xt_table *table, const struct definition *definition)
 {
-	xt_table_put(table, XT_STRING_ID, definition->id);
-	xt_table_put_bytes(table, XT_STRING_TEXT, definition->key, definition->key_bytes);
-	xt_table_end_row(table);
+	xt_write_string(
+		table, &(struct xt_row_string){definition->id, xt_bytes_of(definition->key,
+									   definition->key_bytes)});
 }
 
 static void definition_put_frame(struct xt_table *table, const struct definition *definition)
@@ -309,12 +309,9 @@ static void definition_put_frame(struct xt_table *table, const struct definition
 	struct frame_key key;
 
 	memcpy(&key, definition->key, sizeof(key));
-	xt_table_put(table, XT_PYTHON_FRAME_ID, definition->id);
-	xt_table_put(table, XT_PYTHON_FRAME_NAME, key.name);
-	xt_table_put(table, XT_PYTHON_FRAME_FILE, key.file);
-	xt_table_put(table, XT_PYTHON_FRAME_LINE, key.line);
-	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key.first_line);
-	xt_table_end_row(table);
+	xt_write_python_frame(table,
+			      &(struct xt_row_python_frame){definition->id, key.name, key.file,
+							    key.line, key.first_line});
 }
 
 static void definition_put_module(struct xt_table *table, const struct definition *definition)
@@ -322,53 +319,48 @@ static void definition_put_module(struct xt_table *table, const struct definitio
 	struct module_key key;
 
 	memcpy(&key, definition->key, definition->key_bytes);
-	xt_put_module(table, &(struct xt_module_row){
-				     .module_id = definition->id,
-				     .load_ns = definition->time_ns,
-				     .start = key.start,
-				     .end = key.end,
-				     .bias = key.bias,
-				     .path = key.texts + key.build_id_bytes,
-				     .path_bytes = key.path_bytes,
-				     .build_id = key.texts,
-				     .build_id_bytes = key.build_id_bytes,
-			     });
+	xt_write_module(table,
+			&(struct xt_row_module){
+				.id = definition->id,
+				.load_ns = definition->time_ns,
+				.start = key.start,
+				.end = key.end,
+				.bias = key.bias,
+				.path = xt_bytes_of(key.texts + key.build_id_bytes, key.path_bytes),
+				.build_id = xt_bytes_of(key.texts, key.build_id_bytes),
+			});
 }
 
-/* Lists have 64-bit elements. Returns the position behind those of 32 bits that it takes. */
-static const uint8_t *put_list(struct xt_table *table, unsigned column, const uint8_t *from,
-			       uint32_t count)
+/* Lists have 64-bit elements. Takes those of 32 bits at *from, and moves it behind them. */
+static struct xt_list take_list(const uint8_t **from, uint32_t count,
+				uint64_t elements[XT_STACK_FRAMES_MAX])
 {
-	uint64_t elements[XT_STACK_FRAMES_MAX];
-
-	for (uint32_t i = 0; i < count; i++, from += sizeof(uint32_t)) {
+	for (uint32_t i = 0; i < count; i++, *from += sizeof(uint32_t)) {
 		uint32_t element;
 
-		memcpy(&element, from, sizeof(element));
+		memcpy(&element, *from, sizeof(element));
 		elements[i] = element;
 	}
-	xt_table_put_list(table, column, elements, count);
-	return from;
+	return (struct xt_list){elements, count};
 }
 
 static void definition_put_stack(struct xt_table *table, const struct definition *definition)
 {
 	const uint8_t *at = definition->key;
-	uint64_t frames[XT_STACK_FRAMES_MAX];
+	uint64_t lists[4][XT_STACK_FRAMES_MAX];
+	struct xt_row_stack row = {.id = definition->id, .seen_ns = definition->time_ns};
 	struct stack_key key;
 
 	memcpy(&key, at, sizeof(key));
 	at += sizeof(key);
-	memcpy(frames, at, key.native_count * sizeof(*frames));
-	at += key.native_count * sizeof(*frames);
-	xt_table_put(table, XT_STACK_ID, definition->id);
-	xt_table_put(table, XT_STACK_FLAGS, key.flags);
-	xt_table_put(table, XT_STACK_SEEN_NS, definition->time_ns);
-	xt_table_put_list(table, XT_STACK_FRAMES, frames, key.native_count);
-	at = put_list(table, XT_STACK_MODULES, at, key.native_count);
-	at = put_list(table, XT_STACK_PYTHON, at, key.python_count);
-	put_list(table, XT_STACK_PLACES, at, key.python_count);
-	xt_table_end_row(table);
+	row.flags = key.flags;
+	memcpy(lists[0], at, key.native_count * sizeof(*lists[0]));
+	at += key.native_count * sizeof(*lists[0]);
+	row.frames = (struct xt_list){lists[0], key.native_count};
+	row.modules = take_list(&at, key.native_count, lists[1]);
+	row.python = take_list(&at, key.python_count, lists[2]);
+	row.places = take_list(&at, key.python_count, lists[3]);
+	xt_write_stack(table, &row);
 }
 
 static void definition_put_thread(struct xt_table *table, const struct definition *definition)
@@ -376,11 +368,12 @@ static void definition_put_thread(struct xt_table *table, const struct definitio
 	struct thread_key key;
 
 	memcpy(&key, definition->key, sizeof(key));
-	xt_table_put(table, XT_THREAD_ID, key.id);
-	xt_table_put(table, XT_THREAD_TID, (uint64_t)key.tid);
-	xt_table_put_bytes(table, XT_THREAD_NAME, key.name, strnlen(key.name, sizeof(key.name)));
-	xt_table_put(table, XT_THREAD_START_NS, key.start_ns);
-	xt_table_end_row(table);
+	xt_write_thread(table, &(struct xt_row_thread){
+				       .id = key.id,
+				       .tid = (uint64_t)key.tid,
+				       .name = {key.name, strnlen(key.name, sizeof(key.name))},
+				       .start_ns = key.start_ns,
+			       });
 }
 
 #define FLUSH_NS	     1000000000
@@ -697,9 +690,8 @@ static int write_metas(struct cpu_log *log, struct xt_table *table)
 		if (!xt_table_has_room(table, key_bytes + value_bytes) &&
 		    xt_writer_add(log->writer, table))
 			break;
-		xt_table_put_bytes(table, XT_META_KEY, meta->key, key_bytes);
-		xt_table_put_bytes(table, XT_META_VALUE, meta->value, value_bytes);
-		xt_table_end_row(table);
+		xt_write_meta(table, &(struct xt_row_meta){{meta->key, key_bytes},
+							   {meta->value, value_bytes}});
 		free(meta->key);
 		free(meta->value);
 	}
@@ -717,17 +709,18 @@ static int by_time(const void *a, const void *b)
 
 static void put_row(struct xt_table *table, const struct cpu_row *row)
 {
-	xt_table_put(table, XT_CPU_SAMPLE_TIME_NS, row->time_ns);
-	xt_table_put(table, XT_CPU_SAMPLE_SPAN_NS, row->span_ns);
-	xt_table_put(table, XT_CPU_SAMPLE_THREAD, row->thread);
-	xt_table_put(table, XT_CPU_SAMPLE_STATE, row->state);
-	xt_table_put(table, XT_CPU_SAMPLE_STACK, row->stack);
-	xt_table_put(table, XT_CPU_SAMPLE_WEIGHT_NS, row->weight_ns);
-	xt_table_put(table, XT_CPU_SAMPLE_COUNT, row->count);
-	xt_table_put(table, XT_CPU_SAMPLE_WAIT_PID, row->wait_pid);
-	xt_table_put(table, XT_CPU_SAMPLE_WAIT_TID, row->wait_tid);
-	xt_table_put(table, XT_CPU_SAMPLE_FLAGS, row->flags);
-	xt_table_end_row(table);
+	xt_write_cpu_sample(table, &(struct xt_row_cpu_sample){
+					   .time_ns = row->time_ns,
+					   .span_ns = row->span_ns,
+					   .thread = row->thread,
+					   .state = row->state,
+					   .stack = row->stack,
+					   .weight_ns = row->weight_ns,
+					   .count = row->count,
+					   .wait_pid = row->wait_pid,
+					   .wait_tid = row->wait_tid,
+					   .flags = row->flags,
+				   });
 }
 
 /* Sorted by time, because differences of times are stored. Rows of one thread are sorted already.
@@ -753,9 +746,8 @@ static int write_rows(struct cpu_log *log, struct xt_table *table)
 
 static int write_clock(struct cpu_log *log, struct xt_table *table)
 {
-	xt_table_put(table, XT_CLOCK_MONOTONIC_NS, clock_ns(CLOCK_MONOTONIC));
-	xt_table_put(table, XT_CLOCK_REALTIME_NS, clock_ns(CLOCK_REALTIME));
-	xt_table_end_row(table);
+	xt_write_clock(table,
+		       &(struct xt_row_clock){clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)});
 	return xt_writer_add(log->writer, table);
 }
 

@@ -105,5 +105,6 @@ void record_node_name(struct recorder *rec, const struct xt_record_node_name *re
 	struct xt_table *table = name ? recorder_table(rec, XT_KIND_GRAPH_NODE_NAME, 0) : NULL;
 
 	if (table)
-		xt_put_node_name(table, record, name);
+		xt_write_graph_node_name(table, &(struct xt_row_graph_node_name){
+							record->node_id, record->time_ns, name});
 }

@@ -107,9 +107,7 @@ static bool add_count(struct recorder *rec, const char *name, uint64_t value)
 	debug_count(name, value);
 	if (!table)
 		return false;
-	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
-	xt_table_put(table, XT_ACCOUNT_VALUE, value);
-	xt_table_end_row(table);
+	xt_write_account(table, &(struct xt_row_account){xt_text(name), value});
 	return true;
 }
 

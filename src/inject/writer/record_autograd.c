@@ -30,12 +30,14 @@ uint32_t record_autograd(struct recorder *rec, const struct xt_record_autograd *
 	table = recorder_table_of_id(rec, &rec->autograd, XT_KIND_AUTOGRAD, 0);
 	if (!table)
 		return 0;
-	xt_put_autograd(table, record,
-			&(struct xt_autograd_ids){
-				.autograd_id = id,
-				.type = key.type,
-				.class_name = key.class_name,
-				.caller_stack = key.caller_stack,
-			});
+	xt_write_autograd(table, &(struct xt_row_autograd){
+					 .id = id,
+					 .thread = record->thread,
+					 .node_type = key.type,
+					 .node_class = key.class_name,
+					 .node_thread = record->node_thread,
+					 .caller = record->caller,
+					 .caller_stack = key.caller_stack,
+				 });
 	return id;
 }

@@ -67,7 +67,6 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	/* Everything that makes two stacks equal: counts, flags and contents. */
 	uint64_t key[2 + XT_STACK_FRAMES_MAX + XT_STACK_FRAMES_MAX / 2 + XT_PYTHON_FRAMES_MAX];
 	struct recorded_python python;
-	struct xt_stack_ids ids;
 	struct xt_table *table;
 	uint32_t id, count = 0;
 	bool is_new;
@@ -89,9 +88,15 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	table = recorder_table_of_id(rec, &rec->stacks, XT_KIND_STACK, count);
 	if (!table)
 		return 0;
-	ids = (struct xt_stack_ids){id,		  record->seen_ns, python.ids, python.places,
-				    python.count, modules};
-	xt_put_stack(table, record, &ids);
+	xt_write_stack(table, &(struct xt_row_stack){
+				      .id = id,
+				      .flags = record->flags,
+				      .seen_ns = record->seen_ns,
+				      .frames = {record->frames, record->frame_count},
+				      .python = {python.ids, python.count},
+				      .places = {python.places, python.count},
+				      .modules = {modules, record->frame_count},
+			      });
 	return id;
 }
 

@@ -22,12 +22,8 @@ static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
 	table = recorder_table_of_id(rec, &rec->python_frames, XT_KIND_PYTHON_FRAME, 0);
 	if (!table)
 		return 0;
-	xt_table_put(table, XT_PYTHON_FRAME_ID, id);
-	xt_table_put(table, XT_PYTHON_FRAME_NAME, key->name);
-	xt_table_put(table, XT_PYTHON_FRAME_FILE, key->file);
-	xt_table_put(table, XT_PYTHON_FRAME_LINE, key->line);
-	xt_table_put(table, XT_PYTHON_FRAME_FIRST_LINE, key->first_line);
-	xt_table_end_row(table);
+	xt_write_python_frame(table, &(struct xt_row_python_frame){id, key->name, key->file,
+								   key->line, key->first_line});
 	return id;
 }
 

@@ -48,9 +48,7 @@ void record_meta(struct recorder *rec, const char *key, const char *value)
 	table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
 	if (!table)
 		return;
-	xt_table_put_bytes(table, XT_META_KEY, key, strlen(key));
-	xt_table_put_bytes(table, XT_META_VALUE, value, value_bytes);
-	xt_table_end_row(table);
+	xt_write_meta(table, &(struct xt_row_meta){xt_text(key), {value, value_bytes}});
 }
 
 static void record_meta_number(struct recorder *rec, const char *key, uint64_t value)
@@ -170,10 +168,7 @@ static void record_apis(struct recorder *rec)
 
 		if (!table)
 			return;
-		xt_table_put(table, XT_API_ID, api->id);
-		xt_table_put_bytes(table, XT_API_NAME, api->name, strlen(api->name));
-		xt_table_put(table, XT_API_CLASS, api->class);
-		xt_table_end_row(table);
+		xt_write_api(table, &(struct xt_row_api){api->id, xt_text(api->name), api->class});
 	}
 }
 
@@ -266,9 +261,7 @@ static void module_unloaded(void *context, const struct module *module)
 		rec->modules_lost++;
 		return;
 	}
-	xt_table_put(table, XT_MODULE_UNLOAD_ID, id);
-	xt_table_put(table, XT_MODULE_UNLOAD_NS, monotonic_ns());
-	xt_table_end_row(table);
+	xt_write_module_unload(table, &(struct xt_row_module_unload){id, monotonic_ns()});
 }
 
 void record_modules(struct recorder *rec)
@@ -310,11 +303,10 @@ bool record_thread(struct recorder *rec, struct thread_buffer *tb)
 	table = recorder_table(rec, XT_KIND_THREAD, length);
 	if (!table)
 		return false;
-	xt_table_put(table, XT_THREAD_ID, tb->known_thread_id);
-	xt_table_put(table, XT_THREAD_TID, tb->ring->tid);
-	xt_table_put_bytes(table, XT_THREAD_NAME, name, length);
-	xt_table_put(table, XT_THREAD_START_NS, tb->ring->start_ns);
-	xt_table_end_row(table);
+	xt_write_thread(table, &(struct xt_row_thread){tb->known_thread_id,
+						       tb->ring->tid,
+						       {name, length},
+						       tb->ring->start_ns});
 	return true;
 }
 
@@ -324,9 +316,7 @@ void record_clock(struct recorder *rec)
 
 	if (!table)
 		return;
-	xt_table_put(table, XT_CLOCK_MONOTONIC_NS, monotonic_ns());
-	xt_table_put(table, XT_CLOCK_REALTIME_NS, xt_clock_ns(CLOCK_REALTIME));
-	xt_table_end_row(table);
+	xt_write_clock(table, &(struct xt_row_clock){monotonic_ns(), xt_clock_ns(CLOCK_REALTIME)});
 }
 
 static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
@@ -340,11 +330,7 @@ static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
 		rec->last_switch_ns = time_ns;
 	if (!table)
 		return;
-	xt_table_put(table, XT_SWITCH_TIME_NS, time_ns);
-	xt_table_put(table, XT_SWITCH_IS_ON, is_on);
-	xt_table_put(table, XT_SWITCH_WHY, why);
-	xt_table_put_bytes(table, XT_SWITCH_WHO, who, who_bytes);
-	xt_table_end_row(table);
+	xt_write_switch(table, &(struct xt_row_switch){time_ns, is_on, why, {who, who_bytes}});
 }
 
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on, enum xt_switch_why why)
@@ -364,9 +350,7 @@ void record_rate(struct recorder *rec)
 	table = recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_STACK_RATE, 0);
 	if (!table)
 		return;
-	xt_table_put(table, XT_STACK_RATE_TIME_NS, now_ns);
-	xt_table_put(table, XT_STACK_RATE_ONE_IN, one_in);
-	xt_table_end_row(table);
+	xt_write_stack_rate(table, &(struct xt_row_stack_rate){now_ns, one_in});
 }
 
 void record_handoffs(struct recorder *rec)

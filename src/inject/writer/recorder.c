@@ -141,9 +141,7 @@ uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 	table = recorder_table_of_id(rec, &rec->strings, XT_KIND_STRING, length);
 	if (!table)
 		return 0;
-	xt_table_put(table, XT_STRING_ID, id);
-	xt_table_put_bytes(table, XT_STRING_TEXT, text, length);
-	xt_table_end_row(table);
+	xt_write_string(table, &(struct xt_row_string){id, {text, length}});
 	return id;
 }
 
@@ -168,17 +166,16 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 				     path_bytes + image->build_id_bytes);
 	if (!table)
 		return 0;
-	xt_put_module(table, &(struct xt_module_row){
-				     .module_id = id,
-				     .load_ns = load_ns,
-				     .start = image->start,
-				     .end = image->end,
-				     .bias = image->bias,
-				     .path = path,
-				     .path_bytes = path_bytes,
-				     .build_id = image->build_id,
-				     .build_id_bytes = image->build_id_bytes,
-			     });
+	xt_write_module(table,
+			&(struct xt_row_module){
+				.id = id,
+				.load_ns = load_ns,
+				.start = image->start,
+				.end = image->end,
+				.bias = image->bias,
+				.path = {path, path_bytes},
+				.build_id = xt_bytes_of(image->build_id, image->build_id_bytes),
+			});
 	return id;
 }
 

@@ -20,6 +20,7 @@
 #include "inject/capture/thread_buffer.h"
 #include "inject/unwind/module_image.h"
 #include "inject/writer/suppressed_ids.h"
+#include "log/read/rows.h"
 #include "log/base/size_text.h"
 #include "log/write/writer.h"
 

@@ -95,17 +95,17 @@ static uint64_t module_id(struct walk *walk, uint16_t index)
 	if (!table)
 		return 0;
 	meaning->module_id = ++walk->recovery->last_id[XT_KIND_MODULE];
-	xt_put_module(table, &(struct xt_module_row){
-				     .module_id = meaning->module_id,
-				     .load_ns = walk->ring->header.start_ns,
-				     .start = module->start,
-				     .end = module->end,
-				     .bias = module->bias,
-				     .path = module->text + module->build_id_bytes,
-				     .path_bytes = module->path_bytes,
-				     .build_id = module->text,
-				     .build_id_bytes = module->build_id_bytes,
-			     });
+	xt_write_module(table,
+			&(struct xt_row_module){
+				.id = meaning->module_id,
+				.load_ns = walk->ring->header.start_ns,
+				.start = module->start,
+				.end = module->end,
+				.bias = module->bias,
+				.path = xt_bytes_of(module->text + module->build_id_bytes,
+						    module->path_bytes),
+				.build_id = xt_bytes_of(module->text, module->build_id_bytes),
+			});
 	return meaning->module_id;
 }
 
@@ -162,15 +162,16 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	if (!table)
 		return 0;
 	slot->stack_id = ++walk->recovery->last_id[XT_KIND_STACK];
-	xt_put_stack(table, stack,
-		     &(struct xt_stack_ids){
-			     .stack_id = slot->stack_id,
-			     .seen_ns = modules_ns(walk->recovery, stack),
-			     .python_ids = python.ids,
-			     .python_places = python.places,
-			     .python_count = python.count,
-			     .modules = walk->ring->has_modules ? walk->module_ids : NULL,
-		     });
+	xt_write_stack(table, &(struct xt_row_stack){
+				      .id = slot->stack_id,
+				      .flags = stack->flags,
+				      .seen_ns = modules_ns(walk->recovery, stack),
+				      .frames = {stack->frames, stack->frame_count},
+				      .python = {python.ids, python.count},
+				      .places = {python.places, python.count},
+				      .modules = {walk->module_ids,
+						  walk->ring->has_modules ? stack->frame_count : 0},
+			      });
 	return slot->stack_id;
 }
 
@@ -214,10 +215,13 @@ static uint64_t text_id(struct walk *walk, const uint8_t *text, uint32_t bytes)
 static void add_autograd(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_autograd *autograd = (const void *)record;
-	struct xt_autograd_ids ids = {
-		.type = text_id(walk, autograd->text, autograd->type_bytes),
-		.class_name =
+	struct xt_row_autograd row = {
+		.thread = autograd->thread,
+		.node_type = text_id(walk, autograd->text, autograd->type_bytes),
+		.node_class =
 			text_id(walk, autograd->text + autograd->type_bytes, autograd->class_bytes),
+		.node_thread = autograd->node_thread,
+		.caller = autograd->caller,
 		.caller_stack = stack_id(walk, autograd->stack_slot),
 	};
 	struct xt_table *table = recovery_table(walk->recovery, XT_KIND_AUTOGRAD, 0);
@@ -225,9 +229,9 @@ static void add_autograd(struct walk *walk, const struct xt_record *record)
 	walk->autograd_ids[autograd->slot] = 0;
 	if (!table)
 		return;
-	ids.autograd_id = ++walk->recovery->last_id[XT_KIND_AUTOGRAD];
-	walk->autograd_ids[autograd->slot] = ids.autograd_id;
-	xt_put_autograd(table, autograd, &ids);
+	row.id = ++walk->recovery->last_id[XT_KIND_AUTOGRAD];
+	walk->autograd_ids[autograd->slot] = row.id;
+	xt_write_autograd(table, &row);
 }
 
 static uint64_t autograd_id(const struct walk *walk, const struct xt_autograd_state *autograd)
@@ -309,7 +313,8 @@ static void add_node_name(struct walk *walk, const struct xt_record *record)
 		is_known ? recovery_table(walk->recovery, XT_KIND_GRAPH_NODE_NAME, 0) : NULL;
 
 	if (table)
-		xt_put_node_name(table, name, id);
+		xt_write_graph_node_name(
+			table, &(struct xt_row_graph_node_name){name->node_id, name->time_ns, id});
 }
 
 static void add_range(struct walk *walk, const struct xt_record *record)
@@ -347,9 +352,8 @@ static void add_switch(struct walk *walk, const struct xt_record *record)
 	if (!table)
 		return;
 	recovery_note_switch(walk->recovery, change->time_ns, change->is_on != 0);
-	xt_table_put(table, XT_SWITCH_TIME_NS, change->time_ns);
-	xt_table_put(table, XT_SWITCH_IS_ON, change->is_on != 0);
-	xt_table_end_row(table);
+	xt_write_switch(table, &(struct xt_row_switch){.time_ns = change->time_ns,
+						       .is_on = change->is_on != 0});
 }
 
 /* Most of these records died with the process, so recover_pauses.c does not use them. */
@@ -418,10 +422,9 @@ static void add_thread(struct walk *walk)
 	table = recovery_table(walk->recovery, XT_KIND_THREAD, 0);
 	if (!table)
 		return;
-	xt_table_put(table, XT_THREAD_ID, header->thread_id);
-	xt_table_put(table, XT_THREAD_TID, header->tid);
-	xt_table_put(table, XT_THREAD_START_NS, header->start_ns);
-	xt_table_end_row(table);
+	xt_write_thread(table, &(struct xt_row_thread){.id = header->thread_id,
+						       .tid = header->tid,
+						       .start_ns = header->start_ns});
 	walk->recovery->thread_count++;
 }
 

@@ -12,6 +12,7 @@
 #include "log/base/compare.h"
 #include "log/recover/recover_log.h"
 #include "log/recover/recover_pauses.h"
+#include "log/write/event_rows.h"
 #include "xtrace/ring_accounts.h"
 
 #define UNNAMED "[unnamed]"
@@ -108,9 +109,8 @@ uint64_t recovery_string(struct recovery *recovery, uint32_t text)
 	if (!table)
 		return 0;
 	recovery->text_strings[text] = ++recovery->last_id[XT_KIND_STRING];
-	xt_table_put(table, XT_STRING_ID, recovery->text_strings[text]);
-	xt_table_put_bytes(table, XT_STRING_TEXT, bytes, length);
-	xt_table_end_row(table);
+	xt_write_string(table,
+			&(struct xt_row_string){recovery->text_strings[text], {bytes, length}});
 	return recovery->text_strings[text];
 }
 
@@ -134,9 +134,7 @@ uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t k
 	return recovery_string(recovery, text);
 }
 
-/*
- * Returns the id of a tuple and adds its row if it is new. Its members are the columns from 2 on.
- */
+/* Returns the id of a tuple (xt_put_tuple()) and adds its row if it is new. */
 static uint64_t tuple_id(struct recovery *recovery, struct interner *keys, enum xt_kind kind,
 			 const uint32_t *members, unsigned member_count, uint64_t first_id)
 {
@@ -147,22 +145,10 @@ static uint64_t tuple_id(struct recovery *recovery, struct interner *keys, enum 
 	if (!key)
 		fail(recovery, -ENOMEM);
 	table = key && is_new ? recovery_table(recovery, kind, 0) : NULL;
-	if (table) {
-		xt_table_put(table, 1, first_id + key);
-		for (unsigned i = 0; i < member_count; i++)
-			xt_table_put(table, i + 2, members[i]);
-		xt_table_end_row(table);
-	}
+	if (table)
+		xt_put_tuple(table, first_id + key, members, member_count);
 	return first_id + key;
 }
-_Static_assert(XT_SHAPE_ID == 1 && XT_SHAPE_NAME == 2 && XT_SHAPE_REGISTERS == 11,
-	       "shapes are tuples from column 2 on");
-_Static_assert(XT_COPY_SHAPE_ID == 1 && XT_COPY_SHAPE_KIND == 2 && XT_COPY_SHAPE_TO_DEVICE == 7,
-	       "copy shapes are tuples from column 2 on");
-
-_Static_assert(XT_PYTHON_FRAME_ID == 1 && XT_PYTHON_FRAME_NAME == 2 &&
-		       XT_PYTHON_FRAME_FIRST_LINE == 5,
-	       "Python frames are tuples from column 2 on");
 
 uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
 			       uint32_t line, uint32_t first_line)
@@ -189,11 +175,7 @@ static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
 	table = is_new ? recovery_table(recovery, XT_KIND_STREAM, 0) : NULL;
 	if (table) {
 		recovery->stream_ids[key] = ++recovery->last_id[XT_KIND_STREAM];
-		xt_table_put(table, XT_STREAM_ID, recovery->stream_ids[key]);
-		xt_table_put(table, XT_STREAM_DEVICE, place[0]);
-		xt_table_put(table, XT_STREAM_CONTEXT, place[1]);
-		xt_table_put(table, XT_STREAM_STREAM, place[2]);
-		xt_table_end_row(table);
+		xt_put_tuple(table, recovery->stream_ids[key], place, 3);
 	}
 	return recovery->stream_ids[key];
 }
@@ -271,14 +253,15 @@ static void add_memory(struct recovery *recovery, const struct recovery_work *wo
 
 	if (!table)
 		return;
-	xt_table_put(table, XT_MEMORY_CORRELATION, work->correlation_id);
-	xt_table_put(table, XT_MEMORY_OPERATION, work->place[2]);
-	xt_table_put(table, XT_MEMORY_ADDRESS, work->address);
-	xt_table_put(table, XT_MEMORY_BYTES, work->bytes);
-	xt_table_put(table, XT_MEMORY_TIME_NS, work->start_ns);
-	xt_table_put(table, XT_MEMORY_DEVICE, work->place[0]);
-	xt_table_put(table, XT_MEMORY_KIND, work->place[1]);
-	xt_table_end_row(table);
+	xt_write_memory(table, &(struct xt_row_memory){
+				       .correlation = work->correlation_id,
+				       .operation = work->place[2],
+				       .address = work->address,
+				       .bytes = work->bytes,
+				       .time_ns = work->start_ns,
+				       .device = work->place[0],
+				       .kind = work->place[1],
+			       });
 	recovery->out->memory++;
 }
 
@@ -327,9 +310,7 @@ static void add_value(struct recovery *recovery, const char *name, uint64_t valu
 
 	if (!table)
 		return;
-	xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
-	xt_table_put(table, XT_ACCOUNT_VALUE, value);
-	xt_table_end_row(table);
+	xt_write_account(table, &(struct xt_row_account){xt_text(name), value});
 }
 
 static void add_ring_accounts(struct recovery *recovery)

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "log/base/hash_table.h"
+#include "log/read/rows.h"
 #include "merge/symbolize/generated_code.h"
 #include "merge/symbolize/source_text.h"
 #include "merge/symbolize/torch_trace.h"
@@ -322,12 +323,13 @@ int compiled_lines_write(const struct compiled_lines *lines, struct xt_writer *w
 			error = xt_writer_add(writer, &table);
 		if (error)
 			break;
-		xt_table_put(&table, XT_COMPILED_FRAME, line->frame);
-		xt_table_put(&table, XT_COMPILED_TRACE, line->trace);
-		xt_table_put_bytes(&table, XT_COMPILED_FUNCTION, line->function, function);
-		xt_table_put_bytes(&table, XT_COMPILED_FILE, line->file, file);
-		xt_table_put(&table, XT_COMPILED_LINE, line->line);
-		xt_table_end_row(&table);
+		xt_write_compiled(&table, &(struct xt_row_compiled){
+						  .frame = line->frame,
+						  .trace = line->trace,
+						  .function = {line->function, function},
+						  .file = {line->file, file},
+						  .line = line->line,
+					  });
 	}
 	if (!error)
 		error = xt_writer_add(writer, &table);

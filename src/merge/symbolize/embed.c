@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "merge/symbolize/compiled_lines.h"
 #include "merge/symbolize/resolve.h"
@@ -80,11 +81,10 @@ static int add_function(struct embedding *e, const struct address *address)
 	error = make_room(e, &e->symbols, length);
 	if (error)
 		return error;
-	xt_table_put(&e->symbols, XT_SYMBOL_MODULE, module_id(e, address));
-	xt_table_put(&e->symbols, XT_SYMBOL_START, address->start);
-	xt_table_put(&e->symbols, XT_SYMBOL_BYTES, address->bytes);
-	xt_table_put_bytes(&e->symbols, XT_SYMBOL_NAME, name, length);
-	xt_table_end_row(&e->symbols);
+	xt_write_symbol(&e->symbols, &(struct xt_row_symbol){module_id(e, address),
+							     address->start,
+							     address->bytes,
+							     {name, length}});
 	e->function_count++;
 	return 0;
 }
@@ -105,12 +105,13 @@ static int add_places(struct embedding *e, const struct address *address)
 		error = make_room(e, &e->sources, length > file_length ? length : file_length);
 		if (error)
 			return error;
-		xt_table_put(&e->sources, XT_SOURCE_MODULE, module_id(e, address));
-		xt_table_put(&e->sources, XT_SOURCE_ADDRESS, virtual_address(e, address));
-		xt_table_put_bytes(&e->sources, XT_SOURCE_FUNCTION, name, length);
-		xt_table_put_bytes(&e->sources, XT_SOURCE_FILE, file, file_length);
-		xt_table_put(&e->sources, XT_SOURCE_LINE, place->line);
-		xt_table_end_row(&e->sources);
+		xt_write_source(&e->sources, &(struct xt_row_source){
+						     .module = module_id(e, address),
+						     .address = virtual_address(e, address),
+						     .function = {name, length},
+						     .file = {file, file_length},
+						     .line = place->line,
+					     });
 	}
 	return 0;
 }
@@ -141,15 +142,12 @@ static int add_sorted(struct embedding *e, uint32_t *sorted,
 
 static int add_mark(struct xt_writer *writer)
 {
-	static const char key[] = "symbols.embedded";
 	struct xt_table table;
 	int error = xt_table_init(&table, XT_KIND_META, 1, 64);
 
 	if (error)
 		return error;
-	xt_table_put_bytes(&table, XT_META_KEY, key, strlen(key));
-	xt_table_put_bytes(&table, XT_META_VALUE, "1", 1);
-	xt_table_end_row(&table);
+	xt_write_meta(&table, &(struct xt_row_meta){xt_text("symbols.embedded"), xt_text("1")});
 	error = xt_writer_add(writer, &table);
 	xt_table_free(&table);
 	return error;
