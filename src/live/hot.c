@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/read/rows.h"
 
 #define IDS_MAX	    (1u << 18)
 #define MODULES_MAX (1u << 13)
@@ -26,145 +27,101 @@ static void *row_at(void *table, size_t *capacity, uint64_t id, size_t limit, si
 	return *error ? NULL : *(char **)table + id * row_bytes;
 }
 
-static int add_strings(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_string(struct live_hot *hot, const struct xt_row_string *in)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_STRING_ID);
 	int error = 0;
+	struct live_string *row =
+		row_at(&hot->strings, &hot->string_capacity, in->id, IDS_MAX, sizeof(*row), &error);
+	size_t length = in->text.length;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		struct xt_bytes text = xt_chunk_bytes(chunk, XT_STRING_TEXT, r);
-		struct live_string *row = row_at(&hot->strings, &hot->string_capacity, ids[r],
-						 IDS_MAX, sizeof(*row), &error);
+	if (!row || row->is_defined || length > TEXT_MAX - hot->text_bytes)
+		return error;
+	if (grow(&hot->text, &hot->text_capacity, hot->text_bytes + length + 1, 1))
+		return -ENOMEM;
+	if (length)
+		memcpy(hot->text + hot->text_bytes, in->text.data, length);
+	row->offset = (uint32_t)hot->text_bytes;
+	row->length = (uint32_t)length;
+	row->is_defined = true;
+	hot->text_bytes += length;
+	return 0;
+}
 
-		if (!row || row->is_defined || text.length > TEXT_MAX - hot->text_bytes)
-			continue;
-		error = grow(&hot->text, &hot->text_capacity, hot->text_bytes + text.length + 1, 1);
-		if (error)
-			break;
-		if (text.length)
-			memcpy(hot->text + hot->text_bytes, text.data, text.length);
-		row->offset = (uint32_t)hot->text_bytes;
-		row->length = (uint32_t)text.length;
-		row->is_defined = true;
-		hot->text_bytes += text.length;
-	}
+static int add_shape(struct live_hot *hot, const struct xt_row_shape *in)
+{
+	int error = 0;
+	uint32_t *row = row_at(&hot->name_of_shape, &hot->shape_capacity, in->id, IDS_MAX,
+			       sizeof(*row), &error);
+
+	if (row && in->name < IDS_MAX)
+		*row = (uint32_t)in->name;
 	return error;
 }
 
-static int add_shapes(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_python_frame(struct live_hot *hot, const struct xt_row_python_frame *in)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_SHAPE_ID);
-	const uint64_t *names = xt_chunk_u64(chunk, XT_SHAPE_NAME);
 	int error = 0;
+	struct live_python_frame *row = row_at(&hot->python_frames, &hot->python_capacity, in->id,
+					       IDS_MAX, sizeof(*row), &error);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		uint32_t *row = row_at(&hot->name_of_shape, &hot->shape_capacity, ids[r], IDS_MAX,
-				       sizeof(*row), &error);
-
-		if (row && names[r] < IDS_MAX)
-			*row = (uint32_t)names[r];
-	}
+	if (row)
+		*row = (struct live_python_frame){(uint32_t)in->name, (uint32_t)in->file,
+						  (uint32_t)in->line};
 	return error;
 }
 
-static int add_python_frames(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_module(struct live_hot *hot, const struct xt_row_module *in)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_PYTHON_FRAME_ID);
-	const uint64_t *names = xt_chunk_u64(chunk, XT_PYTHON_FRAME_NAME);
-	const uint64_t *files = xt_chunk_u64(chunk, XT_PYTHON_FRAME_FILE);
-	const uint64_t *lines = xt_chunk_u64(chunk, XT_PYTHON_FRAME_LINE);
 	int error = 0;
+	struct live_module *row = row_at(&hot->modules, &hot->module_capacity, in->id, MODULES_MAX,
+					 sizeof(*row), &error);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		struct live_python_frame *row = row_at(&hot->python_frames, &hot->python_capacity,
-						       ids[r], IDS_MAX, sizeof(*row), &error);
-
-		if (row)
-			*row = (struct live_python_frame){(uint32_t)names[r], (uint32_t)files[r],
-							  (uint32_t)lines[r]};
-	}
-	return error;
-}
-
-static int add_modules(struct live_hot *hot, const struct xt_chunk *chunk)
-{
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_MODULE_ID);
-	const uint64_t *biases = xt_chunk_u64(chunk, XT_MODULE_BIAS);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		struct xt_bytes path = xt_chunk_bytes(chunk, XT_MODULE_PATH, r);
-		struct xt_bytes build_id = xt_chunk_bytes(chunk, XT_MODULE_BUILD_ID, r);
-		struct live_module *row = row_at(&hot->modules, &hot->module_capacity, ids[r],
-						 MODULES_MAX, sizeof(*row), &error);
-
-		if (!row || row->path || build_id.length > sizeof(row->build_id))
-			continue;
-		row->path = strndup(path.length ? path.data : "", path.length);
-		if (!row->path)
-			error = -ENOMEM;
-		row->bias = biases[r];
-		row->build_id_bytes = (uint8_t)build_id.length;
-		if (build_id.length)
-			memcpy(row->build_id, build_id.data, build_id.length);
-	}
-	return error;
+	if (!row || row->path || in->build_id.length > sizeof(row->build_id))
+		return error;
+	row->path = strndup(in->path.length ? in->path.data : "", in->path.length);
+	row->bias = in->bias;
+	row->build_id_bytes = (uint8_t)in->build_id.length;
+	if (in->build_id.length)
+		memcpy(row->build_id, in->build_id.data, in->build_id.length);
+	return row->path ? 0 : -ENOMEM;
 }
 
 /* Appends count words; those that `from` lacks are 0. */
-static void put_words(struct live_hot *hot, const uint64_t *from, uint32_t from_count,
-		      uint32_t count)
+static void put_words(struct live_hot *hot, struct xt_list from, size_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		hot->words[hot->word_count++] = i < from_count ? from[i] : 0;
+	for (size_t i = 0; i < count; i++)
+		hot->words[hot->word_count++] = i < from.length ? from.elements[i] : 0;
 }
 
-static int add_stacks(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_stack(struct live_hot *hot, const struct xt_row_stack *in)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_STACK_ID);
 	int error = 0;
+	struct live_stack *row =
+		row_at(&hot->stacks, &hot->stack_capacity, in->id, IDS_MAX, sizeof(*row), &error);
+	size_t needed = 2 * in->frames.length + in->python.length;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		uint32_t frames, modules, python;
-		const uint64_t *frame = xt_chunk_list(chunk, XT_STACK_FRAMES, r, &frames);
-		const uint64_t *module = xt_chunk_list(chunk, XT_STACK_MODULES, r, &modules);
-		const uint64_t *py = xt_chunk_list(chunk, XT_STACK_PYTHON, r, &python);
-		size_t needed = 2 * (size_t)frames + python;
-		struct live_stack *row = row_at(&hot->stacks, &hot->stack_capacity, ids[r], IDS_MAX,
-						sizeof(*row), &error);
-
-		if (!row || row->is_defined || needed > WORDS_MAX - hot->word_count)
-			continue;
-		error = grow(&hot->words, &hot->word_capacity, hot->word_count + needed,
-			     sizeof(*hot->words));
-		if (error)
-			break;
-		*row = (struct live_stack){.first = hot->word_count,
-					   .frame_count = frames,
-					   .python_count = python,
-					   .is_defined = true};
-		put_words(hot, frame, frames, frames);
-		put_words(hot, module, modules, frames);
-		put_words(hot, py, python, python);
-	}
-	return error;
+	if (!row || row->is_defined || needed > WORDS_MAX - hot->word_count)
+		return error;
+	if (grow(&hot->words, &hot->word_capacity, hot->word_count + needed, sizeof(*hot->words)))
+		return -ENOMEM;
+	*row = (struct live_stack){.first = hot->word_count,
+				   .frame_count = (uint32_t)in->frames.length,
+				   .python_count = (uint32_t)in->python.length,
+				   .is_defined = true};
+	put_words(hot, in->frames, in->frames.length);
+	put_words(hot, in->modules, in->frames.length);
+	put_words(hot, in->python, in->python.length);
+	return 0;
 }
 
-static int add_calls(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_call(struct live_hot *hot, const struct xt_row_call *in)
 {
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_CALL_CORRELATION);
-	const uint64_t *stacks = xt_chunk_u64(chunk, XT_CALL_STACK);
-
 	if (!hot->calls)
 		hot->calls = calloc(CALLS, sizeof(*hot->calls));
 	if (!hot->calls)
 		return -ENOMEM;
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		uint32_t stack = stacks[r] < IDS_MAX ? (uint32_t)stacks[r] : 0;
-
-		hot->calls[correlations[r] % CALLS] =
-			(struct live_pending_call){(uint32_t)correlations[r], stack};
-	}
+	hot->calls[in->correlation % CALLS] = (struct live_pending_call){
+		(uint32_t)in->correlation, in->stack < IDS_MAX ? (uint32_t)in->stack : 0};
 	return 0;
 }
 
@@ -216,33 +173,28 @@ static uint16_t kernel_of(struct live_hot *hot, uint64_t shape)
 	return string->kernel;
 }
 
-static int add_kernels(struct live_hot *hot, const struct xt_chunk *chunk)
+static int add_kernel(struct live_hot *hot, const struct xt_row_kernel *in)
 {
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION);
-	const uint64_t *shapes = xt_chunk_u64(chunk, XT_KERNEL_SHAPE);
-	const uint64_t *durations = xt_chunk_u64(chunk, XT_KERNEL_DURATION_NS);
-	int error = 0;
+	int error = count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		error = count_work(hot, &hot->paths, path_of(hot, correlations[r]), durations[r]);
-		if (!error)
-			error = count_work(hot, &hot->kernels, kernel_of(hot, shapes[r]),
-					   durations[r]);
-	}
-	return error;
+	return error ? error
+		     : count_work(hot, &hot->kernels, kernel_of(hot, in->shape), in->duration_ns);
 }
 
-/* Copies and memsets have call paths, but are no kernels. */
-static int add_transfers(struct live_hot *hot, const struct xt_chunk *chunk)
+/* Copies and memsets have call paths, but are no kernels. Both have the columns that are read. */
+static int add_transfer(struct live_hot *hot, const struct xt_row_copy *in)
 {
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_COPY_CORRELATION);
-	const uint64_t *durations = xt_chunk_u64(chunk, XT_COPY_DURATION_NS);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = count_work(hot, &hot->paths, path_of(hot, correlations[r]), durations[r]);
-	return error;
+	return count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
 }
+
+XT_DEFINE_ROWS_READER(add_strings, string, struct live_hot, add_string)
+XT_DEFINE_ROWS_READER(add_shapes, shape, struct live_hot, add_shape)
+XT_DEFINE_ROWS_READER(add_modules, module, struct live_hot, add_module)
+XT_DEFINE_ROWS_READER(add_python_frames, python_frame, struct live_hot, add_python_frame)
+XT_DEFINE_ROWS_READER(add_stacks, stack, struct live_hot, add_stack)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_hot, add_call)
+XT_DEFINE_ROWS_READER(add_kernels, kernel, struct live_hot, add_kernel)
+XT_DEFINE_ROWS_READER(add_transfers, copy, struct live_hot, add_transfer)
 
 static int (*const adders[XT_KIND_COUNT])(struct live_hot *, const struct xt_chunk *) = {
 	[XT_KIND_STRING] = add_strings, [XT_KIND_SHAPE] = add_shapes,
@@ -251,9 +203,6 @@ static int (*const adders[XT_KIND_COUNT])(struct live_hot *, const struct xt_chu
 	[XT_KIND_KERNEL] = add_kernels, [XT_KIND_COPY] = add_transfers,
 	[XT_KIND_SET] = add_transfers,
 };
-_Static_assert((int)XT_COPY_DURATION_NS == (int)XT_SET_DURATION_NS &&
-		       (int)XT_COPY_CORRELATION == (int)XT_SET_CORRELATION,
-	       "copies and memsets have the same columns");
 
 uint32_t live_hot_kinds(void)
 {

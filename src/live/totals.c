@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "log/base/call_result.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
+#include "log/read/rows.h"
 #include "log/base/script_name.h"
 #include "xtrace/account.h"
 
@@ -68,44 +70,35 @@ static int set_allocated(struct live_totals *totals, const char *text)
 	return 0;
 }
 
-static int add_meta(struct live_totals *totals, const struct xt_chunk *chunk)
+static bool is_key(const struct xt_row_meta *row, const char *key)
 {
-	static const char exe[] = "process.exe", line[] = "process.cmdline",
-			  recorder[] = "log.flight_recorder", allocated[] = "log.allocated";
+	return row->key.length == strlen(key) && !memcmp(row->key.data, key, row->key.length);
+}
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, r);
-		struct xt_bytes text = xt_chunk_bytes(chunk, XT_META_VALUE, r);
-		char *out = NULL;
-		size_t room = 0;
+static void set_text(char *out, size_t out_bytes, struct xt_bytes text)
+{
+	if (text.length)
+		snprintf(out, out_bytes, "%.*s", (int)text.length, text.data);
+}
 
-		if (key.length == strlen(allocated) && !memcmp(key.data, allocated, key.length)) {
-			char value[1024];
+static int add_meta(struct live_totals *totals, const struct xt_row_meta *row)
+{
+	char allocated[1024] = "";
+	int error = 0;
 
-			snprintf(value, sizeof(value), "%.*s", (int)text.length,
-				 (const char *)text.data);
-			if (set_allocated(totals, value))
-				return -ENOMEM;
-		}
-		totals->is_flight_recorder |=
-			key.length == strlen(recorder) && !memcmp(key.data, recorder, key.length);
-		if (key.length == strlen(exe) && !memcmp(key.data, exe, key.length)) {
-			out = totals->program;
-			room = sizeof(totals->program) - 1;
-		} else if (key.length == strlen(line) && !memcmp(key.data, line, key.length)) {
-			out = totals->command_line;
-			room = sizeof(totals->command_line) - 1;
-		}
-		if (!out || !text.length)
-			continue;
-		room = text.length < room ? text.length : room;
-		memcpy(out, text.data, room);
-		out[room] = '\0';
+	if (is_key(row, "log.allocated")) {
+		set_text(allocated, sizeof(allocated), row->value);
+		error = set_allocated(totals, allocated);
 	}
+	totals->is_flight_recorder |= is_key(row, "log.flight_recorder");
+	if (is_key(row, "process.exe"))
+		set_text(totals->program, sizeof(totals->program), row->value);
+	if (is_key(row, "process.cmdline"))
+		set_text(totals->command_line, sizeof(totals->command_line), row->value);
 	if (*totals->program)
 		xt_script_title(totals->command, sizeof(totals->command), totals->program,
 				totals->command_line);
-	return 0;
+	return error;
 }
 
 static struct live_account *account_of(struct live_totals *totals, struct xt_bytes name)
@@ -127,96 +120,54 @@ static struct live_account *account_of(struct live_totals *totals, struct xt_byt
 }
 
 /* A compacted log repeats older values, so the largest counts. */
-static int add_accounts(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_account(struct live_totals *totals, const struct xt_row_account *row)
 {
-	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+	struct live_account *account = account_of(totals, row->name);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		struct live_account *account =
-			account_of(totals, xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, r));
-
-		if (account && values[r] > account->value)
-			account->value = values[r];
-	}
+	if (account && row->value > account->value)
+		account->value = row->value;
 	return 0;
 }
 
-static int add_streams(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_stream(struct live_totals *totals, const struct xt_row_stream *row)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
-	const uint64_t *devices = xt_chunk_u64(chunk, XT_STREAM_DEVICE);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = ids_put(&totals->gpu_of_stream, ids[r],
-				(uint8_t)(gpu_number(devices[r]) + 1));
-	return error;
+	return ids_put(&totals->gpu_of_stream, row->id, (uint8_t)(gpu_number(row->device) + 1));
 }
 
-static int add_copy_shapes(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_copy_shape(struct live_totals *totals, const struct xt_row_copy_shape *row)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_COPY_SHAPE_ID);
-	const uint64_t *kinds = xt_chunk_u64(chunk, XT_COPY_SHAPE_KIND);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = ids_put(&totals->kind_of_copy, ids[r],
-				kinds[r] < LIVE_COPY_KINDS ? (uint8_t)kinds[r] : 0);
-	return error;
+	return ids_put(&totals->kind_of_copy, row->id,
+		       row->kind < LIVE_COPY_KINDS ? (uint8_t)row->kind : 0);
 }
 
-static int add_apis(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_api(struct live_totals *totals, const struct xt_row_api *row)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
-	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
-	int error = 0;
+	char name[128] = "";
+	int error = ids_put(&totals->class_of_api, row->id,
+			    row->class < XT_API_CLASSES ? (uint8_t)row->class : XT_API_OTHER);
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = ids_put(&totals->class_of_api, ids[r],
-				classes[r] < XT_API_CLASSES ? (uint8_t)classes[r] : XT_API_OTHER);
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		struct xt_bytes text = xt_chunk_bytes(chunk, XT_API_NAME, r);
-		char name[128];
-
-		snprintf(name, sizeof(name), "%.*s", (int)text.length, (const char *)text.data);
-		error = ids_put(&totals->state_of_api, ids[r],
-				(uint8_t)(thread_state_of_call((uint32_t)classes[r], name) + 1));
-	}
-	return error;
+	set_text(name, sizeof(name), row->name);
+	return error ? error
+		     : ids_put(&totals->state_of_api, row->id,
+			       (uint8_t)(thread_state_of_call((uint32_t)row->class, name) + 1));
 }
 
-static int add_switches(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_switch(struct live_totals *totals, const struct xt_row_switch *row)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
-	const uint64_t *are_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = live_gaps_add_switch(&totals->gaps,
-					     &(struct live_switch){times[r], are_on[r] != 0});
-	return error;
+	return live_gaps_add_switch(&totals->gaps,
+				    &(struct live_switch){row->time_ns, row->is_on != 0});
 }
 
-static int add_clocks(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_clock(struct live_totals *totals, const struct xt_row_clock *row)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
-		if (times[r] > totals->clock_ns)
-			totals->clock_ns = times[r];
+	totals->clock_ns = larger(totals->clock_ns, row->monotonic_ns);
 	return 0;
 }
 
-static int add_nodes(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_node(struct live_totals *totals, const struct xt_row_graph_node *row)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_GRAPH_NODE_TIME_NS);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_GRAPH_NODE_THREAD);
-	int error = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++)
-		error = live_calls_add_node(&totals->gaps.calls,
-					    &(struct live_node){times[r], (uint32_t)threads[r]});
-	return error;
+	return live_calls_add_node(&totals->gaps.calls,
+				   &(struct live_node){row->time_ns, (uint32_t)row->thread});
 }
 
 /* UINT64_MAX if it would overflow, as only in damaged logs. */
@@ -225,52 +176,40 @@ static uint64_t end_of(uint64_t start_ns, uint64_t duration_ns)
 	return duration_ns < UINT64_MAX - start_ns ? start_ns + duration_ns : UINT64_MAX;
 }
 
-static int add_calls(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_call(struct live_totals *totals, const struct xt_row_call *row)
 {
-	const uint64_t *apis = xt_chunk_u64(chunk, XT_CALL_API);
-	const uint64_t *results = xt_chunk_u64(chunk, XT_CALL_RESULT);
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_CALL_CORRELATION);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_CALL_THREAD);
-	const uint64_t *enters = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
-	const uint64_t *durations = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
-	int error = 0;
+	uint8_t class = ids_get(&totals->class_of_api, row->api);
+	uint8_t state = ids_get(&totals->state_of_api, row->api);
+	bool is_launch = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
+	const struct live_call call = {
+		.enter_ns = row->enter_ns,
+		.exit_ns = end_of(row->enter_ns, row->duration_ns),
+		.correlation = (uint32_t)row->correlation,
+		.thread = (uint32_t)smaller(row->thread, UINT32_MAX),
+		.is_launch = is_launch && !row->result,
+	};
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-		uint8_t class = ids_get(&totals->class_of_api, apis[r]);
-		uint8_t state = ids_get(&totals->state_of_api, apis[r]);
-		bool is_launch = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
-		const struct live_call call = {
-			.enter_ns = enters[r],
-			.exit_ns = end_of(enters[r], durations[r]),
-			.correlation = (uint32_t)correlations[r],
-			.thread = threads[r] < UINT32_MAX ? (uint32_t)threads[r] : UINT32_MAX,
-			.is_launch = is_launch && !results[r],
-		};
-
-		error = live_gaps_add_call(&totals->gaps, &call,
-					   state ? (enum thread_state)(state - 1) : THREAD_BUSY);
-		totals->launch_count += is_launch;
-		totals->error_count += xt_call_failed(class, results[r]);
-	}
-	return error;
+	totals->launch_count += is_launch;
+	totals->error_count += xt_call_failed(class, row->result);
+	return live_gaps_add_call(&totals->gaps, &call,
+				  state ? (enum thread_state)(state - 1) : THREAD_BUSY);
 }
 
-/* Columns that all kinds of work have. */
+/* Kernels, copies or memsets, which differ in no column that is read for all of them. */
 struct work_columns {
-	const uint64_t *correlations, *streams, *starts, *durations;
+	struct xt_columns_copy in;
 	uint32_t row_count;
 	bool are_copies;
 };
 
 static struct live_span span_of(struct live_totals *totals, const struct work_columns *work,
-				uint32_t row)
+				uint32_t r)
 {
-	struct live_work end = {.stream = (uint32_t)work->streams[row],
-				.is_copy = work->are_copies};
+	const struct xt_row_copy row = xt_read_copy(&work->in, r);
+	struct live_work end = {.stream = (uint32_t)row.stream, .is_copy = work->are_copies};
 
-	live_gaps_join(&totals->gaps, work->correlations[row], &end);
-	return (struct live_span){work->starts[row],
-				  end_of(work->starts[row], work->durations[row]), end, end};
+	live_gaps_join(&totals->gaps, row.correlation, &end);
+	return (struct live_span){row.start_ns, end_of(row.start_ns, row.duration_ns), end, end};
 }
 
 /* Adds the spans of all rows of one GPU to its union. Marks those rows as done. */
@@ -308,26 +247,10 @@ static int add_busy(struct live_totals *totals, const struct work_columns *work)
 	return error;
 }
 
-_Static_assert((int)XT_KERNEL_CORRELATION == (int)XT_COPY_CORRELATION &&
-		       (int)XT_KERNEL_CORRELATION == (int)XT_SET_CORRELATION &&
-		       (int)XT_KERNEL_STREAM == (int)XT_COPY_STREAM &&
-		       (int)XT_KERNEL_STREAM == (int)XT_SET_STREAM &&
-		       (int)XT_KERNEL_START_NS == (int)XT_COPY_START_NS &&
-		       (int)XT_KERNEL_START_NS == (int)XT_SET_START_NS &&
-		       (int)XT_KERNEL_DURATION_NS == (int)XT_COPY_DURATION_NS &&
-		       (int)XT_KERNEL_DURATION_NS == (int)XT_SET_DURATION_NS,
-	       "all kinds of work have these columns");
-
 static struct work_columns columns_of(const struct xt_chunk *chunk)
 {
-	return (struct work_columns){
-		.correlations = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION),
-		.streams = xt_chunk_u64(chunk, XT_KERNEL_STREAM),
-		.starts = xt_chunk_u64(chunk, XT_KERNEL_START_NS),
-		.durations = xt_chunk_u64(chunk, XT_KERNEL_DURATION_NS),
-		.row_count = xt_chunk_rows(chunk),
-		.are_copies = xt_chunk_kind(chunk) == XT_KIND_COPY,
-	};
+	return (struct work_columns){xt_columns_copy(chunk), xt_chunk_rows(chunk),
+				     xt_chunk_kind(chunk) == XT_KIND_COPY};
 }
 
 /* Finds the GPU of each row by its stream. */
@@ -336,7 +259,7 @@ static int find_gpus(struct live_totals *totals, const struct work_columns *work
 	int error = grow(&totals->batch_gpus, &totals->batch_gpu_capacity, work->row_count, 1);
 
 	for (uint32_t r = 0; r < work->row_count && !error; r++) {
-		uint8_t gpu = ids_get(&totals->gpu_of_stream, work->streams[r]);
+		uint8_t gpu = ids_get(&totals->gpu_of_stream, work->in.stream[r]);
 
 		totals->batch_gpus[r] = gpu ? gpu - 1 : LIVE_GPU_UNKNOWN;
 		if (!gpu_at(totals, totals->batch_gpus[r]))
@@ -357,24 +280,21 @@ static int add_kernels(struct live_totals *totals, const struct xt_chunk *chunk)
 
 static int add_copies(struct live_totals *totals, const struct xt_chunk *chunk)
 {
-	const uint64_t *shapes = xt_chunk_u64(chunk, XT_COPY_SHAPE);
-	const uint64_t *bytes = xt_chunk_u64(chunk, XT_COPY_BYTES);
 	struct work_columns work = columns_of(chunk);
 	int error = find_gpus(totals, &work);
 
 	for (uint32_t r = 0; r < work.row_count && !error; r++) {
 		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
-		uint8_t kind = ids_get(&totals->kind_of_copy, shapes[r]);
+		uint8_t kind = ids_get(&totals->kind_of_copy, work.in.shape[r]);
 
 		gpu->copy_counts[kind]++;
-		gpu->copy_bytes[kind] += bytes[r];
+		gpu->copy_bytes[kind] += work.in.bytes[r];
 	}
 	return error ? error : add_busy(totals, &work);
 }
 
 static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
 {
-	const uint64_t *bytes = xt_chunk_u64(chunk, XT_SET_BYTES);
 	struct work_columns work = columns_of(chunk);
 	int error = find_gpus(totals, &work);
 
@@ -382,7 +302,7 @@ static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
 		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
 
 		gpu->memset_count++;
-		gpu->memset_bytes += bytes[r];
+		gpu->memset_bytes += work.in.bytes[r];
 	}
 	return error ? error : add_busy(totals, &work);
 }
@@ -395,59 +315,57 @@ static void release(struct live_totals *totals, const struct xt_allocation *old)
 		old->bytes < gpu->allocated_bytes ? old->bytes : gpu->allocated_bytes;
 }
 
-static int add_memory(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_memory(struct live_totals *totals, const struct xt_row_memory *row)
 {
-	const uint64_t *operations = xt_chunk_u64(chunk, XT_MEMORY_OPERATION);
-	const uint64_t *addresses = xt_chunk_u64(chunk, XT_MEMORY_ADDRESS);
-	const uint64_t *bytes = xt_chunk_u64(chunk, XT_MEMORY_BYTES);
-	const uint64_t *times = xt_chunk_u64(chunk, XT_MEMORY_TIME_NS);
-	const uint64_t *devices = xt_chunk_u64(chunk, XT_MEMORY_DEVICE);
-	const uint64_t *kinds = xt_chunk_u64(chunk, XT_MEMORY_KIND);
+	const struct xt_allocation new = {.address = row->address,
+					  .bytes = row->bytes,
+					  .time_ns = row->time_ns,
+					  .gpu = gpu_number(row->device)};
+	struct xt_allocation old;
+	struct live_gpu *gpu;
+	int outcome;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_allocation new = {.address = addresses[r],
-						  .bytes = bytes[r],
-						  .time_ns = times[r],
-						  .gpu = gpu_number(devices[r])};
-		struct xt_allocation old;
-		struct live_gpu *gpu;
-		int outcome;
-
-		if (!xt_memory_is_on_gpu(kinds[r]))
-			continue;
-		if (times[r] > totals->memory_ns)
-			totals->memory_ns = times[r];
-		gpu = gpu_at(totals, new.gpu);
-		if (!gpu)
-			return -ENOMEM;
-		if (operations[r] != XT_MEMORY_ALLOC) {
-			if (xt_allocations_remove(&totals->allocations, addresses[r], times[r],
-						  &old))
-				release(totals, &old);
-			else if (totals->has_memory_before)
-				release(totals, &new);
-			continue;
-		}
-		outcome = xt_allocations_add(&totals->allocations, &new, &old);
-		if (outcome == -ENOMEM)
-			return outcome;
-		if (outcome == 1)
+	if (!xt_memory_is_on_gpu(row->kind))
+		return 0;
+	totals->memory_ns = larger(totals->memory_ns, row->time_ns);
+	gpu = gpu_at(totals, new.gpu);
+	if (!gpu)
+		return -ENOMEM;
+	if (row->operation != XT_MEMORY_ALLOC) {
+		if (xt_allocations_remove(&totals->allocations, row->address, row->time_ns, &old))
 			release(totals, &old);
-		if (outcome >= 0)
-			gpu->allocated_bytes += new.bytes;
+		else if (totals->has_memory_before)
+			release(totals, &new);
+		return 0;
 	}
-	return 0;
+	outcome = xt_allocations_add(&totals->allocations, &new, &old);
+	if (outcome == 1)
+		release(totals, &old);
+	if (outcome >= 0)
+		gpu->allocated_bytes += new.bytes;
+	return outcome == -ENOMEM ? outcome : 0;
 }
+
+XT_DEFINE_ROWS_READER(add_metas, meta, struct live_totals, add_meta)
+XT_DEFINE_ROWS_READER(add_accounts, account, struct live_totals, add_account)
+XT_DEFINE_ROWS_READER(add_streams, stream, struct live_totals, add_stream)
+XT_DEFINE_ROWS_READER(add_copy_shapes, copy_shape, struct live_totals, add_copy_shape)
+XT_DEFINE_ROWS_READER(add_apis, api, struct live_totals, add_api)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_totals, add_call)
+XT_DEFINE_ROWS_READER(add_memories, memory, struct live_totals, add_memory)
+XT_DEFINE_ROWS_READER(add_switches, switch, struct live_totals, add_switch)
+XT_DEFINE_ROWS_READER(add_clocks, clock, struct live_totals, add_clock)
+XT_DEFINE_ROWS_READER(add_nodes, graph_node, struct live_totals, add_node)
 
 static const struct kind_row {
 	int (*add)(struct live_totals *totals, const struct xt_chunk *chunk);
 	bool is_event;
 } kind_rows[XT_KIND_COUNT] = {
-	[XT_KIND_META] = {add_meta, false},	   [XT_KIND_ACCOUNT] = {add_accounts, false},
+	[XT_KIND_META] = {add_metas, false},	   [XT_KIND_ACCOUNT] = {add_accounts, false},
 	[XT_KIND_STREAM] = {add_streams, false},   [XT_KIND_COPY_SHAPE] = {add_copy_shapes, false},
 	[XT_KIND_API] = {add_apis, false},	   [XT_KIND_CALL] = {add_calls, true},
 	[XT_KIND_KERNEL] = {add_kernels, true},	   [XT_KIND_COPY] = {add_copies, true},
-	[XT_KIND_SET] = {add_memsets, true},	   [XT_KIND_MEMORY] = {add_memory, true},
+	[XT_KIND_SET] = {add_memsets, true},	   [XT_KIND_MEMORY] = {add_memories, true},
 	[XT_KIND_SWITCH] = {add_switches, false},  [XT_KIND_CLOCK] = {add_clocks, false},
 	[XT_KIND_GRAPH_NODE] = {add_nodes, false},
 };

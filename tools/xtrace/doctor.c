@@ -25,11 +25,11 @@
 #include "capture_options.h"
 #include "commands.h"
 #include "data_dir.h"
-#include "program.h"
 #include "json_file.h"
 #include "log/base/number_format.h"
+#include "log/read/rows.h"
 #include "page/page.h"
-#include "xtrace/reader.h"
+#include "program.h"
 
 struct facts {
 	char system[128];	      /* such as "Debian GNU/Linux 12 (bookworm)"; empty: unknown */
@@ -335,8 +335,9 @@ static void take_output(struct probe *probe, const char *path)
 		fclose(file);
 }
 
-static void take_meta(struct probe *probe, struct xt_bytes key, struct xt_bytes value)
+static int take_meta(struct probe *probe, const struct xt_row_meta *row)
 {
+	struct xt_bytes key = row->key, value = row->value;
 	char name[64], text[PATH_MAX];
 
 	snprintf(name, sizeof(name), "%.*s", (int)key.length, key.data ? key.data : "");
@@ -349,7 +350,10 @@ static void take_meta(struct probe *probe, struct xt_bytes key, struct xt_bytes 
 		set_text(probe->cupti_path, sizeof(probe->cupti_path), text);
 	if (!strcmp(name, "cupti.found"))
 		set_text(probe->cupti_found, sizeof(probe->cupti_found), text);
+	return 0;
 }
+
+XT_DEFINE_ROWS_READER(take_metas, meta, struct probe, take_meta)
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
@@ -367,10 +371,8 @@ static void take_log(struct probe *probe, const char *path)
 		has_kernel |= xt_chunk_kind(chunk) == XT_KIND_KERNEL;
 		has_stack |= xt_chunk_kind(chunk) == XT_KIND_STACK;
 		probe->has_python_frames |= xt_chunk_kind(chunk) == XT_KIND_PYTHON_FRAME;
-		for (uint32_t row = 0;
-		     xt_chunk_kind(chunk) == XT_KIND_META && row < xt_chunk_rows(chunk); row++)
-			take_meta(probe, xt_chunk_bytes(chunk, XT_META_KEY, row),
-				  xt_chunk_bytes(chunk, XT_META_VALUE, row));
+		if (xt_chunk_kind(chunk) == XT_KIND_META)
+			take_metas(probe, chunk);
 	}
 	xt_reader_close(reader);
 	probe->works = has_kernel && has_stack;

@@ -18,9 +18,9 @@
 #include "cli/command.h"
 #include "data_dir.h"
 #include "log/base/monotonic.h"
+#include "log/read/rows.h"
 #include "log/recover/recover.h"
 #include "xtrace/account.h"
-#include "xtrace/reader.h"
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
@@ -66,34 +66,36 @@ static void note_loss(struct losses *losses, struct xt_bytes name, uint64_t coun
 
 static void read_account(struct losses *losses, const struct xt_chunk *chunk)
 {
-	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+	const struct xt_columns_account columns = xt_columns_account(chunk);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_account row = xt_read_account(&columns, r);
 
-		if (bytes_equal(name, "calls.written"))
-			losses->calls_written = values[row];
-		if (xt_account_is_loss(name.data, name.length))
-			note_loss(losses, name, values[row]);
+		if (bytes_equal(row.name, "calls.written"))
+			losses->calls_written = row.value;
+		if (xt_account_is_loss(row.name.data, row.name.length))
+			note_loss(losses, row.name, row.value);
 	}
 }
 
 static void read_meta(struct log_summary *summary, struct losses *losses,
 		      const struct xt_chunk *chunk)
 {
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct xt_bytes key = xt_chunk_bytes(chunk, XT_META_KEY, row);
-		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, row);
+	const struct xt_columns_meta columns = xt_columns_meta(chunk);
 
-		if (bytes_equal(key, "log.flight_recorder"))
-			losses->is_flight_recorder = value.length > 0;
-		if (bytes_equal(key, "log.kind"))
-			summary->is_cpu = bytes_equal(value, "cpu");
-		if (bytes_equal(key, "gpu.simulated"))
-			summary->simulated = bytes_equal(value, "1");
-		if (bytes_equal(key, "process.exe")) {
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_meta row = xt_read_meta(&columns, r);
+
+		if (bytes_equal(row.key, "log.flight_recorder"))
+			losses->is_flight_recorder = row.value.length > 0;
+		if (bytes_equal(row.key, "log.kind"))
+			summary->is_cpu = bytes_equal(row.value, "cpu");
+		if (bytes_equal(row.key, "gpu.simulated"))
+			summary->simulated = bytes_equal(row.value, "1");
+		if (bytes_equal(row.key, "process.exe")) {
 			free(summary->exe);
-			summary->exe = strndup(value.data ? value.data : "", value.length);
+			summary->exe =
+				strndup(row.value.data ? row.value.data : "", row.value.length);
 		}
 	}
 }
@@ -108,14 +110,15 @@ static bool is_launch(const struct api_table *apis, uint64_t id)
 
 static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_API_ID);
-	const uint64_t *classes = xt_chunk_u64(chunk, XT_API_CLASS);
+	const struct xt_columns_api columns = xt_columns_api(chunk);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		if (classes[row] != XT_API_LAUNCH && classes[row] != XT_API_GRAPH_LAUNCH)
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_api row = xt_read_api(&columns, r);
+
+		if (row.class != XT_API_LAUNCH && row.class != XT_API_GRAPH_LAUNCH)
 			continue;
 		/* A log may define an id more than once. */
-		if (is_launch(apis, ids[row]))
+		if (is_launch(apis, row.id))
 			continue;
 		if (apis->count == apis->room) {
 			size_t room = apis->room ? 2 * apis->room : 16;
@@ -126,28 +129,28 @@ static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
 			apis->launch_ids = grown;
 			apis->room = room;
 		}
-		apis->launch_ids[apis->count++] = ids[row];
+		apis->launch_ids[apis->count++] = row.id;
 	}
 	return 0;
 }
 
 static uint64_t count_launches(const struct api_table *apis, const struct xt_chunk *chunk)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_CALL_API);
+	const struct xt_columns_call columns = xt_columns_call(chunk);
 	uint64_t count = 0;
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		count += is_launch(apis, ids[row]);
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		count += is_launch(apis, columns.api[r]);
 	return count;
 }
 
 static uint64_t count_samples(const struct xt_chunk *chunk)
 {
-	const uint64_t *counts = xt_chunk_u64(chunk, XT_CPU_SAMPLE_COUNT);
+	const struct xt_columns_cpu_sample columns = xt_columns_cpu_sample(chunk);
 	uint64_t sum = 0;
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		sum += counts[row];
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
+		sum += columns.count[r];
 	return sum;
 }
 
@@ -303,10 +306,8 @@ struct content {
 };
 
 static void look_at_events(struct content *content, const struct xt_chunk *chunk,
-			   unsigned time_column)
+			   const uint64_t *times)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, time_column);
-
 	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
 		if (!content->is_paused)
 			content->found = true;
@@ -317,26 +318,28 @@ static void look_at_events(struct content *content, const struct xt_chunk *chunk
 
 static void look_at_switches(struct content *content, const struct xt_chunk *chunk)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
-	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
+	const struct xt_columns_switch columns = xt_columns_switch(chunk);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		content->is_paused = !is_on[row];
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_switch row = xt_read_switch(&columns, r);
+
+		content->is_paused = !row.is_on;
 		/* The rows of events may precede the row of the switch. */
-		if (is_on[row] && content->paused_ns > times[row])
+		if (row.is_on && content->paused_ns > row.time_ns)
 			content->found = true;
 	}
 }
 
 static void look_at_account(struct content *content, const struct xt_chunk *chunk)
 {
-	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+	const struct xt_columns_account columns = xt_columns_account(chunk);
 
 	read_account(&content->losses, chunk);
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		if (values[row] &&
-		    bytes_equal(xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row), "calls.seen"))
-			content->found = true;
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_account row = xt_read_account(&columns, r);
+
+		content->found |= row.value && bytes_equal(row.name, "calls.seen");
+	}
 }
 
 static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
@@ -350,10 +353,10 @@ static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
 		content->found |= xt_chunk_rows(chunk) > 0;
 		break;
 	case XT_KIND_MEMORY:
-		look_at_events(content, chunk, XT_MEMORY_TIME_NS);
+		look_at_events(content, chunk, xt_columns_memory(chunk).time_ns);
 		break;
 	case XT_KIND_RANGE:
-		look_at_events(content, chunk, XT_RANGE_TIME_NS);
+		look_at_events(content, chunk, xt_columns_range(chunk).time_ns);
 		break;
 	case XT_KIND_SWITCH:
 		look_at_switches(content, chunk);

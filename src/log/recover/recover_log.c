@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
+#include "log/read/rows.h"
 #include "log/recover/recover_crash_buffer.h"
 #include "log/recover/recover_pauses.h"
-#include "xtrace/reader.h"
 
 #define STREAM_IDS_MAX (1u << 20)
 
@@ -33,25 +34,19 @@ struct scan {
 	size_t stream_keys_capacity;
 	uint8_t *has_thread; /* by thread id */
 	size_t has_thread_capacity;
-	int error;
 };
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
 
 /* Compares everything except the graph node. */
 static int compare_like(const struct recovery_work *a, const struct recovery_work *b)
 {
-	int order = compare_u64(a->start_ns, b->start_ns);
+	int order = compare_u64(&a->start_ns, &b->start_ns);
 
 	if (!order)
-		order = compare_u64(a->correlation_id, b->correlation_id);
+		order = compare_u32(&a->correlation_id, &b->correlation_id);
 	if (!order)
-		order = compare_u64(a->kind, b->kind);
+		order = (int)a->kind - (int)b->kind;
 	if (!order)
-		order = compare_u64(a->address, b->address);
+		order = compare_u64(&a->address, &b->address);
 	return order ? order : memcmp(a->place, b->place, sizeof(a->place));
 }
 
@@ -59,7 +54,7 @@ static int compare_same(const struct recovery_work *a, const struct recovery_wor
 {
 	int order = compare_like(a, b);
 
-	return order ? order : compare_u64(a->graph_node_id, b->graph_node_id);
+	return order ? order : compare_u64(&a->graph_node_id, &b->graph_node_id);
 }
 
 static int compare_places(const void *a, const void *b, void *work)
@@ -118,30 +113,27 @@ static void note_time(struct scan *scan, uint64_t ns)
 	raise_to(&scan->recovery->last_ns, ns);
 }
 
-static void read_account(struct scan *scan, const struct xt_chunk *chunk)
+static int read_account(struct scan *scan, const struct xt_row_account *row)
 {
 	struct recovery *recovery = scan->recovery;
-	const uint64_t *values = xt_chunk_u64(chunk, XT_ACCOUNT_VALUE);
+	struct recovery_account *account = recovery->accounts;
+	struct xt_bytes name = row->name;
+	size_t i = 0;
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct xt_bytes name = xt_chunk_bytes(chunk, XT_ACCOUNT_NAME, row);
-		struct recovery_account *account = recovery->accounts;
-		size_t i = 0;
-
-		if (name.length >= sizeof(account->name) || !name.length)
-			continue;
-		while (i < recovery->account_count &&
-		       (strlen(account[i].name) != name.length ||
-			memcmp(account[i].name, name.data, name.length) != 0))
-			i++;
-		if (i == RECOVERY_ACCOUNTS_MAX)
-			continue;
-		if (i == recovery->account_count) {
-			memcpy(account[i].name, name.data, name.length);
-			recovery->account_count++;
-		}
-		account[i].value = values[row];
+	if (name.length >= sizeof(account->name) || !name.length)
+		return 0;
+	while (i < recovery->account_count &&
+	       (strlen(account[i].name) != name.length ||
+		memcmp(account[i].name, name.data, name.length) != 0))
+		i++;
+	if (i == RECOVERY_ACCOUNTS_MAX)
+		return 0;
+	if (i == recovery->account_count) {
+		memcpy(account[i].name, name.data, name.length);
+		recovery->account_count++;
 	}
+	account[i].value = row->value;
+	return 0;
 }
 
 uint64_t recovery_account(const struct recovery *recovery, const char *name)
@@ -152,127 +144,102 @@ uint64_t recovery_account(const struct recovery *recovery, const char *name)
 	return 0;
 }
 
-static void read_clock(struct scan *scan, const struct xt_chunk *chunk)
+static int read_clock(struct scan *scan, const struct xt_row_clock *row)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
-
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		note_time(scan, times[row]);
+	note_time(scan, row->monotonic_ns);
+	return 0;
 }
 
-static void read_threads(struct scan *scan, const struct xt_chunk *chunk)
+static int read_thread(struct scan *scan, const struct xt_row_thread *row)
 {
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_THREAD_ID);
+	struct recovery_ring *ring = ring_of(scan, row->id);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct recovery_ring *ring = ring_of(scan, ids[row]);
-
-		if (ring)
-			ring->has_thread_row = true;
-		if (ids[row] >= RECOVERY_THREAD_ID_MAX)
-			continue;
-		if (!recovery_grow(&scan->has_thread, &scan->has_thread_capacity, ids[row], 1)) {
-			scan->error = -ENOMEM;
-			return;
-		}
-		scan->recovery->thread_count += !scan->has_thread[ids[row]];
-		scan->has_thread[ids[row]] = 1;
-	}
+	if (ring)
+		ring->has_thread_row = true;
+	if (row->id >= RECOVERY_THREAD_ID_MAX)
+		return 0;
+	if (!recovery_grow(&scan->has_thread, &scan->has_thread_capacity, row->id, 1))
+		return -ENOMEM;
+	scan->recovery->thread_count += !scan->has_thread[row->id];
+	scan->has_thread[row->id] = 1;
+	return 0;
 }
 
-static void read_streams(struct scan *scan, const struct xt_chunk *chunk)
+static int read_stream(struct scan *scan, const struct xt_row_stream *row)
 {
 	struct recovery *recovery = scan->recovery;
-	const uint64_t *ids = xt_chunk_u64(chunk, XT_STREAM_ID);
-	const uint64_t *devices = xt_chunk_u64(chunk, XT_STREAM_DEVICE);
-	const uint64_t *contexts = xt_chunk_u64(chunk, XT_STREAM_CONTEXT);
-	const uint64_t *streams = xt_chunk_u64(chunk, XT_STREAM_STREAM);
+	const uint32_t place[3] = {(uint32_t)row->device, (uint32_t)row->context,
+				   (uint32_t)row->stream};
+	bool is_new;
+	uint32_t key;
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		const uint32_t place[3] = {(uint32_t)devices[row], (uint32_t)contexts[row],
-					   (uint32_t)streams[row]};
-		bool is_new;
-		uint32_t key;
-
-		if (ids[row] >= STREAM_IDS_MAX)
-			continue;
-		key = interner_id(&recovery->streams, place, sizeof(place), &is_new);
-		if (!key ||
-		    !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
-				   sizeof(*recovery->stream_ids)) ||
-		    !recovery_grow(&scan->stream_keys, &scan->stream_keys_capacity, ids[row],
-				   sizeof(*scan->stream_keys))) {
-			scan->error = -ENOMEM;
-			return;
-		}
-		recovery->stream_ids[key] = ids[row];
-		scan->stream_keys[ids[row]] = key;
-	}
+	if (row->id >= STREAM_IDS_MAX)
+		return 0;
+	key = interner_id(&recovery->streams, place, sizeof(place), &is_new);
+	if (!key ||
+	    !recovery_grow(&recovery->stream_ids, &recovery->stream_ids_capacity, key,
+			   sizeof(*recovery->stream_ids)) ||
+	    !recovery_grow(&scan->stream_keys, &scan->stream_keys_capacity, row->id,
+			   sizeof(*scan->stream_keys)))
+		return -ENOMEM;
+	recovery->stream_ids[key] = row->id;
+	scan->stream_keys[row->id] = key;
+	return 0;
 }
 
-static void read_calls(struct scan *scan, const struct xt_chunk *chunk)
+static int read_call(struct scan *scan, const struct xt_row_call *row)
 {
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_CALL_THREAD);
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_CALL_CORRELATION);
-	const uint64_t *enters = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
-	const uint64_t *durations = xt_chunk_u64(chunk, XT_CALL_DURATION_NS);
+	struct recovery_ring *ring = ring_of(scan, row->thread);
+	uint64_t exit_ns = row->enter_ns + row->duration_ns;
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct recovery_ring *ring = ring_of(scan, threads[row]);
-		uint64_t exit_ns = enters[row] + durations[row];
-
-		if (exit_ns < enters[row]) /* not written by a tracer */
-			continue;
-		note_time(scan, exit_ns);
-		recovery_note_call(scan->recovery, (uint32_t)correlations[row]);
-		if (!ring)
-			continue;
-		raise_to(&ring->last_exit_ns, exit_ns);
-		for (uint32_t i = 0; i < ring->header.open_count; i++)
-			if (ring->header.open_calls[i].enter_ns == enters[row] &&
-			    ring->header.open_calls[i].correlation_id == correlations[row])
-				ring->is_open_call_in_log[i] = true;
-	}
+	if (exit_ns < row->enter_ns) /* not written by a tracer */
+		return 0;
+	note_time(scan, exit_ns);
+	recovery_note_call(scan->recovery, (uint32_t)row->correlation);
+	if (!ring)
+		return 0;
+	raise_to(&ring->last_exit_ns, exit_ns);
+	for (uint32_t i = 0; i < ring->header.open_count; i++)
+		if (ring->header.open_calls[i].enter_ns == row->enter_ns &&
+		    ring->header.open_calls[i].correlation_id == row->correlation)
+			ring->is_open_call_in_log[i] = true;
+	return 0;
 }
 
-static void read_switches(struct scan *scan, const struct xt_chunk *chunk)
+static int read_switch(struct scan *scan, const struct xt_row_switch *row)
 {
-	const uint64_t *times = xt_chunk_u64(chunk, XT_SWITCH_TIME_NS);
-	const uint64_t *is_on = xt_chunk_u64(chunk, XT_SWITCH_IS_ON);
-
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++)
-		recovery_note_switch(scan->recovery, times[row], is_on[row] != 0);
+	recovery_note_switch(scan->recovery, row->time_ns, row->is_on != 0);
+	return 0;
 }
 
-static void read_ranges(struct scan *scan, const struct xt_chunk *chunk)
+static int read_range(struct scan *scan, const struct xt_row_range *row)
 {
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
-	const uint64_t *times = xt_chunk_u64(chunk, XT_RANGE_TIME_NS);
+	struct recovery_ring *ring = ring_of(scan, row->thread);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct recovery_ring *ring = ring_of(scan, threads[row]);
-
-		note_time(scan, times[row]);
-		if (ring)
-			raise_to(&ring->last_range_ns, times[row]);
-	}
+	note_time(scan, row->time_ns);
+	if (ring)
+		raise_to(&ring->last_range_ns, row->time_ns);
+	return 0;
 }
 
-static void read_nodes(struct scan *scan, const struct xt_chunk *chunk)
+static int note_node(struct scan *scan, uint64_t thread, uint64_t time_ns)
 {
-	bool is_update = xt_chunk_kind(chunk) == XT_KIND_GRAPH_UPDATE;
-	const uint64_t *threads = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_THREAD
-								: XT_GRAPH_NODE_THREAD);
-	const uint64_t *times = xt_chunk_u64(chunk, is_update ? (uint32_t)XT_GRAPH_UPDATE_TIME_NS
-							      : XT_GRAPH_NODE_TIME_NS);
+	struct recovery_ring *ring = ring_of(scan, thread);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct recovery_ring *ring = ring_of(scan, threads[row]);
+	note_time(scan, time_ns);
+	if (ring)
+		raise_to(&ring->last_node_ns, time_ns);
+	return 0;
+}
 
-		note_time(scan, times[row]);
-		if (ring)
-			raise_to(&ring->last_node_ns, times[row]);
-	}
+static int read_node(struct scan *scan, const struct xt_row_graph_node *row)
+{
+	return note_node(scan, row->thread, row->time_ns);
+}
+
+static int read_update(struct scan *scan, const struct xt_row_graph_update *row)
+{
+	return note_node(scan, row->thread, row->time_ns);
 }
 
 /*
@@ -322,55 +289,48 @@ static void mark(struct scan *scan, const struct recovery_work *row)
 		work->is_in_log = true;
 }
 
-static void read_work(struct scan *scan, const struct xt_chunk *chunk)
+static void mark_work(struct scan *scan, enum xt_kind kind, const struct xt_row_copy *row)
 {
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_KERNEL_CORRELATION);
-	const uint64_t *streams = xt_chunk_u64(chunk, XT_KERNEL_STREAM);
-	const uint64_t *starts = xt_chunk_u64(chunk, XT_KERNEL_START_NS);
-	const uint64_t *nodes = xt_chunk_u64(chunk, XT_KERNEL_GRAPH_NODE);
+	struct recovery_work work = {
+		.kind = kind,
+		.correlation_id = (uint32_t)row->correlation,
+		.start_ns = row->start_ns,
+		.graph_node_id = row->graph_node,
+	};
+	size_t bytes;
 
-	if (!scan->recovery->work_count)
+	if (row->stream >= scan->stream_keys_capacity || !scan->stream_keys[row->stream])
 		return;
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		struct recovery_work work = {
-			.kind = xt_chunk_kind(chunk),
-			.correlation_id = (uint32_t)correlations[row],
-			.start_ns = starts[row],
-			.graph_node_id = nodes[row],
-		};
-		size_t bytes;
-
-		if (streams[row] >= scan->stream_keys_capacity || !scan->stream_keys[streams[row]])
-			continue;
-		memcpy(work.place,
-		       interner_at(&scan->recovery->streams, scan->stream_keys[streams[row]],
-				   &bytes),
-		       sizeof(work.place));
-		mark(scan, &work);
-	}
+	memcpy(work.place,
+	       interner_at(&scan->recovery->streams, scan->stream_keys[row->stream], &bytes),
+	       sizeof(work.place));
+	mark(scan, &work);
 }
 
-static void read_memory(struct scan *scan, const struct xt_chunk *chunk)
+/* Kernels, copies and memsets do not differ in the columns that are read. */
+static int read_work(struct scan *scan, const struct xt_chunk *chunk)
 {
-	const uint64_t *correlations = xt_chunk_u64(chunk, XT_MEMORY_CORRELATION);
-	const uint64_t *operations = xt_chunk_u64(chunk, XT_MEMORY_OPERATION);
-	const uint64_t *addresses = xt_chunk_u64(chunk, XT_MEMORY_ADDRESS);
-	const uint64_t *times = xt_chunk_u64(chunk, XT_MEMORY_TIME_NS);
-	const uint64_t *devices = xt_chunk_u64(chunk, XT_MEMORY_DEVICE);
-	const uint64_t *kinds = xt_chunk_u64(chunk, XT_MEMORY_KIND);
+	const struct xt_columns_copy columns = xt_columns_copy(chunk);
 
-	for (uint32_t row = 0; row < xt_chunk_rows(chunk); row++) {
-		const struct recovery_work work = {
-			.kind = XT_KIND_MEMORY,
-			.correlation_id = (uint32_t)correlations[row],
-			.start_ns = times[row],
-			.place = {(uint32_t)devices[row], (uint32_t)kinds[row],
-				  (uint32_t)operations[row]},
-			.address = addresses[row],
-		};
+	for (uint32_t r = 0; scan->recovery->work_count && r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_copy row = xt_read_copy(&columns, r);
 
-		mark(scan, &work);
+		mark_work(scan, xt_chunk_kind(chunk), &row);
 	}
+	return 0;
+}
+
+static int read_memory(struct scan *scan, const struct xt_row_memory *row)
+{
+	mark(scan, &(struct recovery_work){
+			   .kind = XT_KIND_MEMORY,
+			   .correlation_id = (uint32_t)row->correlation,
+			   .start_ns = row->time_ns,
+			   .place = {(uint32_t)row->device, (uint32_t)row->kind,
+				     (uint32_t)row->operation},
+			   .address = row->address,
+		   });
+	return 0;
 }
 
 /* For each kind, the column that defines ids. Ids start at 1. */
@@ -381,17 +341,34 @@ static const unsigned id_columns[XT_KIND_COUNT] = {
 	[XT_KIND_COPY_SHAPE] = XT_COPY_SHAPE_ID, [XT_KIND_PYTHON_FRAME] = XT_PYTHON_FRAME_ID,
 };
 
-static void (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {
-	[XT_KIND_ACCOUNT] = read_account,    [XT_KIND_CLOCK] = read_clock,
-	[XT_KIND_THREAD] = read_threads,     [XT_KIND_STREAM] = read_streams,
-	[XT_KIND_CALL] = read_calls,	     [XT_KIND_KERNEL] = read_work,
-	[XT_KIND_COPY] = read_work,	     [XT_KIND_SET] = read_work,
-	[XT_KIND_RANGE] = read_ranges,	     [XT_KIND_GRAPH_NODE] = read_nodes,
-	[XT_KIND_GRAPH_UPDATE] = read_nodes, [XT_KIND_MEMORY] = read_memory,
+XT_DEFINE_ROWS_READER(read_accounts, account, struct scan, read_account)
+XT_DEFINE_ROWS_READER(read_clocks, clock, struct scan, read_clock)
+XT_DEFINE_ROWS_READER(read_threads, thread, struct scan, read_thread)
+XT_DEFINE_ROWS_READER(read_streams, stream, struct scan, read_stream)
+XT_DEFINE_ROWS_READER(read_calls, call, struct scan, read_call)
+XT_DEFINE_ROWS_READER(read_ranges, range, struct scan, read_range)
+XT_DEFINE_ROWS_READER(read_nodes, graph_node, struct scan, read_node)
+XT_DEFINE_ROWS_READER(read_updates, graph_update, struct scan, read_update)
+XT_DEFINE_ROWS_READER(read_memories, memory, struct scan, read_memory)
+XT_DEFINE_ROWS_READER(read_switches, switch, struct scan, read_switch)
+
+static int (*const readers[XT_KIND_COUNT])(struct scan *, const struct xt_chunk *) = {
+	[XT_KIND_ACCOUNT] = read_accounts,
+	[XT_KIND_CLOCK] = read_clocks,
+	[XT_KIND_THREAD] = read_threads,
+	[XT_KIND_STREAM] = read_streams,
+	[XT_KIND_CALL] = read_calls,
+	[XT_KIND_KERNEL] = read_work,
+	[XT_KIND_COPY] = read_work,
+	[XT_KIND_SET] = read_work,
+	[XT_KIND_RANGE] = read_ranges,
+	[XT_KIND_GRAPH_NODE] = read_nodes,
+	[XT_KIND_GRAPH_UPDATE] = read_updates,
+	[XT_KIND_MEMORY] = read_memories,
 	[XT_KIND_SWITCH] = read_switches,
 };
 
-static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
+static int read_chunk(struct scan *scan, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
 	const uint64_t *ids = id_columns[kind] ? xt_chunk_u64(chunk, id_columns[kind]) : NULL;
@@ -400,8 +377,7 @@ static void read_chunk(struct scan *scan, const struct xt_chunk *chunk)
 	for (uint32_t row = 0; ids && row < xt_chunk_rows(chunk); row++)
 		if (ids[row] < ID_END)
 			raise_to(&scan->recovery->last_id[kind], ids[row]);
-	if (readers[kind])
-		readers[kind](scan, chunk);
+	return readers[kind] ? readers[kind](scan, chunk) : 0;
 }
 
 /* Extends the last known time by the times in the crash buffer. */
@@ -441,9 +417,8 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 	if (!error) {
 		recovery->last_ns = recovery->log_header.start_monotonic_ns;
 		note_ring_times(&scan);
-		while (!scan.error && (chunk = xt_reader_next(reader, 0)))
-			read_chunk(&scan, chunk);
-		error = scan.error;
+		while (!error && (chunk = xt_reader_next(reader, 0)))
+			error = read_chunk(&scan, chunk);
 		if (!error && xt_reader_refused(reader, why))
 			error = -EFBIG;
 		recovery->was_closed = xt_reader_damage(reader)->closed;

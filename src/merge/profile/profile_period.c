@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/period.h"
-#include "xtrace/reader.h"
+#include "log/read/rows.h"
 
 #define LAUNCHES_MAX (1u << 20) /* number of launches to search */
 #define THREADS_SEEN 1024
@@ -51,21 +51,20 @@ static int each_call(const struct model *model, const char *log_path,
 	if (xt_reader_open(log_path, &reader) != XT_OPEN_OK)
 		return 0; /* reading the events reports the error */
 	while (!error && (chunk = xt_reader_next(reader, 1u << XT_KIND_CALL))) {
-		const uint64_t *api = xt_chunk_u64(chunk, XT_CALL_API);
-		const uint64_t *thread = xt_chunk_u64(chunk, XT_CALL_THREAD);
-		const uint64_t *stack = xt_chunk_u64(chunk, XT_CALL_STACK);
-		const uint64_t *enter_ns = xt_chunk_u64(chunk, XT_CALL_ENTER_NS);
+		const struct xt_columns_call columns = xt_columns_call(chunk);
 
 		for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {
-			if (api[r] != last_api) {
-				last_api = api[r];
+			const struct xt_row_call row = xt_read_call(&columns, r);
+
+			if (row.api != last_api) {
+				last_api = row.api;
 				counts = is_launch(model, last_api);
 			}
 			if (listener->call)
-				listener->call(listener->context, enter_ns[r]);
+				listener->call(listener->context, row.enter_ns);
 			if (counts)
-				error = listener->launch(listener->context, (uint32_t)thread[r],
-							 (uint32_t)stack[r], enter_ns[r]);
+				error = listener->launch(listener->context, (uint32_t)row.thread,
+							 (uint32_t)row.stack, row.enter_ns);
 		}
 	}
 	xt_reader_close(reader);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "log/read/rows.h"
 #include "log/base/script_name.h"
 
 #define LOG_SUFFIX	    ".xtr"
@@ -272,19 +273,21 @@ static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 		{"env.SLURM_JOB_ID", input->batch_job, sizeof(input->batch_job)},
 	};
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		struct xt_bytes name = xt_chunk_bytes(chunk, XT_META_KEY, r);
-		struct xt_bytes value = xt_chunk_bytes(chunk, XT_META_VALUE, r);
+	const struct xt_columns_meta columns = xt_columns_meta(chunk);
 
-		read_ranks(ranks, name, value);
-		if (is_text(name, "log.kind"))
-			input->is_cpu = is_text(value, "cpu");
-		if (is_text(name, "process.started"))
-			input->started_cs = parse_hundredths(value);
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+		const struct xt_row_meta row = xt_read_meta(&columns, r);
+
+		read_ranks(ranks, row.key, row.value);
+		if (is_text(row.key, "log.kind"))
+			input->is_cpu = is_text(row.value, "cpu");
+		if (is_text(row.key, "process.started"))
+			input->started_cs = parse_hundredths(row.value);
 		for (size_t f = 0; f < sizeof(facts) / sizeof(facts[0]); f++)
-			if (is_text(name, facts[f].key))
+			if (is_text(row.key, facts[f].key))
 				snprintf(facts[f].out, facts[f].out_bytes, "%.*s",
-					 (int)value.length, value.length ? value.data : "");
+					 (int)row.value.length,
+					 row.value.length ? row.value.data : "");
 	}
 }
 
@@ -307,15 +310,14 @@ static int probe(struct input *input, struct report *report)
 	xt_reader_position(reader, &done_bytes, &input->file_bytes);
 	add_pair(&pairs, input->header.start_monotonic_ns, input->header.start_realtime_ns);
 	while ((chunk = xt_reader_next(reader, 1u << XT_KIND_META | 1u << XT_KIND_CLOCK))) {
-		const uint64_t *monotonic = xt_chunk_u64(chunk, XT_CLOCK_MONOTONIC_NS);
-		const uint64_t *realtime = xt_chunk_u64(chunk, XT_CLOCK_REALTIME_NS);
+		const struct xt_columns_clock clock = xt_columns_clock(chunk);
 
 		if (xt_chunk_kind(chunk) == XT_KIND_META) {
 			read_facts(input, ranks, chunk);
 			continue;
 		}
 		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
-			add_pair(&pairs, monotonic[r], realtime[r]);
+			add_pair(&pairs, clock.monotonic_ns[r], clock.realtime_ns[r]);
 	}
 	if (xt_reader_refused(reader, why)) {
 		report_error(report, STATUS_INCOMPLETE, "cannot read %s: %s", input->path, why);
