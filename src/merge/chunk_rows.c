@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "log/read/rows.h"
 #include "merge/call_rows.h"
 #include "merge/row_blocks.h"
 #include "merge/sums/attribute.h"
@@ -73,12 +74,17 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 /* Passes ranges to exporters that show them. The model already has them. */
 static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 {
+	const struct xt_columns_range columns = xt_columns_range(chunk);
+
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		for (uint32_t r = 0; sink->exporter->range && r < xt_chunk_rows(chunk); r++)
-			if (sink->exporter->range(sink, &reading->process, chunk, r) < 0)
+		for (uint32_t r = 0; sink->exporter->range && r < xt_chunk_rows(chunk); r++) {
+			const struct xt_row_range row = xt_read_range(&columns, r);
+
+			if (sink->exporter->range(sink, &reading->process, &row) < 0)
 				reading->error = -ENOMEM;
+		}
 	}
 }
 

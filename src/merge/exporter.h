@@ -38,6 +38,7 @@
 #define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the kernel name in a path */
 
 struct pack;
+struct xt_row_range;
 struct exporter;
 
 enum unit { UNIT_NS, UNIT_US };
@@ -238,9 +239,9 @@ struct exporter {
 	/* Called for the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
 	int (*stretch)(struct sink *sink, const struct process *process,
 		       const struct stretch *stretch);
-	/* Called for the NVTX events of a thread in order. The event is row `row` of chunk. */
-	int (*range)(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
-		     uint32_t row);
+	/* Called for the NVTX events of a thread in order. */
+	int (*range)(struct sink *sink, const struct process *process,
+		     const struct xt_row_range *row);
 	/* Called after the events with their sums. node is the end of the path in the tree. */
 	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);

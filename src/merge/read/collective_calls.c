@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/read/rows.h"
 #include "merge/read/model.h"
 #include "merge/read/range_values.h"
 
@@ -42,43 +43,31 @@ static bool is_of_nccl(struct collective_calls *calls, const struct model *model
 }
 
 void collective_calls_add(struct collective_calls *calls, const struct model *model,
-			  const struct xt_chunk *chunk)
+			  const struct xt_row_range *row)
 {
-	const uint64_t *domains = xt_chunk_u64(chunk, XT_RANGE_DOMAIN);
-	const uint64_t *operations = xt_chunk_u64(chunk, XT_RANGE_OPERATION);
-	const uint64_t *threads = xt_chunk_u64(chunk, XT_RANGE_THREAD);
-	const uint64_t *texts = xt_chunk_u64(chunk, XT_RANGE_TEXT);
-	const uint64_t *times_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS);
-	const uint64_t *values = xt_chunk_u64(chunk, XT_RANGE_VALUES);
+	bool is_push = row->operation == XT_RANGE_PUSH;
+	const char *name;
+	size_t length;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		bool is_push = operations[r] == XT_RANGE_PUSH;
-		struct collective_call *call;
-		const char *name;
-		size_t length;
-
-		if ((!is_push && operations[r] != XT_RANGE_POP) ||
-		    !is_of_nccl(calls, model, domains[r]))
-			continue;
-		if (calls->count >= UINT32_MAX)
-			xt_out_of_memory(0);
-		xt_grow(&calls->list, &calls->capacity, calls->count + 1, sizeof(*calls->list));
-		name = text_of(model, texts[r], &length);
-		call = &calls->list[calls->count];
-		*call = (struct collective_call){
-			.begin_ns = times_ns[r],
-			.end_ns = UINT64_MAX,
-			.root = UINT32_MAX,
-			.thread = (uint32_t)threads[r],
-			.order = (uint32_t)calls->count++,
-			.values = {is_push ? (uint32_t)values[r] : 0,
-				   is_push ? 0 : (uint32_t)values[r]},
-			.operation = (uint8_t)collective_operation(name, length),
-			.is_begin = is_push,
-			.is_group_end =
-				length == strlen(GROUP_END) && !memcmp(name, GROUP_END, length),
-		};
-	}
+	if ((!is_push && row->operation != XT_RANGE_POP) || !is_of_nccl(calls, model, row->domain))
+		return;
+	if (calls->count >= UINT32_MAX)
+		xt_out_of_memory(0);
+	xt_grow(&calls->list, &calls->capacity, calls->count + 1, sizeof(*calls->list));
+	name = text_of(model, row->text, &length);
+	calls->list[calls->count] = (struct collective_call){
+		.begin_ns = row->time_ns,
+		.end_ns = UINT64_MAX,
+		.root = UINT32_MAX,
+		.thread = (uint32_t)row->thread,
+		.order = (uint32_t)calls->count,
+		.values = {is_push ? (uint32_t)row->values : 0,
+			   is_push ? 0 : (uint32_t)row->values},
+		.operation = (uint8_t)collective_operation(name, length),
+		.is_begin = is_push,
+		.is_group_end = length == strlen(GROUP_END) && !memcmp(name, GROUP_END, length),
+	};
+	calls->count++;
 }
 
 static int compare_calls(const void *a, const void *b)

@@ -12,6 +12,7 @@
 #include "merge/read/collectives.h"
 
 struct model;
+struct xt_row_range;
 struct xt_chunk;
 
 struct collective_call {
@@ -45,9 +46,9 @@ struct collective_calls {
 	uint32_t domain; /* XT_STRING_ID of "NCCL"; 0: not seen yet */
 };
 
-/* Adds the rows of a RANGE chunk that are of NCCL. */
+/* Adds the row if it is of NCCL. */
 void collective_calls_add(struct collective_calls *calls, const struct model *model,
-			  const struct xt_chunk *chunk);
+			  const struct xt_row_range *row);
 
 /* Pairs begins with ends. Call it once, after the last row. */
 void collective_calls_index(struct collective_calls *calls, const struct model *model);

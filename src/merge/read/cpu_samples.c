@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/read/row_of_id.h"
 
 static const char *const labels[XT_CPU_STATES] = {
 	[XT_CPU_UNKNOWN] = "[state unknown]",
@@ -51,41 +50,6 @@ bool cpu_is_label(const char *text)
 const char *cpu_state_name(enum xt_cpu_state state)
 {
 	return state_names[state];
-}
-
-void cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk)
-{
-	const uint64_t *time_ns = xt_chunk_u64(chunk, XT_CPU_SAMPLE_TIME_NS);
-	const uint64_t *span_ns = xt_chunk_u64(chunk, XT_CPU_SAMPLE_SPAN_NS);
-	const uint64_t *thread = xt_chunk_u64(chunk, XT_CPU_SAMPLE_THREAD);
-	const uint64_t *state = xt_chunk_u64(chunk, XT_CPU_SAMPLE_STATE);
-	const uint64_t *stack = xt_chunk_u64(chunk, XT_CPU_SAMPLE_STACK);
-	const uint64_t *weight_ns = xt_chunk_u64(chunk, XT_CPU_SAMPLE_WEIGHT_NS);
-	const uint64_t *count = xt_chunk_u64(chunk, XT_CPU_SAMPLE_COUNT);
-	const uint64_t *wait_pid = xt_chunk_u64(chunk, XT_CPU_SAMPLE_WAIT_PID);
-	const uint64_t *wait_tid = xt_chunk_u64(chunk, XT_CPU_SAMPLE_WAIT_TID);
-	const uint64_t *flags = xt_chunk_u64(chunk, XT_CPU_SAMPLE_FLAGS);
-	uint32_t rows = xt_chunk_rows(chunk);
-
-	xt_grow(&samples->rows, &samples->capacity, samples->count + rows, sizeof(*samples->rows));
-	for (uint32_t r = 0; r < rows; r++) {
-		uint64_t last_ns;
-
-		if (__builtin_add_overflow(time_ns[r], span_ns[r], &last_ns))
-			last_ns = time_ns[r];
-		samples->rows[samples->count++] = (struct cpu_sample){
-			.first_ns = time_ns[r],
-			.last_ns = last_ns,
-			.weight_ns = weight_ns[r],
-			.thread = narrow(thread[r]),
-			.stack = narrow(stack[r]),
-			.count = narrow(count[r]),
-			.wait_pid = narrow(wait_pid[r]),
-			.wait_tid = narrow(wait_tid[r]),
-			.state = state[r] < XT_CPU_STATES ? (uint8_t)state[r] : XT_CPU_UNKNOWN,
-			.flags = (uint8_t)flags[r],
-		};
-	}
 }
 
 static int compare_samples(const void *a, const void *b)

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "xtrace/log_format.h"
-#include "xtrace/reader.h"
 
 /*
  * The time that a sample represents: from its first observation to its last, and time before. It
@@ -53,9 +52,6 @@ struct cpu_samples {
 	struct cpu_thread *threads; /* by tid, once sorted */
 	size_t thread_count;
 };
-
-/* Adds the rows of a chunk of kind CPU_SAMPLE. */
-void cpu_samples_load(struct cpu_samples *samples, const struct xt_chunk *chunk);
 
 /*
  * Sorts the samples, whose tid must be set, and finds their covers. reach_ns: a sample represents

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/read/rows.h"
 #include "merge/read/range_values.h"
 #include "merge/sums/build_tree_ranges.h"
 
@@ -85,17 +86,16 @@ static struct track *track_of_domain(struct tracks *t, const struct range *range
 }
 
 /* Sets what the begin of a range defines. */
-static void open_range(struct tracks *t, const struct xt_chunk *chunk, uint32_t row,
-		       struct range *range)
+static void open_range(struct tracks *t, const struct xt_row_range *row, struct range *range)
 {
 	range->track =
 		t->writer->is_flat ? tracks_thread(t, range->thread) : track_of_domain(t, range);
 	range->name = range_label(t->process->names->shown, t->process->model, range->domain,
-				  id_or_none(xt_chunk_u64(chunk, XT_RANGE_TEXT)[row]), "", "");
-	range->payload = xt_chunk_u64(chunk, XT_RANGE_PAYLOAD)[row];
-	range->payload_type = id_or_none(xt_chunk_u64(chunk, XT_RANGE_PAYLOAD_TYPE)[row]);
-	range->category = id_or_none(xt_chunk_u64(chunk, XT_RANGE_CATEGORY)[row]);
-	range->color = id_or_none(xt_chunk_u64(chunk, XT_RANGE_COLOR)[row]);
+				  id_or_none(row->text), "", "");
+	range->payload = row->payload;
+	range->payload_type = id_or_none(row->payload_type);
+	range->category = id_or_none(row->category);
+	range->color = id_or_none(row->color);
 }
 
 /* Sets the argument for a payload. Returns false if it is not numeric. */
@@ -241,17 +241,16 @@ static void end_started(struct tracks *t, const struct range *end)
 	end_range(t, &range, end);
 }
 
-int tracks_range(struct sink *sink, const struct process *process, const struct xt_chunk *chunk,
-		 uint32_t row)
+int tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row)
 {
 	struct tracks *t = sink->state;
-	uint64_t operation = xt_chunk_u64(chunk, XT_RANGE_OPERATION)[row];
+	uint64_t operation = row->operation;
 	struct range range = {
-		.time_ns = xt_chunk_u64(chunk, XT_RANGE_TIME_NS)[row],
-		.key = xt_chunk_u64(chunk, XT_RANGE_KEY)[row],
-		.values = id_or_none(xt_chunk_u64(chunk, XT_RANGE_VALUES)[row]),
-		.domain = id_or_none(xt_chunk_u64(chunk, XT_RANGE_DOMAIN)[row]),
-		.thread = id_or_none(xt_chunk_u64(chunk, XT_RANGE_THREAD)[row]),
+		.time_ns = row->time_ns,
+		.key = row->key,
+		.values = id_or_none(row->values),
+		.domain = id_or_none(row->domain),
+		.thread = id_or_none(row->thread),
 		.is_async = operation == XT_RANGE_START || operation == XT_RANGE_END,
 	};
 
@@ -261,7 +260,7 @@ int tracks_range(struct sink *sink, const struct process *process, const struct 
 	    !process->model->threads.rows[range.thread].tid)
 		range.thread = 0;
 	if (operation == XT_RANGE_PUSH || operation == XT_RANGE_START || operation == XT_RANGE_MARK)
-		open_range(t, chunk, row, &range);
+		open_range(t, row, &range);
 	switch (operation) {
 	case XT_RANGE_PUSH:
 		put(t, &range, RANGE_BEGINS, 0);
