@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -36,19 +34,12 @@ static int open_path(struct output *out)
 	return 0;
 }
 
-static void unmap(struct output *out)
-{
-	if (out->mapping)
-		munmap(out->mapping, out->mapping_bytes);
-	out->mapping = NULL;
-}
-
 static void release(struct output *out)
 {
-	unmap(out);
 	unfinished_remove(out->file.unfinished);
 	xt_new_file_close(&out->file);
 	free(out->buffer);
+	free(out->memory);
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
@@ -100,45 +91,33 @@ int output_open(struct output *out, const char *path)
 	return error;
 }
 
-int output_open_memory(struct output *out)
+void output_open_memory(struct output *out)
 {
-	int error;
-
-	*out = (struct output){.path = "memory", .fd = -1, .file = XT_NEW_FILE_NONE};
+	*out = (struct output){
+		.path = "memory", .fd = -1, .file = XT_NEW_FILE_NONE, .is_memory = true};
 	out->buffer = xt_malloc(OUTPUT_BUFFER_BYTES);
-	out->fd = memfd_create("xtrace-merge", MFD_CLOEXEC);
-	if (out->fd >= 0)
-		return 0;
-	error = -errno;
-	output_discard(out);
-	return error;
 }
 
-int output_bytes(struct output *out, struct output_bytes *bytes_out)
+struct output_bytes output_bytes(struct output *out)
 {
-	struct stat status;
-
 	output_flush(out);
-	if (!out->error && fstat(out->fd, &status) < 0)
-		out->error = -errno;
-	if (out->error)
-		return out->error;
-	unmap(out);
-	*bytes_out = (struct output_bytes){"", 0};
-	if (!status.st_size)
-		return 0;
-	out->mapping_bytes = (size_t)status.st_size;
-	out->mapping = mmap(NULL, out->mapping_bytes, PROT_READ, MAP_SHARED, out->fd, 0);
-	if (out->mapping == MAP_FAILED) {
-		out->mapping = NULL;
-		return -errno;
-	}
-	*bytes_out = (struct output_bytes){out->mapping, out->mapping_bytes};
-	return 0;
+	return (struct output_bytes){out->memory_used ? out->memory : "", out->memory_used};
+}
+
+static void keep(struct output *out, const char *text, size_t length)
+{
+	xt_grow(&out->memory, &out->memory_capacity, out->memory_used + length, 1);
+	if (length) /* the memory may not exist yet */
+		memcpy(out->memory + out->memory_used, text, length);
+	out->memory_used += length;
 }
 
 static void write_all(struct output *out, const char *text, size_t length)
 {
+	if (out->is_memory) {
+		keep(out, text, length);
+		return;
+	}
 	while (length && !out->error) {
 		ssize_t written = write(out->fd, text, length);
 

@@ -25,8 +25,9 @@ struct output {
 	size_t used;
 	unsigned columns; /* of the terminal; 0: not a terminal */
 	bool has_colours;
-	void *mapping; /* for output_bytes() */
-	size_t mapping_bytes;
+	bool is_memory; /* then: all text but that of the buffer */
+	char *memory;
+	size_t memory_used, memory_capacity;
 };
 
 struct output_bytes {
@@ -52,11 +53,11 @@ int output_open(struct output *out, const char *path);
  */
 void output_ignore_terminal(void);
 
-/* Opens an output in memory, for output_bytes(). Returns 0 or -errno. */
-int output_open_memory(struct output *out);
+/* Opens an output in memory, for output_bytes(). */
+void output_open_memory(struct output *out);
 
-/* All bytes written to memory so far, valid until the output is discarded. Returns 0 or -errno. */
-int output_bytes(struct output *out, struct output_bytes *bytes_out);
+/* All bytes written to memory so far, valid until more is written or the output is discarded. */
+struct output_bytes output_bytes(struct output *out);
 
 /*
  * Writes the buffer and closes the file. output_commit() then gives it its name. Returns 0 or the

@@ -4,7 +4,6 @@
  */
 #include "page/page.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,42 +109,32 @@ static void pack(struct packed *packed, const char *document, size_t document_by
 	deflateEnd(&stream);
 }
 
-static int write_base64(const struct packed *packed,
-			int (*write)(void *context, const char *text, size_t length), void *context)
+static void write_base64(const struct packed *packed,
+			 void (*write)(void *context, const char *text, size_t length),
+			 void *context)
 {
-	int error = 0;
-
-	for (size_t i = 0; !error && i < packed->used; i += BASE64_BYTES) {
+	for (size_t i = 0; i < packed->used; i += BASE64_BYTES) {
 		size_t left = packed->used - i;
 		char *text =
 			base64_text(packed->bytes + i, left < BASE64_BYTES ? left : BASE64_BYTES);
 
-		error = write(context, text, strlen(text));
+		write(context, text, strlen(text));
 		free(text);
 	}
-	return error;
 }
 
-int page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
-	       int (*write)(void *context, const char *text, size_t length), void *context)
+void page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
+		void (*write)(void *context, const char *text, size_t length), void *context)
 {
 	struct packed packed = {0};
 	size_t length;
-	const char *page = page_template(&length), *mark;
-	int error;
+	const char *page = page_template(&length);
+	const char *mark = memmem(page, length, PAGE_DATA_MARK, strlen(PAGE_DATA_MARK));
 
-	if (!page)
-		return -ENOENT;
-	mark = memmem(page, length, PAGE_DATA_MARK, strlen(PAGE_DATA_MARK));
-	if (!mark)
-		return -EINVAL;
 	pack(&packed, document, document_bytes, columns);
-	error = write(context, page, (size_t)(mark - page));
-	if (!error)
-		error = write_base64(&packed, write, context);
+	write(context, page, (size_t)(mark - page));
+	write_base64(&packed, write, context);
 	mark += strlen(PAGE_DATA_MARK);
-	if (!error)
-		error = write(context, mark, (size_t)(page + length - mark));
+	write(context, mark, (size_t)(page + length - mark));
 	free(packed.bytes);
-	return error;
 }

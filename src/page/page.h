@@ -39,11 +39,8 @@ void page_columns_free(struct page_columns *columns);
 /* Returns false if xtrace was built without node or its packages. */
 bool page_is_there(void);
 
-/*
- * Writes the page in pieces. Returns 0, -ENOENT if the build has no page, or the first
- * result of write() other than 0.
- */
-int page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
-	       int (*write)(void *context, const char *text, size_t length), void *context);
+/* Writes the page in pieces, if page_is_there(). */
+void page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
+		void (*write)(void *context, const char *text, size_t length), void *context);
 
 #endif

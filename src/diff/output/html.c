@@ -248,10 +248,9 @@ static cJSON *make_document(const struct diff_result *result, const struct flame
 	return document;
 }
 
-static int write_piece(void *context, const char *text, size_t length)
+static void write_piece(void *context, const char *text, size_t length)
 {
 	fwrite(text, 1, length, context);
-	return 0;
 }
 
 static int write_html(FILE *out, const struct diff_result *result)
@@ -261,7 +260,6 @@ static int write_html(FILE *out, const struct diff_result *result)
 	struct flame_tree tree;
 	cJSON *document = NULL;
 	char *text = NULL;
-	int error;
 
 	if (!result->comparison)
 		return -ENODATA;
@@ -270,13 +268,13 @@ static int write_html(FILE *out, const struct diff_result *result)
 	put_columns(&columns, &tree, &names);
 	document = make_document(result, &tree, &names, &columns);
 	text = cJSON_PrintUnformatted(document);
-	error = page_write(text, strlen(text), &columns, write_piece, out);
+	page_write(text, strlen(text), &columns, write_piece, out);
 	cJSON_free(text);
 	cJSON_Delete(document);
 	page_columns_free(&columns);
 	free(names.list);
 	flame_tree_free(&tree);
-	return error;
+	return 0;
 }
 
 const struct diff_output diff_output_html = {

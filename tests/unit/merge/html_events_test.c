@@ -48,7 +48,7 @@ static void keeps_the_call_of_work(void **state)
 	add_work(&events, 1000, 4);
 	add_work(&events, 1100, 1);
 	add_work(&events, 1200, 3);
-	assert_int_equal(html_events_sort(&events), 0);
+	html_events_sort(&events);
 	check(&events, 0, 100, 1);
 	check(&events, 1, 500, 2);
 	check(&events, 2, 900, 1);
@@ -67,7 +67,7 @@ static void tells_calls_of_one_time_apart(void **state)
 	events.calls.rows[1].duration_ns = 20;
 	add_work(&events, 1000, 1);
 	add_work(&events, 1100, 2);
-	assert_int_equal(html_events_sort(&events), 0);
+	html_events_sort(&events);
 	assert_int_equal(events.calls.rows[events.work.rows[0].call - 1].duration_ns, 10);
 	assert_int_equal(events.calls.rows[events.work.rows[1].call - 1].duration_ns, 20);
 	html_events_free(&events);
@@ -83,7 +83,7 @@ static void knows_no_call_that_was_dropped(void **state)
 	add_work(&events, 1100, 1);
 	add_work(&events, 1200, 3);
 	add_work(&events, 1300, UINT32_MAX);
-	assert_int_equal(html_events_sort(&events), 0);
+	html_events_sort(&events);
 	for (size_t w = 0; w < events.work.count; w++)
 		assert_int_equal(events.work.rows[w].call, 0);
 	html_events_free(&events);

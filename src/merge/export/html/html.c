@@ -7,7 +7,6 @@
  */
 #include "merge/export/html/html_state.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,44 +22,39 @@
 #include "merge/sums/build_tree_ranges.h"
 
 /* Adds the log's ranges to html->ranges. Parents come before their children. */
-static int add_ranges(struct html *html, const struct model *model)
+static void add_ranges(struct html *html, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
-	int error = grow(&html->process_ranges, &html->process_range_capacity,
-			 ranges->node_count + 1, sizeof(*html->process_ranges));
 
-	for (uint32_t r = 1; r < ranges->node_count && !error; r++) {
+	xt_grow(&html->process_ranges, &html->process_range_capacity, ranges->node_count + 1,
+		sizeof(*html->process_ranges));
+	for (uint32_t r = 1; r < ranges->node_count; r++) {
 		const struct range_node *range = &ranges->nodes[r];
 		uint32_t node = paths_child(&html->ranges, html->process_ranges[range->parent],
 					    range_label(&html->ranges.names, model, range->domain,
 							range->text, "", ""));
 
-		if (node == PATH_FAILED)
-			return -ENOMEM;
 		html->process_ranges[r] = node;
-		error = grow(&html->range_openings, &html->range_opening_capacity, node + 1,
-			     sizeof(*html->range_openings));
-		if (!error)
-			html->range_openings[node] += range->count;
+		xt_grow(&html->range_openings, &html->range_opening_capacity, node + 1,
+			sizeof(*html->range_openings));
+		html->range_openings[node] += range->count;
 	}
-	return error;
 }
 
 static int add_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
-	int error = grow(&html->process_threads, &html->process_thread_capacity,
-			 process->model->threads.count + 1, sizeof(*html->process_threads));
 
-	if (error)
-		return error;
+	xt_grow(&html->process_threads, &html->process_thread_capacity,
+		process->model->threads.count + 1, sizeof(*html->process_threads));
 	memset(html->process_threads, 0,
 	       html->process_thread_capacity * sizeof(*html->process_threads));
 	html->first_chart = html->chart_count;
 	html->process_last_ns = 0;
 	tracks_process(sink, process);
-	error = add_ranges(html, process->model);
-	return error ? error : html_events_add_process(&html->events, process);
+	add_ranges(html, process->model);
+	html_events_add_process(&html->events, process);
+	return 0;
 }
 
 static void note_times(struct html *html, const struct process *process, uint64_t start_ns,
@@ -83,8 +77,9 @@ static int add_call(struct tracks *t, const struct launch *call, uint64_t durati
 
 	(void)result;
 	note_times(html, t->process, call->enter_ns, duration_ns);
-	return html_events_add_call(html, t->process, call, duration_ns,
-				    html_thread(html, t->process, call->thread));
+	html_events_add_call(html, t->process, call, duration_ns,
+			     html_thread(html, t->process, call->thread));
+	return 0;
 }
 
 static int add_work(struct tracks *t, const struct work *work, const struct launch *launch)
@@ -112,7 +107,8 @@ static int add_sample(struct tracks *t, const struct cpu_sample *sample)
 	struct html *html = (struct html *)t;
 
 	note_times(html, t->process, sample->first_ns, sample->last_ns - sample->first_ns);
-	return html_events_add_sample(html, t->process, sample);
+	html_events_add_sample(html, t->process, sample);
+	return 0;
 }
 
 static int begin(struct sink *sink)
@@ -128,10 +124,10 @@ static int begin(struct sink *sink)
 	struct html *html = tracks_begin(sink, &writer, sizeof(*html));
 
 	html->first_ns = UINT64_MAX;
-	if (names_init(&html->devices.names) < 0 || names_init(&html->threads.names) < 0 ||
-	    paths_init(&html->ranges) < 0 ||
-	    html_events_begin(&html->events, sink->settings->html_bytes_max) < 0)
-		return -ENOMEM;
+	names_init(&html->devices.names);
+	names_init(&html->threads.names);
+	paths_init(&html->ranges);
+	html_events_begin(&html->events, sink->settings->html_bytes_max);
 	return 0;
 }
 
@@ -152,7 +148,8 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + 1, sizeof(sample));
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
 	html->samples[html->sample_count++] = sample;
-	return html_events_add_total(&html->events, process, total, node);
+	html_events_add_total(&html->events, process, total, node);
+	return 0;
 }
 
 /* Returns the GPU of a process that has only one; NAME_EMPTY if there are several. */
@@ -178,9 +175,8 @@ static int end(struct sink *sink, const struct run *run)
 	struct html *html = sink->state;
 	const struct rank_weights *weights = &run->rank_weights;
 
-	if (grow(&html->samples, &html->sample_capacity, html->sample_count + weights->count,
-		 sizeof(*html->samples)) < 0)
-		return -ENOMEM;
+	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + weights->count,
+		sizeof(*html->samples));
 	for (size_t p = 0; p < weights->count; p++) {
 		const struct rank_weight *part = &weights->list[p];
 
@@ -189,7 +185,8 @@ static int end(struct sink *sink, const struct run *run)
 		sample.weights[part->weight] = part->ns;
 		html->samples[html->sample_count++] = sample;
 	}
-	return html_put_page(sink, run);
+	html_put_page(sink, run);
+	return 0;
 }
 
 static int end_process(struct sink *sink, const struct process *process)
@@ -198,7 +195,8 @@ static int end_process(struct sink *sink, const struct process *process)
 
 	tracks_process_end(sink, process);
 	html_end_tracks(html);
-	return html_events_end_process(html, process);
+	html_events_end_process(html, process);
+	return 0;
 }
 
 static void free_state(struct sink *sink)

@@ -4,12 +4,11 @@
  */
 #include "merge/export/html/html_events.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "log/base/compare.h"
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "merge/export/html/html_labels.h"
 #include "merge/export/html/html_state.h"
 
@@ -17,29 +16,27 @@
 #define EVENT_COUNT_MIN 1000
 
 #define APPEND(list, row)                                                                          \
-	(grow(&(list).rows, &(list).capacity, (list).count + 1, sizeof(*(list).rows)) < 0          \
-		 ? -ENOMEM                                                                         \
-		 : ((list).rows[(list).count++] = (row), 0))
+	do {                                                                                       \
+		xt_grow(&(list).rows, &(list).capacity, (list).count + 1, sizeof(*(list).rows));   \
+		(list).rows[(list).count++] = (row);                                               \
+	} while (0)
 
-int html_events_begin(struct html_events *events, size_t page_bytes_max)
+void html_events_begin(struct html_events *events, size_t page_bytes_max)
 {
 	events->count_max = page_bytes_max / EVENT_BYTES_MIN;
 	if (events->count_max < EVENT_COUNT_MIN)
 		events->count_max = EVENT_COUNT_MIN;
-	return names_init(&events->apis);
+	names_init(&events->apis);
 }
 
 /* Clears a table with an entry for each of count ids. */
-static int reset(uint32_t **table, size_t *capacity, size_t count)
+static void reset(uint32_t **table, size_t *capacity, size_t count)
 {
-	int error = grow(table, capacity, count + 1, sizeof(**table));
-
-	if (!error)
-		memset(*table, 0, *capacity * sizeof(**table));
-	return error;
+	xt_grow(table, capacity, count + 1, sizeof(**table));
+	memset(*table, 0, *capacity * sizeof(**table));
 }
 
-int html_events_add_process(struct html_events *events, const struct process *process)
+void html_events_add_process(struct html_events *events, const struct process *process)
 {
 	events->process_work = events->work.count;
 	events->process_call = events->calls.count;
@@ -47,8 +44,8 @@ int html_events_add_process(struct html_events *events, const struct process *pr
 	events->paths.count = 0;
 	if (events->is_seen)
 		memset(events->is_seen, 0, events->seen_capacity);
-	return reset(&events->process_shapes, &events->process_shape_capacity,
-		     process->model->shapes.count);
+	reset(&events->process_shapes, &events->process_shape_capacity,
+	      process->model->shapes.count);
 }
 
 struct event_limit html_events_limit(uint64_t *weights, size_t count, size_t kept)
@@ -76,15 +73,13 @@ uint64_t html_work_weight(const struct page_work *work, const struct page_gap *g
 }
 
 /* Drops the lighter half of the work. */
-static int halve_work(struct html_events *events)
+static void halve_work(struct html_events *events)
 {
-	uint64_t *weights = malloc(events->work.count * sizeof(*weights));
+	uint64_t *weights = xt_malloc(events->work.count * sizeof(*weights));
 	struct event_limit limit;
 	const struct page_gap *gaps = events->gaps.rows;
 	size_t kept = 0, kept_gaps = 0, first = events->process_work;
 
-	if (!weights)
-		return -ENOMEM;
 	for (size_t w = 0; w < events->work.count; w++) {
 		weights[w] = html_work_weight(&events->work.rows[w], gaps);
 		gaps += events->work.rows[w].gap_count;
@@ -113,17 +108,14 @@ static int halve_work(struct html_events *events)
 		events->process_work = kept;
 	events->work.count = kept;
 	events->gaps.count = kept_gaps;
-	return 0;
 }
 
-static int halve_calls(struct html_events *events)
+static void halve_calls(struct html_events *events)
 {
-	uint64_t *weights = malloc(events->calls.count * sizeof(*weights));
+	uint64_t *weights = xt_malloc(events->calls.count * sizeof(*weights));
 	struct event_limit limit;
 	size_t kept = 0, first = events->process_call;
 
-	if (!weights)
-		return -ENOMEM;
 	for (size_t c = 0; c < events->calls.count; c++)
 		weights[c] = events->calls.rows[c].duration_ns;
 	limit = html_events_limit(weights, events->calls.count, events->calls.count / 2);
@@ -139,17 +131,14 @@ static int halve_calls(struct html_events *events)
 	if (first >= events->calls.count)
 		events->process_call = kept;
 	events->calls.count = kept;
-	return 0;
 }
 
-static int halve_samples(struct html_events *events)
+static void halve_samples(struct html_events *events)
 {
-	uint64_t *weights = malloc(events->samples.count * sizeof(*weights));
+	uint64_t *weights = xt_malloc(events->samples.count * sizeof(*weights));
 	struct event_limit limit;
 	size_t kept = 0, first = events->process_sample;
 
-	if (!weights)
-		return -ENOMEM;
 	for (size_t s = 0; s < events->samples.count; s++)
 		weights[s] = events->samples.rows[s].duration_ns;
 	limit = html_events_limit(weights, events->samples.count, events->samples.count / 2);
@@ -165,12 +154,11 @@ static int halve_samples(struct html_events *events)
 	if (first >= events->samples.count)
 		events->process_sample = kept;
 	events->samples.count = kept;
-	return 0;
 }
 
-/* Sets *index to that of the stream. Returns 0 or -ENOMEM. */
-static int stream_of(struct html *html, const struct process *process,
-		     const struct stretch *stretch, uint32_t *index)
+/* Returns the index of the stream. */
+static uint32_t stream_of(struct html *html, const struct process *process,
+			  const struct stretch *stretch)
 {
 	struct html_events *events = &html->events;
 	const struct stream *row = &process->model->streams.rows[stretch->stream];
@@ -180,19 +168,17 @@ static int stream_of(struct html *html, const struct process *process,
 	for (size_t s = events->streams.count; s-- > 0;) {
 		if (events->streams.rows[s].process != process->index)
 			break;
-		if (events->streams.rows[s].id != stretch->stream)
-			continue;
-		*index = (uint32_t)s;
-		return 0;
+		if (events->streams.rows[s].id == stretch->stream)
+			return (uint32_t)s;
 	}
-	*index = (uint32_t)events->streams.count;
 	stream.name = xt_strdup(model_title(process->model, &process->model->stream_names,
 					    row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
-	return APPEND(events->streams, stream);
+	APPEND(events->streams, stream);
+	return (uint32_t)events->streams.count - 1;
 }
 
-/* Returns the index of a kernel's shape, from 1, or 0 if it is unknown or memory ran out. */
+/* Returns the index of a kernel's shape, from 1, or 0 if it is unknown. */
 static uint32_t shape_of(struct html_events *events, const struct process *process, uint32_t id)
 {
 	const struct model *model = process->model;
@@ -207,35 +193,35 @@ static uint32_t shape_of(struct html_events *events, const struct process *proce
 			     model->shapes.rows[id].dynamic_shared_bytes;
 	memcpy(shape.grid, model->shapes.rows[id].grid, sizeof(shape.grid));
 	memcpy(shape.block, model->shapes.rows[id].block, sizeof(shape.block));
-	if (APPEND(events->shapes, shape))
-		return 0;
+	APPEND(events->shapes, shape);
 	return events->process_shapes[id] = (uint32_t)events->shapes.count;
 }
 
-static int note_seen(struct html_events *events, uint32_t total, bool *is_first)
+/* Returns whether this is the first work of its total. */
+static bool note_seen(struct html_events *events, uint32_t total)
 {
-	int error = grow(&events->is_seen, &events->seen_capacity, (size_t)total + 1, 1);
+	bool is_first;
 
-	if (error)
-		return error;
-	*is_first = !events->is_seen[total];
+	xt_grow(&events->is_seen, &events->seen_capacity, (size_t)total + 1, 1);
+	is_first = !events->is_seen[total];
 	events->is_seen[total] = 1;
-	return 0;
+	return is_first;
 }
 
-static int add_gaps(struct html_events *events, const struct stretch *stretch, uint8_t *count)
+/* Returns their number. */
+static uint8_t add_gaps(struct html_events *events, const struct stretch *stretch)
 {
-	int error = 0;
+	uint8_t count = 0;
 
-	for (size_t i = 0; i < IDLE_CLASSES && stretch->has_gap && !error; i++) {
+	for (size_t i = 0; i < IDLE_CLASSES && stretch->has_gap; i++) {
 		struct page_gap gap = {stretch->idle_ns[idle_order[i]], idle_order[i]};
 
 		if (!gap.ns)
 			continue;
-		error = APPEND(events->gaps, gap);
-		*count += 1;
+		APPEND(events->gaps, gap);
+		count++;
 	}
-	return error;
+	return count;
 }
 
 /* Makes the number of a call unique in all processes. UINT32_MAX: too large. */
@@ -246,8 +232,8 @@ static uint32_t number_of(const struct html_events *events, uint32_t number)
 	return unique < UINT32_MAX ? (uint32_t)unique : UINT32_MAX;
 }
 
-int html_events_add_work(struct html *html, const struct process *process,
-			 const struct stretch *stretch)
+void html_events_add_work(struct html *html, const struct process *process,
+			  const struct stretch *stretch)
 {
 	struct html_events *events = &html->events;
 	const struct owner *owner = stretch->owner;
@@ -257,44 +243,38 @@ int html_events_add_work(struct html *html, const struct process *process,
 		.node = stretch->place,
 		.call = stretch->call ? number_of(events, stretch->call) : 0,
 	};
-	int error = 0;
 
 	if (stretch->stream >= process->model->streams.count)
-		return 0;
+		return;
 	if (events->work.count >= events->count_max)
-		error = halve_work(events);
+		halve_work(events);
 	work.detail = owner->leaf == LEAF_KERNEL ? shape_of(events, process, owner->what)
 						 : stretch->bytes;
-	if (!error)
-		error = stream_of(html, process, stretch, &work.stream);
-	if (!error)
-		error = note_seen(events, stretch->place, &work.is_first);
-	if (!error)
-		error = add_gaps(events, stretch, &work.gap_count);
-	return error ? error : APPEND(events->work, work);
+	work.stream = stream_of(html, process, stretch);
+	work.is_first = note_seen(events, stretch->place);
+	work.gap_count = add_gaps(events, stretch);
+	APPEND(events->work, work);
 }
 
-/* Sets *place to the index of the call's name in apis. Returns 0 or -ENOMEM. */
-static int api_of(struct html_events *events, const struct process *process, uint32_t stack,
-		  uint16_t api, uint32_t *place)
+/* Returns the index of the call's name in apis. */
+static uint32_t api_of(struct html_events *events, const struct process *process, uint32_t stack,
+		       uint16_t api)
 {
 	uint32_t name = frames_api_name(process->frames, stack, api);
 	size_t length;
 	const char *text;
 
-	if (grow(&events->api_places, &events->api_capacity, (size_t)name + 1,
-		 sizeof(*events->api_places)) < 0)
-		return -ENOMEM;
+	xt_grow(&events->api_places, &events->api_capacity, (size_t)name + 1,
+		sizeof(*events->api_places));
 	if (!events->api_places[name]) {
 		text = names_text(&process->paths->names, name, &length);
 		events->api_places[name] = names_intern(&events->apis, text, length);
 	}
-	*place = events->api_places[name];
-	return 0;
+	return events->api_places[name];
 }
 
-int html_events_add_call(struct html *html, const struct process *process,
-			 const struct launch *call, uint64_t duration_ns, uint32_t thread)
+void html_events_add_call(struct html *html, const struct process *process,
+			  const struct launch *call, uint64_t duration_ns, uint32_t thread)
 {
 	struct html_events *events = &html->events;
 	struct page_call row = {.enter_ns = html_time(process, call->enter_ns),
@@ -302,20 +282,18 @@ int html_events_add_call(struct html *html, const struct process *process,
 				.stack = call->stack,
 				.thread = thread,
 				.number = number_of(events, call->number)};
-	int error = 0;
 
 	events->call_last = row.number;
 	if (!call->enter_ns)
-		return 0;
+		return;
 	if (events->calls.count >= events->count_max)
-		error = halve_calls(events);
-	if (!error)
-		error = api_of(events, process, call->stack, call->api, &row.api);
-	return error ? error : APPEND(events->calls, row);
+		halve_calls(events);
+	row.api = api_of(events, process, call->stack, call->api);
+	APPEND(events->calls, row);
 }
 
-int html_events_add_sample(struct html *html, const struct process *process,
-			   const struct cpu_sample *sample)
+void html_events_add_sample(struct html *html, const struct process *process,
+			    const struct cpu_sample *sample)
 {
 	struct cpu_cover cover = sample->cover;
 	struct html_events *events = &html->events;
@@ -332,14 +310,14 @@ int html_events_add_sample(struct html *html, const struct process *process,
 	};
 
 	if (row.thread == NAME_EMPTY || !row.duration_ns || cover.until_ns < cover.from_ns)
-		return 0;
+		return;
 	if (!events->samples_until_ns || row.start_ns < events->samples_from_ns)
 		events->samples_from_ns = row.start_ns;
 	if (row.start_ns + row.duration_ns > events->samples_until_ns)
 		events->samples_until_ns = row.start_ns + row.duration_ns;
-	if (events->samples.count >= events->count_max && halve_samples(events) < 0)
-		return -ENOMEM;
-	return APPEND(events->samples, row);
+	if (events->samples.count >= events->count_max)
+		halve_samples(events);
+	APPEND(events->samples, row);
 }
 
 /* Returns the frame of the CUDA function on the path, or 0 if it is not there. */
@@ -352,28 +330,25 @@ static uint32_t call_node(const struct process *process, const struct owner *own
 	return node;
 }
 
-int html_events_add_total(struct html_events *events, const struct process *process,
-			  const struct total *total, uint32_t node)
+void html_events_add_total(struct html_events *events, const struct process *process,
+			   const struct total *total, uint32_t node)
 {
 	const struct owner *owner = &total->owner;
 	struct call_path path = {.stack = owner->stack};
-	int error = grow(&events->nodes, &events->node_capacity, (size_t)process->total + 1,
-			 sizeof(*events->nodes));
 
-	if (error)
-		return error;
+	xt_grow(&events->nodes, &events->node_capacity, (size_t)process->total + 1,
+		sizeof(*events->nodes));
 	events->nodes[process->total] = node;
 	if (owner->leaf == LEAF_CPU) {
 		path.api = owner->what;
 		path.node = node;
-		return APPEND(events->paths, path);
+	} else if (owner->stack && !owner->creation) {
+		path.node = call_node(process, owner, node);
+		if (path.node)
+			path.api = api_of(events, process, owner->stack, (uint16_t)owner->api);
 	}
-	if (!owner->stack || owner->creation)
-		return 0;
-	path.node = call_node(process, owner, node);
-	error = path.node ? api_of(events, process, owner->stack, (uint16_t)owner->api, &path.api)
-			  : 0;
-	return error || !path.node ? error : APPEND(events->paths, path);
+	if (owner->leaf == LEAF_CPU || path.node)
+		APPEND(events->paths, path);
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -385,14 +360,13 @@ static int compare_paths(const void *a, const void *b)
 	return x->api < y->api ? -1 : x->api > y->api;
 }
 
-static int add_states(struct html *html, const struct process *process, uint32_t thread)
+static void add_states(struct html *html, const struct process *process, uint32_t thread)
 {
 	struct html_events *events = &html->events;
 	struct range_history history = ranges_history(&process->model->ranges, thread);
 	uint32_t label = html_thread(html, process, thread);
-	int error = 0;
 
-	for (size_t i = 0; i < history.count && !error && label != NAME_EMPTY; i++) {
+	for (size_t i = 0; i < history.count && label != NAME_EMPTY; i++) {
 		struct page_state state = {.time_ns = html_time(process, history.times_ns[i]),
 					   .range = html->process_ranges[history.states[i]],
 					   .thread = label};
@@ -400,11 +374,10 @@ static int add_states(struct html *html, const struct process *process, uint32_t
 		state.duration_ns =
 			i + 1 < history.count ? history.times_ns[i + 1] - history.times_ns[i] : 0;
 		if (events->states.count < events->count_max)
-			error = APPEND(events->states, state);
+			APPEND(events->states, state);
 		else
 			events->dropped_state_count++;
 	}
-	return error;
 }
 
 static uint32_t find_path(const struct html_events *events, uint32_t stack, uint32_t api)
@@ -418,10 +391,9 @@ static uint32_t find_path(const struct html_events *events, uint32_t stack, uint
 }
 
 /* Replaces the numbers of this process by those of the page. */
-int html_events_end_process(struct html *html, const struct process *process)
+void html_events_end_process(struct html *html, const struct process *process)
 {
 	struct html_events *events = &html->events;
-	int error = 0;
 
 	if (events->paths.count)
 		qsort(events->paths.rows, events->paths.count, sizeof(*events->paths.rows),
@@ -442,9 +414,8 @@ int html_events_end_process(struct html *html, const struct process *process)
 		sample->node = find_path(events, sample->node, sample->state);
 	}
 	events->call_base = events->call_last;
-	for (uint32_t t = 1; t < process->model->threads.count && !error; t++)
-		error = add_states(html, process, t);
-	return error;
+	for (uint32_t t = 1; t < process->model->threads.count; t++)
+		add_states(html, process, t);
 }
 
 /* Returns the thread with these ids of the kernel that runs `near`. */

@@ -121,23 +121,23 @@ struct html_events {
 
 struct html;
 
-/* All return 0 or -ENOMEM. html_events_begin() comes first, html_events_free() last. */
-int html_events_begin(struct html_events *events, size_t page_bytes_max);
-int html_events_add_process(struct html_events *events, const struct process *process);
-int html_events_add_work(struct html *html, const struct process *process,
-			 const struct stretch *stretch);
-int html_events_add_call(struct html *html, const struct process *process,
-			 const struct launch *call, uint64_t duration_ns, uint32_t thread);
-int html_events_add_sample(struct html *html, const struct process *process,
-			   const struct cpu_sample *sample);
-int html_events_add_total(struct html_events *events, const struct process *process,
-			  const struct total *total, uint32_t node);
-int html_events_end_process(struct html *html, const struct process *process);
+/* html_events_begin() comes first, html_events_free() last. */
+void html_events_begin(struct html_events *events, size_t page_bytes_max);
+void html_events_add_process(struct html_events *events, const struct process *process);
+void html_events_add_work(struct html *html, const struct process *process,
+			  const struct stretch *stretch);
+void html_events_add_call(struct html *html, const struct process *process,
+			  const struct launch *call, uint64_t duration_ns, uint32_t thread);
+void html_events_add_sample(struct html *html, const struct process *process,
+			    const struct cpu_sample *sample);
+void html_events_add_total(struct html_events *events, const struct process *process,
+			   const struct total *total, uint32_t node);
+void html_events_end_process(struct html *html, const struct process *process);
 /* Finds the threads that samples wait for. Call it once, after all logs. */
 void html_events_find_waits(struct html *html, const struct processes *processes);
 
 /* Sorts all events by stream or thread, and then by time. Call it once, at the end. */
-int html_events_sort(struct html_events *events);
+void html_events_sort(struct html_events *events);
 
 /* The largest gap or the duration; more for the first work of a call path. */
 uint64_t html_work_weight(const struct page_work *work, const struct page_gap *gaps);

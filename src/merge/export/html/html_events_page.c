@@ -4,9 +4,9 @@
  */
 #include "merge/export/html/html_events_page.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "merge/base/json.h"
 
 #define COMPARE(a, b)                                                                              \
@@ -77,13 +77,11 @@ static uint32_t find_call(const struct html_events *events, uint32_t number)
 }
 
 /* Sorts the calls. Work keeps its call. */
-static int sort_calls(struct html_events *events)
+static void sort_calls(struct html_events *events)
 {
 	size_t count = events->calls.count;
-	uint32_t *places = malloc((count + 1) * sizeof(*places)); /* by index before + 1 */
+	uint32_t *places = xt_malloc((count + 1) * sizeof(*places)); /* by index before + 1 */
 
-	if (!places)
-		return -ENOMEM;
 	for (size_t w = 0; w < events->work.count; w++)
 		events->work.rows[w].call = find_call(events, events->work.rows[w].call);
 	for (size_t c = 0; c < count; c++)
@@ -96,14 +94,13 @@ static int sort_calls(struct html_events *events)
 	for (size_t w = 0; w < events->work.count; w++)
 		events->work.rows[w].call = places[events->work.rows[w].call];
 	free(places);
-	return 0;
 }
 
-int html_events_sort(struct html_events *events)
+void html_events_sort(struct html_events *events)
 {
 	uint32_t gap = 0;
-	int error = sort_calls(events);
 
+	sort_calls(events);
 	for (size_t w = 0; w < events->work.count; w++) {
 		events->work.rows[w].gap_first = gap;
 		gap += events->work.rows[w].gap_count;
@@ -117,7 +114,6 @@ int html_events_sort(struct html_events *events)
 	if (events->samples.count)
 		qsort(events->samples.rows, events->samples.count, sizeof(*events->samples.rows),
 		      compare_samples);
-	return error;
 }
 
 struct put {
@@ -405,28 +401,23 @@ static size_t put_starts(struct put *put, enum event_list list, size_t count, ui
 	return kept_count;
 }
 
-static int put_list(struct put *put, enum event_list list, size_t count, uint32_t event_count)
+static void put_list(struct put *put, enum event_list list, size_t count, uint32_t event_count)
 {
 	const struct list_spec *spec = &list_specs[list];
-	uint64_t *weights = malloc((count + 1) * sizeof(*weights));
-	uint32_t *kept = malloc((count + 1) * sizeof(*kept));
-	int error = weights && kept ? 0 : -ENOMEM;
-	size_t kept_count;
+	uint64_t *weights = xt_malloc((count + 1) * sizeof(*weights));
+	uint32_t *kept = xt_malloc((count + 1) * sizeof(*kept));
+	size_t kept_count = put_starts(put, list, count, event_count, weights, kept);
 
-	if (!error) {
-		kept_count = put_starts(put, list, count, event_count, weights, kept);
-		put_columns(put, spec->columns, kept, kept_count);
-		if (spec->put_rest)
-			spec->put_rest(put, kept, kept_count);
-	}
+	put_columns(put, spec->columns, kept, kept_count);
+	if (spec->put_rest)
+		spec->put_rest(put, kept, kept_count);
 	free(weights);
 	free(kept);
-	return error;
 }
 
-int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
-		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
-		    struct event_counts *counts)
+void html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
+		     const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
+		     struct event_counts *counts)
 {
 	const struct html_events *events = &html->events;
 	struct put put = {
@@ -435,12 +426,11 @@ int html_put_events(struct page_columns *columns, const struct html *html, uint3
 		.numbers = numbers,
 		.ranges = ranges,
 		.other_number = other_number,
-		.call_numbers = calloc(events->calls.count + 1, sizeof(uint32_t)),
+		.call_numbers = xt_calloc(events->calls.count + 1, sizeof(uint32_t)),
 		.counts = counts,
 	};
 	const size_t list_counts[EVENT_LISTS] = {events->calls.count, events->work.count,
 						 events->states.count, events->samples.count};
-	int error = put.call_numbers ? 0 : -ENOMEM;
 
 	*counts = (struct event_counts){
 		.left_out = {[EVENT_CALLS] = {events->dropped_call_count, 0},
@@ -448,16 +438,14 @@ int html_put_events(struct page_columns *columns, const struct html *html, uint3
 			     [EVENT_STATES] = {events->dropped_state_count, 0},
 			     [EVENT_SAMPLES] = {events->dropped_sample_count, 0}},
 	};
-	for (enum event_list list = 0; list < EVENT_LISTS && !error; list++) {
+	for (enum event_list list = 0; list < EVENT_LISTS; list++) {
 		size_t lane_count =
 			list == EVENT_WORK ? events->streams.count : html->threads.names.count;
 
-		counts->shown[list] = calloc(lane_count + 1, sizeof(*counts->shown[list]));
-		error = counts->shown[list] ? put_list(&put, list, list_counts[list], event_count)
-					    : -ENOMEM;
+		counts->shown[list] = xt_calloc(lane_count + 1, sizeof(*counts->shown[list]));
+		put_list(&put, list, list_counts[list], event_count);
 	}
 	free(put.call_numbers);
-	return error;
 }
 
 static void put_thread_counts(struct json *json, const char *key, const uint32_t *counts,

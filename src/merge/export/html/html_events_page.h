@@ -17,12 +17,11 @@ struct event_counts {
 /*
  * Adds the columns of the events, at most event_count of each kind. The array numbers has each path
  * node's number in the page; 0 means other_number. The array ranges has the number in the page of
- * each node of html->ranges. Free *counts with event_counts_free() in any case. Returns 0 or
- * -ENOMEM.
+ * each node of html->ranges. Free *counts with event_counts_free().
  */
-int html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
-		    const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
-		    struct event_counts *counts);
+void html_put_events(struct page_columns *columns, const struct html *html, uint32_t event_count,
+		     const uint32_t *numbers, uint32_t other_number, const uint32_t *ranges,
+		     struct event_counts *counts);
 
 /* Adds the members of the document that describe these columns. */
 void html_put_event_lists(struct json *json, const struct html *html,

@@ -10,8 +10,6 @@
  */
 #include "merge/export/html/html_fit.h"
 
-#include <errno.h>
-
 #include "merge/export/html/html_page.h"
 
 #define RANGES_LEAST 300 /* as many as the page's selection list shows */
@@ -35,40 +33,35 @@ struct fit {
 	struct output_bytes bytes;
 };
 
-static int make(struct fit *fit, const struct html_ranking *ranking)
+static void make(struct fit *fit, const struct html_ranking *ranking)
 {
 	struct html *html = fit->sink->state;
 	struct html_choice choice;
-	int error = html_choose(&choice, html, ranking, fit->path_count, fit->range_count);
 
+	html_choose(&choice, html, ranking, fit->path_count, fit->range_count);
 	choice.track_halvings = fit->track_halvings;
 	choice.event_count = fit->event_count;
 	output_discard(&fit->page);
-	if (!error)
-		error = output_open_memory(&fit->page);
-	if (!error)
-		error = html_make_page(&fit->page, html, &choice, fit->run);
-	if (!error)
-		error = output_bytes(&fit->page, &fit->bytes);
+	output_open_memory(&fit->page);
+	html_make_page(&fit->page, html, &choice, fit->run);
+	fit->bytes = output_bytes(&fit->page);
 	html_choice_free(&choice);
-	return error;
 }
 
 /*
  * The page is too large with *count. Finds about the largest count that fits, but not below least,
  * sets *count to it, and makes that page the current one.
  */
-static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes_max)
+static void shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes_max)
 {
 	uint32_t most = *count;
 	double above = (double)fit->bytes.length, below, room;
-	int error;
 
 	*count = least;
-	error = make(fit, &fit->ranking);
+	make(fit, &fit->ranking);
 	below = (double)fit->bytes.length;
 	room = (double)bytes_max - below; /* for everything above least */
-	for (int try = 0; !error && try < TRIES_MAX && most - least > 1; try++) {
+	for (int try = 0; try < TRIES_MAX && most - least > 1; try++) {
 		double left = (double)bytes_max - below;
 		uint32_t next;
 
@@ -80,7 +73,7 @@ static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes
 		left = try % 2 ? (above - below) / 2 : left - room * (1 - AIM);
 		next = least + (uint32_t)((double)(most - least) * left / (above - below));
 		*count = next <= least ? least + 1 : next >= most ? most - 1 : next;
-		error = make(fit, &fit->ranking);
+		make(fit, &fit->ranking);
 		if (fit->bytes.length > bytes_max) {
 			most = *count;
 			above = (double)fit->bytes.length;
@@ -89,73 +82,65 @@ static int shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes
 			below = (double)fit->bytes.length;
 		}
 	}
-	if (error || *count == least)
-		return error;
+	if (*count == least)
+		return;
 	*count = least;
-	return make(fit, &fit->ranking);
+	make(fit, &fit->ranking);
 }
 
 /*
  * The page is too large even without call paths. Allow the call paths bytes_max on top of it, and
  * warn.
  */
-static int exceed(struct fit *fit, size_t bytes_max)
+static void exceed(struct fit *fit, size_t bytes_max)
 {
 	size_t bytes_least = fit->bytes.length;
-	int error;
 
 	fit->path_count = fit->ranking.path_count;
-	error = make(fit, &fit->ranking);
-	if (!error && fit->bytes.length > bytes_least + bytes_max)
-		error = shrink(fit, &fit->path_count, 0, bytes_least + bytes_max);
-	if (error)
-		return error;
+	make(fit, &fit->ranking);
+	if (fit->bytes.length > bytes_least + bytes_max)
+		shrink(fit, &fit->path_count, 0, bytes_least + bytes_max);
 	report_warn(fit->run->report,
 		    "%s: the report takes %zu KB, more than --html-size: %zu KB of it cannot be "
 		    "omitted",
 		    fit->sink->out.path, fit->bytes.length / KB, bytes_least / KB);
-	return 0;
 }
 
 /*
  * Halve the resolution while that helps. Each halving saves half of what the previous one saved, so
  * the remaining tracks are about as large as the last saving.
  */
-static int make_coarser(struct fit *fit, size_t bytes_max)
+static void make_coarser(struct fit *fit, size_t bytes_max)
 {
 	const struct html *html = fit->sink->state;
 	size_t before = fit->bytes.length, saved = before;
-	int error = 0;
 
-	while (!error && html->chart_count >= TRACKS_MANY && before > bytes_max &&
+	while (html->chart_count >= TRACKS_MANY && before > bytes_max &&
 	       saved > bytes_max / TRACKS_SHARE && fit->track_halvings < HALVINGS_MAX) {
 		fit->track_halvings++;
-		error = make(fit, NULL);
+		make(fit, NULL);
 		saved = before > fit->bytes.length ? before - fit->bytes.length : 0;
 		before = fit->bytes.length;
 	}
-	return error;
 }
 
-static int make_smaller(struct fit *fit, size_t bytes_max)
+static void make_smaller(struct fit *fit, size_t bytes_max)
 {
-	int error = html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
-
+	html_rank(&fit->ranking, fit->sink->state, &fit->run->paths);
 	fit->path_count = fit->ranking.path_count;
 	fit->range_count = fit->ranking.range_count;
-	if (!error && fit->event_count)
-		error = shrink(fit, &fit->event_count, 0, bytes_max);
-	if (!error && fit->bytes.length > bytes_max)
-		error = make_coarser(fit, bytes_max);
-	if (!error && fit->bytes.length <= bytes_max)
-		return 0;
-	if (!error && fit->range_count > RANGES_LEAST)
-		error = shrink(fit, &fit->range_count, RANGES_LEAST, bytes_max);
-	if (!error && fit->bytes.length > bytes_max)
-		error = shrink(fit, &fit->path_count, 0, bytes_max);
-	if (!error && fit->bytes.length > bytes_max)
-		error = exceed(fit, bytes_max);
-	return error;
+	if (fit->event_count)
+		shrink(fit, &fit->event_count, 0, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		make_coarser(fit, bytes_max);
+	if (fit->bytes.length <= bytes_max)
+		return;
+	if (fit->range_count > RANGES_LEAST)
+		shrink(fit, &fit->range_count, RANGES_LEAST, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		shrink(fit, &fit->path_count, 0, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		exceed(fit, bytes_max);
 }
 
 static uint32_t event_count_of(const struct html_events *events)
@@ -168,23 +153,19 @@ static uint32_t event_count_of(const struct html_events *events)
 	return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
-int html_put_page(struct sink *sink, const struct run *run)
+void html_put_page(struct sink *sink, const struct run *run)
 {
 	struct html *html = sink->state;
 	struct fit fit = {.sink = sink, .run = run, .page.fd = -1};
 	size_t bytes_max = sink->settings->html_bytes_max;
-	int error;
 
 	html_events_find_waits(html, run_analysis(run, &analysis_processes));
-	error = html_events_sort(&html->events);
+	html_events_sort(&html->events);
 	fit.event_count = event_count_of(&html->events);
-	if (!error)
-		error = make(&fit, NULL);
-	if (!error && fit.bytes.length > bytes_max)
-		error = make_smaller(&fit, bytes_max);
-	if (!error)
-		output_text(&sink->out, fit.bytes.data, fit.bytes.length);
+	make(&fit, NULL);
+	if (fit.bytes.length > bytes_max)
+		make_smaller(&fit, bytes_max);
+	output_text(&sink->out, fit.bytes.data, fit.bytes.length);
 	output_discard(&fit.page);
 	html_ranking_free(&fit.ranking);
-	return error;
 }

@@ -4,7 +4,7 @@
 
 #include "merge/export/html/html_state.h"
 
-/* Writes the largest page that fits into --html-size. Returns 0 or -errno. */
-int html_put_page(struct sink *sink, const struct run *run);
+/* Writes the largest page that fits into --html-size. */
+void html_put_page(struct sink *sink, const struct run *run);
 
 #endif

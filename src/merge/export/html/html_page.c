@@ -5,7 +5,6 @@
  */
 #include "merge/export/html/html_page.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,19 +82,16 @@ static void order_names(struct tree *tree, const struct paths *paths)
 	}
 }
 
-static int make_tree(struct tree *tree, const struct html_choice *choice, const struct paths *paths)
+static void make_tree(struct tree *tree, const struct html_choice *choice,
+		      const struct paths *paths)
 {
-	uint32_t *first_child = calloc(paths->node_count, sizeof(*first_child));
-	uint32_t *sibling = calloc(paths->node_count, sizeof(*sibling));
-	int error = -ENOMEM;
+	uint32_t *first_child = xt_calloc(paths->node_count, sizeof(*first_child));
+	uint32_t *sibling = xt_calloc(paths->node_count, sizeof(*sibling));
 
-	tree->numbers = calloc(paths->node_count, sizeof(*tree->numbers));
-	tree->order = calloc(paths->node_count, sizeof(*tree->order));
-	tree->names = calloc(paths->names.count, sizeof(*tree->names));
-	tree->name_order = calloc(paths->names.count, sizeof(*tree->name_order));
-	if (!first_child || !sibling || !tree->numbers || !tree->order || !tree->names ||
-	    !tree->name_order)
-		goto out;
+	tree->numbers = xt_calloc(paths->node_count, sizeof(*tree->numbers));
+	tree->order = xt_calloc(paths->node_count, sizeof(*tree->order));
+	tree->names = xt_calloc(paths->names.count, sizeof(*tree->names));
+	tree->name_order = xt_calloc(paths->names.count, sizeof(*tree->name_order));
 	mark_nodes(tree, choice, paths);
 	for (uint32_t n = paths->node_count; n-- > 1;) {
 		uint32_t parent = paths->nodes[n].parent;
@@ -107,11 +103,8 @@ static int make_tree(struct tree *tree, const struct html_choice *choice, const 
 	}
 	walk(tree, paths, first_child, sibling);
 	order_names(tree, paths);
-	error = 0;
-out:
 	free(first_child);
 	free(sibling);
-	return error;
 }
 
 static void put_tree(struct page_columns *columns, const struct tree *tree,
@@ -282,18 +275,17 @@ static void put_loss_words(struct json *json, const struct run *run)
  * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and the
  * table itself if paths are omitted, come from here.
  */
-static int put_kernels(struct json *json, const struct run *run)
+static void put_kernels(struct json *json, const struct run *run)
 {
 	json->rows_max = PAGE_KERNELS_MAX;
-	return table_put_json(json, run, &table_kernels);
+	table_put_json(json, run, &table_kernels);
 }
 
-static int put_document(struct output *out, struct html *html, const struct html_choice *choice,
-			const struct tree *tree, const struct run *run,
-			const struct page_columns *columns, const struct event_counts *events)
+static void put_document(struct output *out, struct html *html, const struct html_choice *choice,
+			 const struct tree *tree, const struct run *run,
+			 const struct page_columns *columns, const struct event_counts *events)
 {
 	struct json json = {.out = out};
-	int error;
 
 	json_begin_object(&json, NULL);
 	json_string(&json, "format", "xtrace-report");
@@ -334,58 +326,38 @@ static int put_document(struct output *out, struct html *html, const struct html
 		json_end_object(&json);
 	}
 	json_end_array(&json);
-	error = summary_json_put(&json, "summary", run, false);
-	if (!error)
-		error = put_kernels(&json, run);
+	summary_json_put(&json, "summary", run, false);
+	put_kernels(&json, run);
 	json_end_object(&json);
-	return error;
 }
 
-static int write_piece(void *context, const char *text, size_t length)
+static void write_piece(void *context, const char *text, size_t length)
 {
 	output_text(context, text, length);
-	return 0;
 }
 
-static int put_all(struct output *out, struct html *html, const struct html_choice *choice,
-		   const struct run *run, const struct tree *tree,
-		   const struct page_columns *columns, const struct event_counts *events)
-{
-	struct output document;
-	struct output_bytes bytes;
-	int error = output_open_memory(&document);
-
-	if (!error)
-		error = put_document(&document, html, choice, tree, run, columns, events);
-	if (!error)
-		error = output_bytes(&document, &bytes);
-	if (!error)
-		error = page_write(bytes.data, bytes.length, columns, write_piece, out);
-	output_discard(&document);
-	return error;
-}
-
-int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
-		   const struct run *run)
+void html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		    const struct run *run)
 {
 	struct page_columns columns = {0};
 	struct tree tree = {.has_other = choice->left_out_path_count};
 	struct event_counts events = {0};
-	int error = make_tree(&tree, choice, &run->paths);
+	struct output document;
+	struct output_bytes bytes;
 
-	if (!error) {
-		merge_samples(choice, &tree);
-		put_tree(&columns, &tree, &run->paths);
-		put_samples(&columns, choice, run_listed_weights(run));
-		html_put_tracks(&columns, html, choice->track_halvings);
-		error = html_put_events(&columns, html, choice->event_count, tree.numbers,
-					tree.has_other ? tree.count + 1 : 0, choice->ranges,
-					&events);
-	}
-	if (!error)
-		error = put_all(out, html, choice, run, &tree, &columns, &events);
+	make_tree(&tree, choice, &run->paths);
+	merge_samples(choice, &tree);
+	put_tree(&columns, &tree, &run->paths);
+	put_samples(&columns, choice, run_listed_weights(run));
+	html_put_tracks(&columns, html, choice->track_halvings);
+	html_put_events(&columns, html, choice->event_count, tree.numbers,
+			tree.has_other ? tree.count + 1 : 0, choice->ranges, &events);
+	output_open_memory(&document);
+	put_document(&document, html, choice, &tree, run, &columns, &events);
+	bytes = output_bytes(&document);
+	page_write(bytes.data, bytes.length, &columns, write_piece, out);
+	output_discard(&document);
 	event_counts_free(&events);
 	page_columns_free(&columns);
 	free_tree(&tree);
-	return error;
 }

@@ -4,8 +4,8 @@
 
 #include "merge/export/html/html_small.h"
 
-/* Writes the page with the chosen data. Sorts the samples of choice. Returns 0 or -errno. */
-int html_make_page(struct output *out, struct html *html, struct html_choice *choice,
-		   const struct run *run);
+/* Writes the page with the chosen data. Sorts the samples of choice. */
+void html_make_page(struct output *out, struct html *html, struct html_choice *choice,
+		    const struct run *run);
 
 #endif

@@ -4,9 +4,10 @@
  */
 #include "merge/export/html/html_small.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 struct ranked {
 	double size;
@@ -36,13 +37,11 @@ static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS
 	return size;
 }
 
-/* Returns the rank of each node in rows; UINT32_MAX for others. NULL if out of memory. */
+/* Returns the rank of each node in rows; UINT32_MAX for others. */
 static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
 {
-	uint32_t *places = malloc(node_count * sizeof(*places));
+	uint32_t *places = xt_malloc(node_count * sizeof(*places));
 
-	if (!places)
-		return NULL;
 	memset(places, 0xff, node_count * sizeof(*places));
 	if (count)
 		qsort(rows, count, sizeof(*rows), compare_ranked);
@@ -51,14 +50,12 @@ static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
 	return places;
 }
 
-static int rank_paths(struct html_ranking *ranking, const struct paths *paths)
+static void rank_paths(struct html_ranking *ranking, const struct paths *paths)
 {
-	struct ranked *rows = calloc(paths->node_count, sizeof(*rows));
+	struct ranked *rows = xt_calloc(paths->node_count, sizeof(*rows));
 	double sums[WEIGHTS] = {0};
 	uint32_t count = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	for (uint32_t n = 1; n < paths->node_count; n++)
 		for (int w = 0; w < WEIGHTS; w++)
 			sums[w] += (double)paths->nodes[n].weights[w];
@@ -71,17 +68,14 @@ static int rank_paths(struct html_ranking *ranking, const struct paths *paths)
 	ranking->path_count = count;
 	ranking->path_places = places_of(rows, count, paths->node_count);
 	free(rows);
-	return ranking->path_places ? 0 : -ENOMEM;
 }
 
 /* Sums up each range with its nested ranges, WEIGHTS numbers each. NULL if out of memory. */
 static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
 {
 	const struct paths *ranges = &html->ranges;
-	uint64_t *all = calloc((size_t)ranges->node_count * WEIGHTS, sizeof(*all));
+	uint64_t *all = xt_calloc((size_t)ranges->node_count * WEIGHTS, sizeof(*all));
 
-	if (!all)
-		return NULL;
 	for (size_t s = 0; s < html->sample_count; s++)
 		for (int w = 0; w < WEIGHTS; w++)
 			all[(size_t)html->samples[s].range * WEIGHTS + (size_t)w] +=
@@ -95,28 +89,25 @@ static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
 	return all;
 }
 
-static int rank_ranges(struct html_ranking *ranking, const struct html *html)
+static void rank_ranges(struct html_ranking *ranking, const struct html *html)
 {
 	uint32_t count = html->ranges.node_count;
-	struct ranked *rows = calloc(count, sizeof(*rows));
+	struct ranked *rows = xt_calloc(count, sizeof(*rows));
 	double sums[WEIGHTS];
 	uint64_t *all = add_up_ranges(html, sums);
 
-	for (uint32_t r = 1; rows && all && r < count; r++)
+	for (uint32_t r = 1; r < count; r++)
 		rows[r - 1] = (struct ranked){size_of(&all[(size_t)r * WEIGHTS], sums), r};
-	if (rows && all)
-		ranking->range_places = places_of(rows, count - 1, count);
+	ranking->range_places = places_of(rows, count - 1, count);
 	ranking->range_count = count - 1;
 	free(rows);
 	free(all);
-	return ranking->range_places ? 0 : -ENOMEM;
 }
 
-int html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths)
+void html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths)
 {
-	int error = rank_paths(ranking, paths);
-
-	return error ? error : rank_ranges(ranking, html);
+	rank_paths(ranking, paths);
+	rank_ranges(ranking, html);
 }
 
 void html_ranking_free(struct html_ranking *ranking)
@@ -127,16 +118,14 @@ void html_ranking_free(struct html_ranking *ranking)
 }
 
 /* Numbers the ranges of the page. An omitted range gets the number of its parent. */
-static int choose_ranges(struct html_choice *choice, const struct html *html,
-			 const struct html_ranking *ranking, uint32_t count)
+static void choose_ranges(struct html_choice *choice, const struct html *html,
+			  const struct html_ranking *ranking, uint32_t count)
 {
 	const struct paths *ranges = &html->ranges;
 	bool has_other = false;
 
-	choice->ranges = calloc(ranges->node_count, sizeof(*choice->ranges));
-	choice->listed_ranges = calloc(ranges->node_count, sizeof(*choice->listed_ranges));
-	if (!choice->ranges || !choice->listed_ranges)
-		return -ENOMEM;
+	choice->ranges = xt_calloc(ranges->node_count, sizeof(*choice->ranges));
+	choice->listed_ranges = xt_calloc(ranges->node_count, sizeof(*choice->listed_ranges));
 	for (uint32_t r = 1; r < ranges->node_count; r++) {
 		if (ranking && ranking->range_places[r] >= count) {
 			choice->left_out_range_count++;
@@ -154,15 +143,12 @@ static int choose_ranges(struct html_choice *choice, const struct html *html,
 		choice->other_range_openings += html->range_openings[r];
 	}
 	choice->has_other_range = has_other;
-	return 0;
 }
 
-static int choose_samples(struct html_choice *choice, const struct html *html,
-			  const struct html_ranking *ranking, uint32_t path_count)
+static void choose_samples(struct html_choice *choice, const struct html *html,
+			   const struct html_ranking *ranking, uint32_t path_count)
 {
-	choice->samples = calloc(html->sample_count + 1, sizeof(*choice->samples));
-	if (!choice->samples)
-		return -ENOMEM;
+	choice->samples = xt_calloc(html->sample_count + 1, sizeof(*choice->samples));
 	choice->sample_count = html->sample_count;
 	for (size_t s = 0; s < html->sample_count; s++) {
 		struct sample *sample = &choice->samples[s];
@@ -177,17 +163,14 @@ static int choose_samples(struct html_choice *choice, const struct html *html,
 	}
 	if (ranking && path_count < ranking->path_count)
 		choice->left_out_path_count = ranking->path_count - path_count;
-	return 0;
 }
 
-int html_choose(struct html_choice *choice, const struct html *html,
-		const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count)
+void html_choose(struct html_choice *choice, const struct html *html,
+		 const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count)
 {
-	int error;
-
 	*choice = (struct html_choice){0};
-	error = choose_ranges(choice, html, ranking, range_count);
-	return error ? error : choose_samples(choice, html, ranking, path_count);
+	choose_ranges(choice, html, ranking, range_count);
+	choose_samples(choice, html, ranking, path_count);
 }
 
 void html_choice_free(struct html_choice *choice)

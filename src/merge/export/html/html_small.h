@@ -32,13 +32,13 @@ struct html_choice {
 };
 
 /*
- * Returns 0 or -ENOMEM; free the result in either case. If ranking is not NULL, html_choose() keeps
+ * Free the result. If ranking is not NULL, html_choose() keeps
  * the path_count largest paths and the range_count largest ranges. Otherwise it keeps all.
  */
-int html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths);
+void html_rank(struct html_ranking *ranking, const struct html *html, const struct paths *paths);
 void html_ranking_free(struct html_ranking *ranking);
-int html_choose(struct html_choice *choice, const struct html *html,
-		const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count);
+void html_choose(struct html_choice *choice, const struct html *html,
+		 const struct html_ranking *ranking, uint32_t path_count, uint32_t range_count);
 void html_choice_free(struct html_choice *choice);
 
 #endif

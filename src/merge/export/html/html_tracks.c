@@ -68,14 +68,14 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 {
 	struct html *html = sink->state;
 	struct chart *chart;
-	int error = html_events_add_work(html, process, stretch);
 	uint64_t from_ns = html_time(process, stretch->start_ns);
 	uint64_t until_ns = html_time(process, stretch->end_ns);
 	uint64_t gap_from_ns = from_ns;
 
+	html_events_add_work(html, process, stretch);
 	chart = chart_of(html, stretch->device);
-	if (error || !chart)
-		return error;
+	if (!chart)
+		return 0;
 	if (stretch->has_gap) {
 		gap_from_ns = html_time(process, stretch->gap_from_ns);
 		add_gap(chart, gap_from_ns, stretch->idle_ns);

@@ -8,7 +8,7 @@
 void html_put_track(struct tracks *t, struct track *track);
 void html_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value);
 
-/* The exporter's stretch(). Returns 0 or -ENOMEM. */
+/* The exporter's stretch(). */
 int html_add_stretch(struct sink *sink, const struct process *process,
 		     const struct stretch *stretch);
 

@@ -376,20 +376,16 @@ static int end(struct sink *sink, const struct run *run)
 	struct output memory;
 	struct output_bytes bytes;
 	size_t kept;
-	int error = output_open_memory(&memory);
 
-	if (!error)
-		error = put_all(&memory, run);
-	if (!error)
-		error = output_bytes(&memory, &bytes);
-	if (!error) {
-		kept = fitting(bytes.data, bytes.length);
-		output_text(&sink->out, bytes.data, kept);
-		if (kept < bytes.length)
-			output_text(&sink->out, CUT_TEXT, strlen(CUT_TEXT));
-	}
+	output_open_memory(&memory);
+	put_all(&memory, run);
+	bytes = output_bytes(&memory);
+	kept = fitting(bytes.data, bytes.length);
+	output_text(&sink->out, bytes.data, kept);
+	if (kept < bytes.length)
+		output_text(&sink->out, CUT_TEXT, strlen(CUT_TEXT));
 	output_discard(&memory);
-	return error;
+	return 0;
 }
 
 const struct exporter exporter_brief = {
