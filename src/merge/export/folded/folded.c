@@ -32,20 +32,14 @@ static int end(struct sink *sink, const struct run *run)
 	uint32_t *leaves, leaf_count, *chain = NULL;
 	uint64_t carried_ns = 0;
 	size_t capacity = 0;
-	int error = paths_leaves(paths, sink->settings->weight, &leaves, &leaf_count);
 
-	if (error)
-		return error;
+	paths_leaves(paths, sink->settings->weight, &leaves, &leaf_count);
 	for (uint32_t i = 0; i < leaf_count; i++) {
 		const struct path_node *leaf = &paths->nodes[leaves[i]];
 		uint64_t weight = weigh(sink->settings, leaf, &carried_ns);
 		int depth = paths_chain(paths, leaves[i], &chain, &capacity);
 		char *p;
 
-		if (depth < 0) {
-			error = depth;
-			break;
-		}
 		for (int d = 0; d < depth; d++) {
 			size_t length;
 			const char *name =
@@ -61,7 +55,7 @@ static int end(struct sink *sink, const struct run *run)
 	}
 	free(chain);
 	free(leaves);
-	return error;
+	return 0;
 }
 
 const struct exporter exporter_folded = {

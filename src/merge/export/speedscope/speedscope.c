@@ -4,7 +4,6 @@
  *
  * Frames are written once by name. Samples refer to them by index.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +47,8 @@ static void put_frames(struct json *json, const struct paths *paths, uint32_t *p
 	json->lines_depth = LINES_DEPTH;
 }
 
-static int put_sample(struct json *json, const struct paths *paths, uint32_t leaf,
-		      const uint32_t *places, uint32_t **chain, size_t *capacity)
+static void put_sample(struct json *json, const struct paths *paths, uint32_t leaf,
+		       const uint32_t *places, uint32_t **chain, size_t *capacity)
 {
 	int depth = paths_chain(paths, leaf, chain, capacity);
 
@@ -57,18 +56,15 @@ static int put_sample(struct json *json, const struct paths *paths, uint32_t lea
 	for (int d = 0; d < depth; d++)
 		json_u64(json, NULL, places[paths->nodes[(*chain)[d]].name] - 1);
 	json_end_array(json);
-	return depth < 0 ? depth : 0;
 }
 
-static int put_profile(struct json *json, const struct paths *paths, enum weight weight,
-		       const uint32_t *places)
+static void put_profile(struct json *json, const struct paths *paths, enum weight weight,
+			const uint32_t *places)
 {
 	uint32_t *leaves, leaf_count, *chain = NULL;
 	size_t capacity = 0;
-	int error = paths_leaves(paths, weight, &leaves, &leaf_count);
 
-	if (error)
-		return error;
+	paths_leaves(paths, weight, &leaves, &leaf_count);
 	json_begin_object(json, NULL);
 	json_string(json, "type", "sampled");
 	json_string(json, "name", weight_specs[weight].name);
@@ -77,8 +73,8 @@ static int put_profile(struct json *json, const struct paths *paths, enum weight
 	json_u64(json, "endValue", table_sum(paths, weight));
 	json_begin_array(json, "samples");
 	json->lines_depth = json->depth;
-	for (uint32_t i = 0; i < leaf_count && !error; i++)
-		error = put_sample(json, paths, leaves[i], places, &chain, &capacity);
+	for (uint32_t i = 0; i < leaf_count; i++)
+		put_sample(json, paths, leaves[i], places, &chain, &capacity);
 	json_end_array(json);
 	json->lines_depth = LINES_DEPTH;
 	json_begin_array(json, "weights");
@@ -88,18 +84,14 @@ static int put_profile(struct json *json, const struct paths *paths, enum weight
 	json_end_object(json);
 	free(chain);
 	free(leaves);
-	return error;
 }
 
 static int end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = LINES_DEPTH};
 	char name[WANTED_BYTES + 64];
-	uint32_t *places = calloc(run->paths.names.count, sizeof(*places));
-	int error = 0;
+	uint32_t *places = xt_calloc(run->paths.names.count, sizeof(*places));
 
-	if (!places)
-		return -ENOMEM;
 	json_begin_object(&json, NULL);
 	json_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_string(&json, "exporter", "xtrace " XTRACE_VERSION);
@@ -114,13 +106,13 @@ static int end(struct sink *sink, const struct run *run)
 	json_u64(&json, "activeProfileIndex", 0);
 	put_frames(&json, &run->paths, places);
 	json_begin_array(&json, "profiles");
-	for (int w = 0; w < WEIGHTS && !error; w++)
+	for (int w = 0; w < WEIGHTS; w++)
 		if (w == WEIGHT_GPU_TIME || table_sum(&run->paths, (enum weight)w))
-			error = put_profile(&json, &run->paths, (enum weight)w, places);
+			put_profile(&json, &run->paths, (enum weight)w, places);
 	json_end_array(&json);
 	json_end_object(&json);
 	free(places);
-	return error;
+	return 0;
 }
 
 const struct exporter exporter_speedscope = {

@@ -8,7 +8,6 @@
  */
 #include "merge/export/sqlite/sqlite_state.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,26 +56,24 @@ static int begin(struct sink *sink)
 static int add_total(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node)
 {
-	int error = sqlite_add_path(sink, process, total, node);
-
-	return error ? error : sqlite_add_gap_end(sink, total, node);
+	sqlite_add_path(sink, process, total, node);
+	sqlite_add_gap_end(sink, total, node);
+	return 0;
 }
 
 static int end_process(struct sink *sink, const struct process *process)
 {
 	sqlite_put_gap_ends(sink);
 	return tracks_process_end(sink, process);
+	return 0;
 }
 
 static int end(struct sink *sink, const struct run *all)
 {
 	struct sqlite *s = sink->state;
-	int error = sqlite_put_collectives(sink, all);
 
-	if (!error)
-		error = sqlite_put_paths(sink, &all->paths);
-	if (error)
-		return error;
+	sqlite_put_collectives(sink, all);
+	sqlite_put_paths(sink, &all->paths);
 	sqlite_put_run(sink, all);
 	if (s->has_gaps_left_out)
 		run(sink, "DELETE FROM gap WHERE end_id NOT IN (SELECT id FROM gap_end);");

@@ -7,7 +7,6 @@
  */
 #include "merge/export/sqlite/sqlite_collectives.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +30,13 @@ static void bind_known(struct sqlite *s, enum statement statement, int column, u
 		sqlite_null(s, statement, column);
 }
 
-static int put_communicator(struct sink *sink, const struct run *run, size_t c)
+static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 {
 	const struct communicator *communicator = &run->collectives_report.communicators.list[c];
 	char *ranks = communicator_ranks_text(run, communicator);
 	struct sqlite *s = sink->state;
 	char name[32];
 
-	if (!ranks)
-		return -ENOMEM;
 	communicator_name(communicator, name, sizeof(name));
 	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
 	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
@@ -49,7 +46,6 @@ static int put_communicator(struct sink *sink, const struct run *run, size_t c)
 	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
 	sqlite_put(sink, INSERT_COMMUNICATOR);
 	free(ranks);
-	return 0;
 }
 
 static int compare_works(const void *a, const void *b)
@@ -149,13 +145,12 @@ static void put_alone(struct sink *sink, const struct run *run, const struct ran
 	}
 }
 
-static int put_causes(struct sink *sink, const struct run *run)
+static void put_causes(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	struct sqlite *s = sink->state;
-	int error = 0;
 
-	for (size_t c = 0; c < report->cause_count && !error; c++) {
+	for (size_t c = 0; c < report->cause_count; c++) {
 		const struct wait_cause *cause = &report->causes[c];
 
 		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
@@ -167,12 +162,11 @@ static int put_causes(struct sink *sink, const struct run *run)
 		sqlite_number(s, INSERT_WAIT_CAUSE, 4, sqlite_limited(cause->cost_ns));
 		sqlite_put(sink, INSERT_WAIT_CAUSE);
 		if (cause->node != PATH_ROOT)
-			error = sqlite_add_cause(sink, &run->paths, cause->node);
+			sqlite_add_cause(sink, &run->paths, cause->node);
 	}
-	return error;
 }
 
-static int put_clocks(struct sink *sink, const struct rank_clocks *clocks)
+static void put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 {
 	struct sqlite *s = sink->state;
 
@@ -192,28 +186,25 @@ static int put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 		sqlite_number(s, INSERT_HOST_CLOCK, 7, clock->log->aligned_ns);
 		sqlite_put(sink, INSERT_HOST_CLOCK);
 	}
-	return 0;
 }
 
-int sqlite_put_collectives(struct sink *sink, const struct run *run)
+void sqlite_put_collectives(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 	const struct communicators *communicators = &report->communicators;
 	struct sqlite *s = sink->state;
-	int error = 0;
 
 	if (!run->compares_ranks)
-		return 0;
+		return;
 	if (s->collective_count)
 		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare_works);
-	for (size_t c = 0; c < communicators->count && !error; c++) {
-		error = put_communicator(sink, run, c);
+	for (size_t c = 0; c < communicators->count; c++) {
+		put_communicator(sink, run, c);
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)
 			put_member(sink, run, c, m);
 	}
 	for (size_t l = 0; l < run->rank_log_count; l++)
 		put_alone(sink, run, &run->rank_logs[l]);
-	if (!error)
-		error = put_causes(sink, run);
-	return error ? error : put_clocks(sink, &report->clocks);
+	put_causes(sink, run);
+	put_clocks(sink, &report->clocks);
 }

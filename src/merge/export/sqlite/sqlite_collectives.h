@@ -6,8 +6,7 @@
 
 /*
  * Writes what the comparison of ranks found, if there was one. Call it before sqlite_put_paths().
- * Returns 0 or -ENOMEM.
  */
-int sqlite_put_collectives(struct sink *sink, const struct run *run);
+void sqlite_put_collectives(struct sink *sink, const struct run *run);
 
 #endif

@@ -4,7 +4,6 @@
  */
 #include "merge/export/sqlite/sqlite_events.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,8 +40,7 @@ static int put_call(struct tracks *t, const struct launch *call, uint64_t durati
 	sqlite_number(s, INSERT_CALL, 1, s->process_id);
 	bind_thread(s, INSERT_CALL, 2, call->thread);
 	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
-	if (sqlite_bind_stack(sink, INSERT_CALL, 4, process, call->stack) < 0)
-		return -ENOMEM;
+	sqlite_bind_stack(sink, INSERT_CALL, 4, process, call->stack);
 	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
 	sqlite_number(s, INSERT_CALL, 6, sqlite_time(process, call->enter_ns));
 	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
@@ -69,8 +67,7 @@ static int put_work(struct tracks *t, const struct work *work, const struct laun
 	const struct model *model = process->model;
 	int64_t shape = sqlite_shape(sink, process, work);
 
-	if (!shape || sqlite_bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0))
-		return -ENOMEM;
+	sqlite_bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0);
 	sqlite_number(s, INSERT_WORK, 1, s->process_id);
 	bind_thread(s, INSERT_WORK, 2, launch ? launch->thread : 0);
 	if (work->stream < model->streams.count && model->streams.rows[work->stream].defined)
@@ -105,8 +102,7 @@ static int put_sample(struct tracks *t, const struct cpu_sample *sample)
 
 	sqlite_number(s, INSERT_SAMPLE, 1, s->process_id);
 	bind_thread(s, INSERT_SAMPLE, 2, sample->thread);
-	if (sqlite_bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack) < 0)
-		return -ENOMEM;
+	sqlite_bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack);
 	sqlite_text(s, INSERT_SAMPLE, 4, cpu_state_name((enum xt_cpu_state)sample->state));
 	sqlite_number(s, INSERT_SAMPLE, 5, sqlite_time(process, sample->first_ns));
 	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/export/sqlite/sqlite_gaps.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 
 /* The work of one owner, which ended gaps. */
@@ -13,14 +11,11 @@ struct gap_end {
 	bool has_gaps;
 };
 
-/* Returns NULL if out of memory. */
 static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64_t *id_out)
 {
 	uint32_t place = aggregate_index(&s->gap_owners, owner);
 
-	if (place == TOTAL_FAILED ||
-	    grow(&s->gap_ends, &s->gap_end_capacity, (size_t)place + 1, sizeof(*s->gap_ends)) < 0)
-		return NULL;
+	xt_grow(&s->gap_ends, &s->gap_end_capacity, (size_t)place + 1, sizeof(*s->gap_ends));
 	*id_out = s->gap_end_base + place;
 	return &s->gap_ends[place];
 }
@@ -28,15 +23,11 @@ static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64
 int sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch)
 {
 	struct sqlite *s = sink->state;
-	struct gap_end *end;
 	int64_t id;
 
 	if (!stretch->has_gap)
 		return 0;
-	end = end_of(s, stretch->owner, &id);
-	if (!end)
-		return -ENOMEM;
-	end->has_gaps = true;
+	end_of(s, stretch->owner, &id)->has_gaps = true;
 	sqlite_number(s, INSERT_GAP, 1, s->process_id);
 	if (stretch->device < TIMELINE_DEVICES_MAX - 1)
 		sqlite_number(s, INSERT_GAP, 2, stretch->device);
@@ -57,18 +48,12 @@ int sqlite_put_gap(struct sink *sink, const struct process *process, const struc
 	return 0;
 }
 
-int sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node)
+void sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node)
 {
-	struct gap_end *end;
 	int64_t id;
 
-	if (total->owner.leaf > LEAF_MEMSET || total->owner.leaf == LEAF_CALL)
-		return 0;
-	end = end_of(sink->state, &total->owner, &id);
-	if (!end)
-		return -ENOMEM;
-	end->node = node;
-	return 0;
+	if (total->owner.leaf <= LEAF_MEMSET && total->owner.leaf != LEAF_CALL)
+		end_of(sink->state, &total->owner, &id)->node = node;
 }
 
 void sqlite_put_gap_ends(struct sink *sink)

@@ -7,11 +7,9 @@
  */
 #include "merge/export/sqlite/sqlite_paths.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/ranks/collectives_words.h"
@@ -33,11 +31,9 @@ struct path_facts {
 	uint64_t alloc_count;
 };
 
-/* Returns NULL if out of memory. */
 static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
 {
-	if (grow(&s->facts, &s->fact_capacity, (size_t)node + 1, sizeof(*s->facts)) < 0)
-		return NULL;
+	xt_grow(&s->facts, &s->fact_capacity, (size_t)node + 1, sizeof(*s->facts));
 	return &s->facts[node];
 }
 
@@ -58,47 +54,42 @@ static const struct place *place_at(const struct process *process, uint32_t a, u
 	return NULL;
 }
 
-/* Finds the line of the innermost frame with this name in a stack. Returns 0 or -ENOMEM. */
-static int line_in_stack(const struct process *process, uint32_t stack, uint32_t name,
-			 struct frame_line *line_out)
+/* Finds the line of the innermost frame with this name in a stack. */
+static void line_in_stack(const struct process *process, uint32_t stack, uint32_t name,
+			  struct frame_line *line_out)
 {
 	const struct names *texts = &process->model->names;
 	struct path_items list = {0};
 	const struct place *place = NULL;
-	int error;
 
 	if (line_out->line || !frames_has_stack(process->frames, stack))
-		return 0;
-	error = joined_paths_list(process->frames, stack, &list);
-	for (size_t i = list.count; i-- && !place && !error;)
+		return;
+	joined_paths_list(process->frames, stack, &list);
+	for (size_t i = list.count; i-- && !place;)
 		if (list.items[i].kind == MERGED_NATIVE)
 			place = place_at(process, list.items[i].value, name);
 	free(list.items);
-	if (!place || error)
-		return error;
+	if (!place)
+		return;
 	line_out->file = clean_name(process->names->shown, names_text(texts, place->file, NULL));
 	line_out->line = place->line;
-	return line_out->file == NAME_FAILED ? -ENOMEM : 0;
 }
 
-/* Finds the line of the user's code of a path with these stacks. Returns 0 or -ENOMEM. */
-static int find_line(const struct process *process, uint32_t node, const uint32_t stacks[STACKS],
-		     struct frame_line *line_out)
+/* Returns the line of the user's code of a path with these stacks; line 0: it is unknown. */
+static struct frame_line find_line(const struct process *process, uint32_t node,
+				   const uint32_t stacks[STACKS])
 {
 	const struct paths *paths = process->paths;
 	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
-	int error = 0;
+	struct frame_line line = {0};
 
-	*line_out = (struct frame_line){0};
 	if (name == NAME_EMPTY)
-		return 0;
-	if (paths_line(paths, name)->line != LINE_SEVERAL) {
-		*line_out = *paths_line(paths, name);
-		return 0;
-	}
-	for (int i = 0; i < STACKS && !error; i++)
-		error = line_in_stack(process, stacks[i], name, line_out);
-	return error;
+		return line;
+	if (paths_line(paths, name)->line != LINE_SEVERAL)
+		return *paths_line(paths, name);
+	for (int i = 0; i < STACKS; i++)
+		line_in_stack(process, stacks[i], name, &line);
+	return line;
 }
 
 /* Sets what ends at a node. Work and idle time come before the calls and frames around them. */
@@ -111,43 +102,33 @@ static void set_kind(struct path_facts *facts, const char *kind)
 		facts->kind = kind;
 }
 
-static int add_facts(struct sqlite *s, uint32_t node, const char *kind,
-		     const struct frame_line *line, uint64_t weight)
+static void add_facts(struct sqlite *s, uint32_t node, const char *kind, struct frame_line line,
+		      uint64_t weight)
 {
 	struct path_facts *facts = facts_of(s, node);
 
-	if (!facts)
-		return -ENOMEM;
 	set_kind(facts, kind);
-	if (!line->line || (facts->line.line && weight <= facts->weight))
-		return 0;
-	facts->line = *line;
+	if (!line.line || (facts->line.line && weight <= facts->weight))
+		return;
+	facts->line = line;
 	facts->weight = weight;
-	return 0;
 }
 
-int sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
-		      const struct process *process, uint32_t stack)
+void sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
+		       const struct process *process, uint32_t stack)
 {
 	struct sqlite *s = sink->state;
 	uint32_t node;
-	struct path_facts *facts;
-	struct frame_line line;
 
 	if (!frames_has_stack(process->frames, stack)) {
 		sqlite_null(s, statement, column);
-		return 0;
+		return;
 	}
 	node = joined_paths_node(process->frames, stack);
-	facts = node == PATH_FAILED ? NULL : facts_of(s, node);
-	if (!facts)
-		return -ENOMEM;
 	sqlite_number(s, statement, column, node);
-	if (facts->kind)
-		return 0;
-	if (find_line(process, node, (const uint32_t[STACKS]){0, stack}, &line) < 0)
-		return -ENOMEM;
-	return add_facts(s, node, KIND_FRAME, &line, 0);
+	if (!facts_of(s, node)->kind)
+		add_facts(s, node, KIND_FRAME,
+			  find_line(process, node, (const uint32_t[STACKS]){0, stack}), 0);
 }
 
 static const char *kind_of(const struct process *process, const struct owner *owner)
@@ -190,8 +171,8 @@ static const char *stack_kind(const struct process *process, const struct owner 
 		       : KIND_CALL;
 }
 
-int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
-		    uint32_t node)
+void sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
 {
 	struct sqlite *s = sink->state;
 	const struct owner *owner = &total->owner;
@@ -202,25 +183,22 @@ int sqlite_add_path(struct sink *sink, const struct process *process, const stru
 	};
 	const char *kind = kind_of(process, owner);
 	uint32_t stack = stack_of(process->paths, node, kind);
-	struct frame_line line;
+	struct frame_line line = find_line(process, node, stacks);
 	uint64_t weight = 0;
-	int error = find_line(process, node, stacks, &line);
 
 	for (int w = 0; w < WEIGHTS; w++)
 		weight += weight_specs[w].is_time ? total->weights[w] : 0;
-	if (!error)
-		error = add_facts(s, node, kind, &line, weight);
-	if (!error && total->alloc_count)
-		facts_of(s, node)->alloc_count += total->alloc_count;
-	if (error || stack == node)
-		return error;
+	add_facts(s, node, kind, line, weight);
+	facts_of(s, node)->alloc_count += total->alloc_count;
+	if (stack == node)
+		return;
 	/* The innermost line of idle time may be in its CPU frames. */
 	if (owner->leaf == LEAF_IDLE)
-		error = find_line(process, stack, stacks, &line);
-	return error ? error : add_facts(s, stack, stack_kind(process, owner), &line, weight);
+		line = find_line(process, stack, stacks);
+	add_facts(s, stack, stack_kind(process, owner), line, weight);
 }
 
-int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node)
+void sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node)
 {
 	static const char *const kinds[][2] = {
 		{"kernel", "kernel"}, {"collective", "collective"}, {"copy", "copy"},
@@ -231,38 +209,32 @@ int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node
 	const char *kind = wait_cause_kind(paths, node);
 	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
 
-	if (!facts)
-		return -ENOMEM;
 	if (facts->kind)
-		return 0;
+		return;
 	facts->kind = KIND_FRAME;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
 		if (!strcmp(kind, kinds[k][0]))
 			facts->kind = kinds[k][1];
 	if (name != NAME_EMPTY && paths_line(paths, name)->line != LINE_SEVERAL)
 		facts->line = *paths_line(paths, name);
-	return 0;
 }
 
-/* Binds what is known of a path in which something ends. Returns 0 or -ENOMEM. */
-static int bind_facts(struct sqlite *s, const struct paths *paths, uint32_t node,
-		      const struct path_facts *facts)
+/* Binds what is known of a path in which something ends. */
+static void bind_facts(struct sqlite *s, const struct paths *paths, uint32_t node,
+		       const struct path_facts *facts)
 {
 	size_t length;
 	char *text = paths_text(paths, node, &length);
 
-	if (!text)
-		return -ENOMEM;
 	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, free);
 	sqlite3_bind_text(s->statements[INSERT_PATH], 5, facts->kind, -1, SQLITE_STATIC);
 	if (!facts->line.line)
-		return 0;
+		return;
 	sqlite_text(s, INSERT_PATH, 6, names_text(&paths->names, facts->line.file, NULL));
 	sqlite_number(s, INSERT_PATH, 7, facts->line.line);
-	return 0;
 }
 
-int sqlite_put_paths(struct sink *sink, const struct paths *paths)
+void sqlite_put_paths(struct sink *sink, const struct paths *paths)
 {
 	struct sqlite *s = sink->state;
 
@@ -271,8 +243,6 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 		struct path_facts *facts = facts_of(s, n);
 		uint32_t own;
 
-		if (!facts)
-			return -ENOMEM;
 		/* The cause of waits that no path explains is no path of a process. */
 		if (!facts->kind && path_carries(node, WEIGHT_COLLECTIVE_CAUSE))
 			facts->kind = KIND_FRAME;
@@ -281,8 +251,8 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 		if (node->parent != PATH_ROOT)
 			sqlite_number(s, INSERT_PATH, 2, node->parent);
 		sqlite_number(s, INSERT_PATH, 3, node->name);
-		if (facts->kind && bind_facts(s, paths, n, facts) < 0)
-			return -ENOMEM;
+		if (facts->kind)
+			bind_facts(s, paths, n, facts);
 		for (int w = 0; w < WEIGHTS; w++)
 			sqlite_number(s, INSERT_PATH, 8 + w, sqlite_limited(node->weights[w]));
 		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
@@ -293,5 +263,4 @@ int sqlite_put_paths(struct sink *sink, const struct paths *paths)
 			sqlite_number(s, INSERT_PATH, 10 + WEIGHTS, own);
 		sqlite_put(sink, INSERT_PATH);
 	}
-	return 0;
 }

@@ -8,23 +8,21 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
-/* All functions return 0 or -ENOMEM. */
-
 /* Binds the path of a call to a column, or NULL if it is unknown. */
-int sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
-		      const struct process *process, uint32_t stack);
+void sqlite_bind_stack(struct sink *sink, enum statement statement, int column,
+		       const struct process *process, uint32_t stack);
 
 /* Notes what ends at a path. Called for each total of a log. */
-int sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
-		    uint32_t node);
+void sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node);
 
 /*
  * Notes a path that ranks wait for. If no work of a log ends there, its line is known unless
  * several lines have its name.
  */
-int sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node);
+void sqlite_add_cause(struct sink *sink, const struct paths *paths, uint32_t node);
 
 /* Writes all paths. Called after the last log. */
-int sqlite_put_paths(struct sink *sink, const struct paths *paths);
+void sqlite_put_paths(struct sink *sink, const struct paths *paths);
 
 #endif

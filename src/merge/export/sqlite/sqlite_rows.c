@@ -17,8 +17,7 @@ void sqlite_note_error(struct sink *sink, int result)
 		sink->out.error = -ENOSPC;
 		break;
 	case SQLITE_NOMEM:
-		sink->out.error = -ENOMEM;
-		break;
+		xt_out_of_memory(0);
 	default:
 		sink->out.error = -EIO;
 	}

@@ -48,8 +48,6 @@ static void bind_path(sqlite3_stmt *statement, int place, const struct cell *cel
 	size_t length;
 	char *text = paths_text(cell->paths, cell->node, &length);
 
-	if (!text)
-		xt_out_of_memory(0);
 	sqlite3_bind_text(statement, place, text, (int)length, free);
 }
 

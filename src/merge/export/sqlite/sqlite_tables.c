@@ -4,7 +4,6 @@
  */
 #include "merge/export/sqlite/sqlite_tables.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "merge/export/svg/svg_flame.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,10 +107,8 @@ static int end(struct sink *sink, const struct run *run)
 	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
 	struct flame flame;
 	char heading[128], note[VALUE_BYTES + WANTED_BYTES + 160];
-	int error = flame_build(&flame, &run->paths, weight, MIN_PARTS);
 
-	if (error)
-		return error;
+	flame_build(&flame, &run->paths, weight, MIN_PARTS);
 	svg.depth = flame.depth;
 	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
 		 run->selection ? ", part of the run" : "",

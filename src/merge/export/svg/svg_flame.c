@@ -5,7 +5,6 @@
  * Parents precede their children. One backward pass adds up the subtrees. A pass over the nodes by
  * parent and name then places each frame beside its siblings.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,15 +36,14 @@ struct layout {
 	uint32_t *sorted;
 };
 
-static bool layout_init(struct layout *layout, uint32_t count)
+static void layout_init(struct layout *layout, uint32_t count)
 {
 	*layout = (struct layout){
-		.values = calloc(count, sizeof(*layout->values)),
-		.next = calloc(count, sizeof(*layout->next)),
-		.depths = calloc(count, sizeof(*layout->depths)),
-		.sorted = calloc(count, sizeof(*layout->sorted)),
+		.values = xt_calloc(count, sizeof(*layout->values)),
+		.next = xt_calloc(count, sizeof(*layout->next)),
+		.depths = xt_calloc(count, sizeof(*layout->depths)),
+		.sorted = xt_calloc(count, sizeof(*layout->sorted)),
 	};
-	return layout->values && layout->next && layout->depths && layout->sorted;
 }
 
 static void layout_free(struct layout *layout)
@@ -77,18 +75,15 @@ static uint32_t add_up(struct layout *layout, const struct paths *paths, enum we
 	return count;
 }
 
-int flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
-		uint64_t min_parts)
+void flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
+		 uint64_t min_parts)
 {
 	struct layout layout;
-	bool has_room = layout_init(&layout, paths->node_count);
-	uint32_t count = has_room ? add_up(&layout, paths, weight) : 0;
+	uint32_t count;
 
-	*flame = (struct flame){.frames = calloc((size_t)count + 1, sizeof(*flame->frames))};
-	if (!has_room || !flame->frames) {
-		layout_free(&layout);
-		return -ENOMEM;
-	}
+	layout_init(&layout, paths->node_count);
+	count = add_up(&layout, paths, weight);
+	*flame = (struct flame){.frames = xt_calloc((size_t)count + 1, sizeof(*flame->frames))};
 	qsort_r(layout.sorted, count, sizeof(*layout.sorted), compare_siblings, (void *)paths);
 	flame->frames[flame->count++] = (struct flame_frame){.value = layout.values[PATH_ROOT]};
 	for (uint32_t i = 0; i < count; i++) {
@@ -107,7 +102,6 @@ int flame_build(struct flame *flame, const struct paths *paths, enum weight weig
 			flame->depth = layout.depths[n];
 	}
 	layout_free(&layout);
-	return 0;
 }
 
 void flame_free(struct flame *flame)

@@ -23,10 +23,10 @@ struct flame {
 
 /*
  * Lays out the paths by a weight. Omits frames below 1/min_parts of the total, with their
- * descendants. Call flame_free() in any case. Returns 0 or -ENOMEM.
+ * descendants. Free the result with flame_free().
  */
-int flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
-		uint64_t min_parts);
+void flame_build(struct flame *flame, const struct paths *paths, enum weight weight,
+		 uint64_t min_parts);
 void flame_free(struct flame *flame);
 
 #endif
