@@ -7,11 +7,9 @@
  */
 #include "merge/export/pprof/pprof_state.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
 #include "merge/base/text.h"
 
 #include "merge/export/pprof/pprof_locations.h"
@@ -20,15 +18,13 @@
 
 static int begin(struct sink *sink)
 {
-	struct pprof *pprof = calloc(1, sizeof(*pprof));
+	struct pprof *pprof = xt_calloc(1, sizeof(*pprof));
 
-	if (!pprof)
-		return -ENOMEM;
 	sink->state = pprof;
 	pprof->gzip = gzip_new(&sink->out);
-	if (!pprof->gzip || names_init(&pprof->strings) < 0 || names_init(&pprof->functions) < 0 ||
-	    names_init(&pprof->locations) < 0)
-		return -ENOMEM;
+	names_init(&pprof->strings);
+	names_init(&pprof->functions);
+	names_init(&pprof->locations);
 	return 0;
 }
 
@@ -39,7 +35,8 @@ static int begin_process(struct sink *sink, const struct process *process)
 
 	if (!pprof->time_ns || start_ns < pprof->time_ns)
 		pprof->time_ns = start_ns;
-	return pprof_begin_process(pprof, process);
+	pprof_begin_process(pprof, process);
+	return 0;
 }
 
 static const char *unit_of(enum weight weight)
@@ -50,7 +47,7 @@ static const char *unit_of(enum weight weight)
 }
 
 /* Declares the types of the sample values. */
-static int put_types(struct pprof *pprof, const struct run *run)
+static void put_types(struct pprof *pprof, const struct run *run)
 {
 	Perftools__Profiles__ValueType types[WEIGHTS], *list[WEIGHTS];
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -69,8 +66,6 @@ static int put_types(struct pprof *pprof, const struct run *run)
 		types[w].type = pprof_string(pprof, name, strlen(name));
 		types[w].unit = pprof_string(pprof, unit, strlen(unit));
 		list[piece.n_sample_type++] = &types[w];
-		if (types[w].type < 0 || types[w].unit < 0)
-			return -ENOMEM;
 	}
 	comments[piece.n_comment++] = pprof_string(pprof, comment, strlen(comment));
 	if (run->sums->recording.has_simulated_gpu)
@@ -79,43 +74,34 @@ static int put_types(struct pprof *pprof, const struct run *run)
 		wanted_describe(&run->settings->wanted, part + mark, sizeof(part) - mark);
 		comments[piece.n_comment++] = pprof_string(pprof, part, strlen(part));
 	}
-	for (size_t c = 0; c < piece.n_comment; c++)
-		if (comments[c] < 0)
-			return -ENOMEM;
 	piece.sample_type = list;
 	piece.default_sample_type = types[WEIGHT_GPU_TIME].type;
 	piece.time_nanos = (int64_t)(pprof->time_ns & INT64_MAX);
 	piece.comment = comments;
-	return pprof_put(pprof, &piece);
+	pprof_put(pprof, &piece);
 }
 
-static int put_strings(struct pprof *pprof)
+static void put_strings(struct pprof *pprof)
 {
-	int error = 0;
-
-	for (uint32_t s = 0; s < pprof->strings.count && !error; s++) {
+	for (uint32_t s = 0; s < pprof->strings.count; s++) {
 		Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 		char *text = (char *)names_text(&pprof->strings, s, NULL);
 
 		piece.string_table = &text;
 		piece.n_string_table = 1;
-		error = pprof_put(pprof, &piece);
+		pprof_put(pprof, &piece);
 	}
-	return error;
 }
 
 static int end(struct sink *sink, const struct run *run)
 {
 	struct pprof *pprof = sink->state;
-	int error = pprof_put_rank_weights(pprof, run);
 
-	if (!error)
-		error = put_types(pprof, run);
-
-	if (!error)
-		error = put_strings(pprof);
+	pprof_put_rank_weights(pprof, run);
+	put_types(pprof, run);
+	put_strings(pprof);
 	gzip_finish(pprof->gzip);
-	return error;
+	return 0;
 }
 
 static void free_state(struct sink *sink)

@@ -5,11 +5,8 @@
 
 #include "merge/export/pprof/pprof_locations.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "log/base/grow.h"
 
 #include "merge/export/pprof/pprof_messages.h"
 
@@ -27,14 +24,14 @@ struct location_key {
 	int64_t line;
 };
 
-/* Returns the id of a key. Sets *is_new if it was added. 0 if out of memory. */
+/* Returns the id of a key. Sets *is_new if it was added. */
 static uint64_t id_of(struct names *keys, const void *key, size_t key_bytes, bool *is_new)
 {
 	uint32_t count = keys->count;
 	uint32_t id = names_intern(keys, key, key_bytes);
 
 	*is_new = keys->count > count;
-	return id == NAME_FAILED ? 0 : id;
+	return id;
 }
 
 static uint64_t put_function(struct pprof *pprof, const struct function_key *key)
@@ -44,10 +41,8 @@ static uint64_t put_function(struct pprof *pprof, const struct function_key *key
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	bool is_new;
 
-	if (key->name < 0 || key->system_name < 0 || key->filename < 0)
-		return 0;
 	function.id = id_of(&pprof->functions, key, sizeof(*key), &is_new);
-	if (!function.id || !is_new)
+	if (!is_new)
 		return function.id;
 	function.name = key->name;
 	function.system_name = key->system_name;
@@ -55,7 +50,8 @@ static uint64_t put_function(struct pprof *pprof, const struct function_key *key
 	function.start_line = key->start_line;
 	piece.function = &list;
 	piece.n_function = 1;
-	return pprof_put(pprof, &piece) < 0 ? 0 : function.id;
+	pprof_put(pprof, &piece);
+	return function.id;
 }
 
 /*
@@ -70,16 +66,11 @@ static uint64_t put_location(struct pprof *pprof, const struct location_key *key
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Line **line_list;
 	bool is_new;
-	int error;
 
-	if (!key->function)
-		return 0;
 	location.id = id_of(&pprof->locations, key, sizeof(*key), &is_new);
-	if (!location.id || !is_new)
+	if (!is_new)
 		return location.id;
-	line_list = calloc(line_count, sizeof(*line_list));
-	if (!line_list)
-		return 0;
+	line_list = xt_calloc(line_count, sizeof(*line_list));
 	for (size_t l = 0; l < line_count; l++)
 		line_list[l] = &lines[l];
 	location.mapping_id = key->mapping;
@@ -88,9 +79,9 @@ static uint64_t put_location(struct pprof *pprof, const struct location_key *key
 	location.n_line = line_count;
 	piece.location = &list;
 	piece.n_location = 1;
-	error = pprof_put(pprof, &piece);
+	pprof_put(pprof, &piece);
 	free(line_list);
-	return error < 0 ? 0 : location.id;
+	return location.id;
 }
 
 uint64_t pprof_name_location(struct pprof *pprof, const char *text, size_t length)
@@ -108,11 +99,9 @@ static int64_t build_id_string(struct pprof *pprof, const struct model *model, u
 {
 	size_t length;
 	const uint8_t *bytes = (const uint8_t *)names_text(&model->names, name, &length);
-	char *text = malloc(length * 2 + 1);
+	char *text = xt_malloc(length * 2 + 1);
 	int64_t string;
 
-	if (!text)
-		return -1;
 	for (size_t i = 0; i < length; i++)
 		snprintf(text + i * 2, 3, "%02x", bytes[i]);
 	string = pprof_string(pprof, text, length * 2);
@@ -120,7 +109,7 @@ static int64_t build_id_string(struct pprof *pprof, const struct model *model, u
 	return string;
 }
 
-/* Returns the mapping of a module, written on first use. 0 if out of memory. */
+/* Returns the mapping of a module, written on first use. */
 static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint32_t m)
 {
 	const struct module *module = &model->modules.rows[m];
@@ -140,29 +129,29 @@ static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint
 		mapping.has_inline_frames = 1;
 	piece.mapping = &list;
 	piece.n_mapping = 1;
-	if (mapping.filename < 0 || mapping.build_id < 0 || pprof_put(pprof, &piece) < 0)
-		return 0;
+	pprof_put(pprof, &piece);
 	pprof->mappings[m] = mapping.id;
 	return mapping.id;
 }
 
-int pprof_begin_process(struct pprof *pprof, const struct process *process)
+void pprof_begin_process(struct pprof *pprof, const struct process *process)
 {
 	const struct model *model = process->model;
 	const char *program = model_meta(model, "process.exe");
 
-	if (grow(&pprof->mappings, &pprof->mapping_capacity, model->modules.count,
-		 sizeof(*pprof->mappings)) < 0 ||
-	    grow(&pprof->address_locations, &pprof->address_capacity,
-		 (size_t)process->addresses->count + 1, sizeof(*pprof->address_locations)) < 0)
-		return -ENOMEM;
+	xt_grow(&pprof->mappings, &pprof->mapping_capacity, model->modules.count,
+		sizeof(*pprof->mappings));
+	xt_grow(&pprof->address_locations, &pprof->address_capacity,
+		(size_t)process->addresses->count + 1, sizeof(*pprof->address_locations));
 	memset(pprof->mappings, 0, pprof->mapping_capacity * sizeof(*pprof->mappings));
 	memset(pprof->address_locations, 0,
 	       pprof->address_capacity * sizeof(*pprof->address_locations));
 	for (uint32_t m = 1; m < model->modules.count; m++)
-		if (!strcmp(names_text(&model->names, model->modules.rows[m].path, NULL), program))
-			return put_mapping(pprof, model, m) ? 0 : -ENOMEM;
-	return 0;
+		if (!strcmp(names_text(&model->names, model->modules.rows[m].path, NULL),
+			    program)) {
+			put_mapping(pprof, model, m);
+			break;
+		}
 }
 
 uint64_t pprof_python_location(struct pprof *pprof, const struct process *process,
@@ -175,8 +164,6 @@ uint64_t pprof_python_location(struct pprof *pprof, const struct process *proces
 	size_t length;
 	const char *text = names_text(names, python->place.function, &length);
 
-	if (python->name == NAME_FAILED)
-		return 0;
 	if (!length || python->is_labelled)
 		text = names_text(&process->paths->names, python->name, &length);
 	function.name = pprof_string(pprof, text, length);
@@ -189,10 +176,10 @@ uint64_t pprof_python_location(struct pprof *pprof, const struct process *proces
 	return put_location(pprof, &location, &line, 1);
 }
 
-/* Fills in one line of a location. shown is a name in the process's paths. Returns 0 or -ENOMEM. */
-static int make_line(struct pprof *pprof, const struct process *process, uint32_t shown,
-		     uint32_t system_name, const struct place *place,
-		     Perftools__Profiles__Line *line)
+/* Fills in one line of a location. shown is a name in the process's paths. */
+static void make_line(struct pprof *pprof, const struct process *process, uint32_t shown,
+		      uint32_t system_name, const struct place *place,
+		      Perftools__Profiles__Line *line)
 {
 	struct function_key function = {0};
 	size_t length;
@@ -208,12 +195,11 @@ static int make_line(struct pprof *pprof, const struct process *process, uint32_
 	perftools__profiles__line__init(line);
 	line->function_id = put_function(pprof, &function);
 	line->line = place ? place->line : 0;
-	return line->function_id ? 0 : -ENOMEM;
 }
 
 /*
  * Returns the lines of an address, innermost first: visible inlined functions, then the function
- * itself. NULL if out of memory.
+ * itself.
  */
 static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct process *process,
 					     uint32_t a, size_t *count_out)
@@ -221,22 +207,17 @@ static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct p
 	const struct address *address = &process->addresses->list[a];
 	const struct place *places = process->addresses->places;
 	size_t last = address->first_place + address->place_count, count = 0;
-	Perftools__Profiles__Line *lines = calloc((size_t)address->place_count + 1, sizeof(*lines));
-	int error = 0;
+	Perftools__Profiles__Line *lines =
+		xt_calloc((size_t)address->place_count + 1, sizeof(*lines));
 
-	for (size_t p = address->first_place; lines && p + 1 < last && !error; p++)
+	for (size_t p = address->first_place; p + 1 < last; p++)
 		if (process->frames->place_names[p])
-			error = make_line(pprof, process, process->frames->place_names[p] - 1,
-					  places[p].function, &places[p], &lines[count++]);
-	if (lines && !error)
-		error = make_line(pprof, process, process->frames->address_names[a] - 1,
-				  address->name, address->place_count ? &places[last - 1] : NULL,
-				  &lines[count++]);
+			make_line(pprof, process, process->frames->place_names[p] - 1,
+				  places[p].function, &places[p], &lines[count++]);
+	make_line(pprof, process, process->frames->address_names[a] - 1, address->name,
+		  address->place_count ? &places[last - 1] : NULL, &lines[count++]);
 	*count_out = count;
-	if (!error)
-		return lines;
-	free(lines);
-	return NULL;
+	return lines;
 }
 
 uint64_t pprof_address_location(struct pprof *pprof, const struct process *process, uint32_t a)
@@ -249,13 +230,10 @@ uint64_t pprof_address_location(struct pprof *pprof, const struct process *proce
 	if (pprof->address_locations[a])
 		return pprof->address_locations[a];
 	lines = make_lines(pprof, process, a, &line_count);
-	if (!lines)
-		return 0;
 	location.function = lines[line_count - 1].function_id;
 	if (address->module)
 		location.mapping = put_mapping(pprof, process->model, address->module);
-	if (!address->module || location.mapping)
-		pprof->address_locations[a] = put_location(pprof, &location, lines, line_count);
+	pprof->address_locations[a] = put_location(pprof, &location, lines, line_count);
 	free(lines);
 	return pprof->address_locations[a];
 }

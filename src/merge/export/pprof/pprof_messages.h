@@ -4,10 +4,10 @@
 
 #include "merge/export/pprof/pprof_state.h"
 
-/* Returns the index of a string (any bytes) in the file, or -1 if out of memory. */
+/* Returns the index of a string (any bytes) in the file. */
 int64_t pprof_string(struct pprof *pprof, const char *text, size_t length);
 
-/* Writes a part of the profile. The concatenated parts form one profile. Returns 0 or -ENOMEM. */
-int pprof_put(struct pprof *pprof, const Perftools__Profiles__Profile *piece);
+/* Writes a part of the profile. The concatenated parts form one profile. */
+void pprof_put(struct pprof *pprof, const Perftools__Profiles__Profile *piece);
 
 #endif

@@ -4,11 +4,11 @@
 
 #include "merge/export/pprof/pprof_state.h"
 
-/* Writes a sample: the exporter's total(). Returns 0 or -ENOMEM. */
+/* Writes a sample: the exporter's total(). */
 int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
 		     uint32_t node);
 
-/* Writes samples of the weights that compare ranks. Returns 0 or -ENOMEM. */
-int pprof_put_rank_weights(struct pprof *pprof, const struct run *run);
+/* Writes samples of the weights that compare ranks. */
+void pprof_put_rank_weights(struct pprof *pprof, const struct run *run);
 
 #endif
