@@ -92,7 +92,7 @@ static int begin_sinks(struct apart *apart)
 			continue;
 		error = sink->exporter->begin(sink);
 		if (!error && sink->exporter->process)
-			error = sink->exporter->process(sink, &reading->process);
+			sink->exporter->process(sink, &reading->process);
 	}
 	return error;
 }
@@ -113,7 +113,7 @@ static int read_log(struct apart *apart, struct debug_search *search)
 	if (!error && reader && has_events)
 		error = begin_sinks(apart);
 	if (!error && reader)
-		error = reading_events(reading, reader, helpers, NULL);
+		reading_events(reading, reader, helpers, NULL);
 	xt_reader_close(reader);
 	return error;
 }

@@ -7,8 +7,6 @@
  */
 #include "merge/call_rows.h"
 
-#include <errno.h>
-
 #include "merge/row_blocks.h"
 #include "merge/sums/attribute.h"
 #include "merge/sums/event_filter.h"
@@ -25,9 +23,8 @@ static void export_call(struct reading *reading, struct launch *call, uint64_t d
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->call &&
-		    sink->exporter->call(sink, &reading->process, call, duration_ns, result) < 0)
-			reading->error = -ENOMEM;
+		if (sink->exporter->call)
+			sink->exporter->call(sink, &reading->process, call, duration_ns, result);
 	}
 }
 
@@ -280,7 +277,7 @@ static void read_call_rows(struct reading *reading, const struct call_rows *rows
 	struct call_api api;
 
 	set_api(reading->model, rows->api[0], &api);
-	for (uint32_t r = 0; r < row_count && !reading->error; r++) {
+	for (uint32_t r = 0; r < row_count; r++) {
 		struct launch *call = correlate_reserve(reading->correlate);
 
 		if (rows->api[r] != api.id)
@@ -296,7 +293,7 @@ void call_rows_read(struct reading *reading, const struct xt_chunk *chunk)
 {
 	struct call_rows rows;
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !reading->error; r += XT_BLOCK_ROWS) {
+	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r += XT_BLOCK_ROWS) {
 		load_calls(chunk, r, &rows);
 		read_call_rows(reading, &rows, block_rows(chunk, r));
 	}

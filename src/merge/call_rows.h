@@ -4,7 +4,7 @@
 
 #include "merge/reading.h"
 
-/* Reads a chunk of calls. On an error, sets reading->error and stops. */
+/* Reads a chunk of calls. */
 void call_rows_read(struct reading *reading, const struct xt_chunk *chunk);
 
 #endif

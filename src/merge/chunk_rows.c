@@ -4,8 +4,6 @@
  */
 #include "merge/chunk_rows.h"
 
-#include <errno.h>
-
 #include "log/read/rows.h"
 #include "merge/call_rows.h"
 #include "merge/row_blocks.h"
@@ -66,7 +64,7 @@ static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
 
 	for (uint32_t from = 0; from < xt_chunk_rows(chunk); from += XT_BLOCK_ROWS) {
 		load_memory(chunk, from, &rows);
-		for (uint32_t r = 0; r < block_rows(chunk, from) && !reading->error; r++)
+		for (uint32_t r = 0; r < block_rows(chunk, from); r++)
 			read_memory_row(reading, &rows, r);
 	}
 }
@@ -82,8 +80,7 @@ static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 		for (uint32_t r = 0; sink->exporter->range && r < xt_chunk_rows(chunk); r++) {
 			const struct xt_row_range row = xt_read_range(&columns, r);
 
-			if (sink->exporter->range(sink, &reading->process, &row) < 0)
-				reading->error = -ENOMEM;
+			sink->exporter->range(sink, &reading->process, &row);
 		}
 	}
 }

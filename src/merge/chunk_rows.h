@@ -13,7 +13,7 @@ uint32_t chunk_row_kinds(void);
 /* Returns the kinds among these whose chunks may be packed. */
 uint32_t chunk_row_packed_kinds(void);
 
-/* Reads all rows of the chunk. On an error, sets reading->error and stops. */
+/* Reads all rows of the chunk. */
 void chunk_rows_read(struct reading *reading, const struct xt_chunk *chunk);
 
 #endif

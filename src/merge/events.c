@@ -57,7 +57,7 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
  * Completes the sums after the last event. Frees large memory early: other logs may be read before
  * the sums of this log are added to the run.
  */
-static int finish(struct reading *reading)
+static void finish(struct reading *reading)
 {
 	const struct correlate_counts *joined = correlate_finish(reading->correlate);
 	struct log_counts *counts = &reading->counts;
@@ -92,7 +92,6 @@ static int finish(struct reading *reading)
 	timeline_free(reading->timeline);
 	reading->correlate = NULL;
 	reading->timeline = NULL;
-	return reading->error;
 }
 
 /* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
@@ -203,18 +202,17 @@ static size_t helpers_wanted(const struct xt_reader *reader, size_t helper_count
 	return all_bytes < SMALL_LOG_BYTES ? 0 : helper_count;
 }
 
-int reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
-		   struct progress *progress)
+void reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
+		    struct progress *progress)
 {
 	const struct xt_chunk *chunk;
 	uint64_t done_bytes, all_bytes;
 	struct prefetch *prefetch;
-	int error;
 
 	begin(reading);
 	prefetch = prefetch_open(reader, chunk_row_kinds(), chunk_row_packed_kinds(),
 				 helpers_wanted(reader, helper_count));
-	while (!reading->error && (chunk = prefetch_next(prefetch))) {
+	while ((chunk = prefetch_next(prefetch))) {
 		enum xt_kind kind = xt_chunk_kind(chunk);
 
 		if (!(model_row_kinds() & 1u << kind)) /* the model has counted the other kinds */
@@ -230,9 +228,8 @@ int reading_events(struct reading *reading, struct xt_reader *reader, size_t hel
 	if (progress)
 		progress_done(progress, done_bytes);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
-	error = finish(reading);
+	finish(reading);
 	reading->is_blind &= lost_kernels(reading->model, &reading->damage);
-	return error;
 }
 
 bool sinks_want_events(const struct sink *sinks, size_t sink_count)

@@ -10,10 +10,10 @@
 /*
  * Reads all events of the log. helper_count: so many other threads may decode chunks, too. Changes
  * only the reading, its model and the counters of its run, unless there are exporters of single
- * events or a selection. Returns 0 or an error of an exporter.
+ * events or a selection.
  */
-int reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
-		   struct progress *progress);
+void reading_events(struct reading *reading, struct xt_reader *reader, size_t helper_count,
+		    struct progress *progress);
 
 /* Adds the totals of the log to the run. */
 void reading_finish(struct reading *reading);

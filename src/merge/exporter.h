@@ -214,8 +214,7 @@ struct sink {
  * there once, for all outputs that name it.
  *
  * Call order: begin; for each log process, its events, its totals and process_end; at last end.
- * Analyses come before outputs. NULL functions are skipped. The functions return 0 or -errno. Write
- * errors are kept in the output.
+ * Analyses come before outputs. NULL functions are skipped. Write errors are kept in the output.
  */
 struct exporter {
 	const char *name;   /* the option */
@@ -224,39 +223,39 @@ struct exporter {
 	const char *value;  /* placeholder in --help; NULL: "FILE" */
 	const char *absent; /* why this build lacks the exporter; NULL: it does not */
 	const struct exporter *const *analyses; /* that it reads, ended by NULL; or NULL */
-	int (*begin)(struct sink *sink);
-	int (*process)(struct sink *sink, const struct process *process);
-	int (*call)(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result);
-	int (*work)(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch);
+	int (*begin)(struct sink *sink);	/* returns 0 or -errno */
+	void (*process)(struct sink *sink, const struct process *process);
+	void (*call)(struct sink *sink, const struct process *process, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result);
+	void (*work)(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch);
 	/*
 	 * Called after each allocation and free, in time order, with the bytes now allocated in the
 	 * pool.
 	 */
-	int (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
-		      uint64_t time_ns, uint64_t live_bytes);
+	void (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
+		       uint64_t time_ns, uint64_t live_bytes);
 	/* Called for the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
-	int (*stretch)(struct sink *sink, const struct process *process,
-		       const struct stretch *stretch);
+	void (*stretch)(struct sink *sink, const struct process *process,
+			const struct stretch *stretch);
 	/* Called for the NVTX events of a thread in order. */
-	int (*range)(struct sink *sink, const struct process *process,
-		     const struct xt_row_range *row);
+	void (*range)(struct sink *sink, const struct process *process,
+		      const struct xt_row_range *row);
 	/* Called after the events with their sums. node is the end of the path in the tree. */
-	int (*total)(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node);
+	void (*total)(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node);
 	/*
 	 * Writes what the state has of a log that was read apart from the run, or adds it, instead
 	 * of single events: struct pack. begin(), process() and single events came before. NULL: if
 	 * the exporter needs single events, logs cannot be read in other processes.
 	 */
 	void (*pack)(struct sink *sink, const struct process *process, struct pack *pack);
-	int (*process_end)(struct sink *sink, const struct process *process);
+	void (*process_end)(struct sink *sink, const struct process *process);
 	/* Called for the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
-	int (*cpu_sample)(struct sink *sink, const struct process *process,
-			  const struct cpu_sample *sample);
-	int (*end)(struct sink *sink, const struct run *run);
-	void (*free)(struct sink *sink); /* called after any of the above, even if it failed */
+	void (*cpu_sample)(struct sink *sink, const struct process *process,
+			   const struct cpu_sample *sample);
+	void (*end)(struct sink *sink, const struct run *run);
+	void (*free)(struct sink *sink); /* called after any of the above */
 };
 
 /* Returns the state of an analysis, or NULL if no output names it. */

@@ -30,7 +30,7 @@ void log_job_read(struct log_job *job, size_t helper_count)
 	if (!reader)
 		return;
 	reading->process.model = reading->model;
-	reading->error = reading_events(reading, reader, helper_count, NULL);
+	reading_events(reading, reader, helper_count, NULL);
 	xt_reader_close(reader);
 }
 

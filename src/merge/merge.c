@@ -57,11 +57,11 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 {
 	int error = 0;
 
-	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->process)
-			error = sink->exporter->process(sink, &reading->process);
+			sink->exporter->process(sink, &reading->process);
 	}
 	for (size_t e = 0; e < reading->sink_count && !error && reading->packed; e++) {
 		struct sink *sink = &reading->sinks[e];
@@ -70,32 +70,28 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 			sink->exporter->pack(sink, &reading->process, reading->packed);
 		error = reading->packed->error;
 	}
-	if (!error && reader)
-		error = reading_events(reading, reader, jobs_allowed(run) - 1,
-				       &run->report->progress);
-	if (!error && reader)
+	if (error)
+		return error;
+	if (reader) {
+		reading_events(reading, reader, jobs_allowed(run) - 1, &run->report->progress);
 		log_counts_add(&run->sums->events, &reading->counts);
-	if (!error)
-		reading_finish(reading);
-	if (!error)
-		distribute_unsampled(reading);
-	if (!error)
-		error = build_tree(reading);
-	if (!error && reading->run->wants_findings)
-		error = findings_detect(reading);
-	if (!error && reading->run->wants_findings)
+	}
+	reading_finish(reading);
+	distribute_unsampled(reading);
+	build_tree(reading);
+	if (reading->run->wants_findings) {
+		findings_detect(reading);
 		headline_add(reading);
-	if (!error && reading->run->wants_findings)
 		ranks_add(reading);
-	if (!error)
-		build_range_tree(run, &reading->process, &reading->aggregate);
-	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+	}
+	build_range_tree(run, &reading->process, &reading->aggregate);
+	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->process_end)
-			error = sink->exporter->process_end(sink, &reading->process);
+			sink->exporter->process_end(sink, &reading->process);
 	}
-	return error;
+	return 0;
 }
 
 /* The log of a killed process has only the last periodic account, or none. */
@@ -318,12 +314,11 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 }
 
 /* Adds the time of the sampled threads of a process. */
-static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *sinks,
-		       size_t sink_count)
+static void add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *sinks,
+			size_t sink_count)
 {
 	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
 	struct process *process = &reading.process;
-	int error = 0;
 
 	describe_process(run, (size_t)(log->input - run->inputs->logs), log->model, process);
 	reading.model = log->model;
@@ -331,23 +326,18 @@ static int add_cpu_log(struct run *run, const struct cpu_log *log, struct sink *
 	process->addresses = &log->addresses;
 	process->names = (struct demangle_cache *)&log->names;
 	process->cpu = log;
-	for (size_t e = 0; e < sink_count && !error; e++)
+	for (size_t e = 0; e < sink_count; e++)
 		if (sinks[e].exporter->process && sink_reads(&sinks[e], process))
-			error = sinks[e].exporter->process(&sinks[e], process);
-	if (!error)
-		error = cpu_sums_add(&reading);
-	if (!error)
-		headline_add_samples(&reading);
-	if (!error)
-		error = build_tree(&reading);
-	for (size_t e = 0; e < sink_count && !error; e++)
+			sinks[e].exporter->process(&sinks[e], process);
+	cpu_sums_add(&reading);
+	headline_add_samples(&reading);
+	build_tree(&reading);
+	for (size_t e = 0; e < sink_count; e++)
 		if (sinks[e].exporter->process_end && sink_reads(&sinks[e], process))
-			error = sinks[e].exporter->process_end(&sinks[e], process);
-	if (!error)
-		losses_count(run->sums->losses.counts, run->sums->losses.accounts, log->input,
-			     log->model, &log->model->damage, run->report);
+			sinks[e].exporter->process_end(&sinks[e], process);
+	losses_count(run->sums->losses.counts, run->sums->losses.accounts, log->input, log->model,
+		     &log->model->damage, run->report);
 	reading_free(&reading);
-	return error;
 }
 
 /* Completes the sums and the outputs after the last log. */
@@ -378,11 +368,12 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	transfers_sort(&run->sums->transfers);
 	trust_judge(&trust, run);
 	run->trust = &trust;
-	for (size_t e = 0; e < sink_count && !error; e++)
-		error = sinks[e].exporter->end(&sinks[e], run);
+	for (size_t e = 0; e < sink_count; e++)
+		if (sinks[e].exporter->end)
+			sinks[e].exporter->end(&sinks[e], run);
 	run->trust = NULL;
 	trust_free(&trust);
-	return error;
+	return 0;
 }
 
 /* Reads the logs and adds them to the run in their order. */
@@ -442,7 +433,7 @@ static int read_all(struct run *run, struct cluster *cluster, struct sink *sinks
 		error = is_worker ? worker_serve(cluster, run, sinks, sink_count, &search)
 				  : add_logs(run, cluster, &search, sinks, sink_count);
 	for (size_t l = 0; l < cpu_logs.count && !error && !is_worker; l++)
-		error = add_cpu_log(run, &cpu_logs.list[l], sinks, sink_count);
+		add_cpu_log(run, &cpu_logs.list[l], sinks, sink_count);
 	debug_search_end(&search);
 	module_cache_free(&modules);
 	progress_clear(&run->report->progress);

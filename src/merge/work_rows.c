@@ -123,7 +123,7 @@ void work_rows_read(struct reading *reading, const struct xt_chunk *chunk)
 		uint32_t row_count = block_rows(chunk, from);
 
 		load_work(chunk, from, &rows);
-		for (uint32_t r = 0; r < row_count && !reading->error; r++)
+		for (uint32_t r = 0; r < row_count; r++)
 			if (!is_plain || !read_plain_kernel(reading, &rows, r, &sums))
 				read_work_row(reading, &rows, r);
 	}

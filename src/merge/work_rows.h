@@ -4,7 +4,7 @@
 
 #include "merge/reading.h"
 
-/* Reads a chunk of kernels, copies or memsets. On an error, sets reading->error and stops. */
+/* Reads a chunk of kernels, copies or memsets. */
 void work_rows_read(struct reading *reading, const struct xt_chunk *chunk);
 
 #endif

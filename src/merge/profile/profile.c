@@ -220,7 +220,7 @@ static void settle_batches(struct profile *p)
 		p->batch_count = w->batch_count;
 }
 
-static int add_process(struct sink *sink, const struct process *process)
+static void add_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
 	const struct model *model = process->model;
@@ -231,7 +231,7 @@ static int add_process(struct sink *sink, const struct process *process)
 	p->lacks_iterations |= error == -ENOENT;
 	p->has_iterations |= p->windows.source == WINDOWS_RANGE;
 	if (error && error != -ENOENT)
-		return error;
+		xt_out_of_memory(0);
 	settle_batches(p);
 	free(p->call_places);
 	free(p->cells);
@@ -246,7 +246,6 @@ static int add_process(struct sink *sink, const struct process *process)
 	add_walls(p);
 	add_spans(p, model);
 	describe(p, process);
-	return 0;
 }
 
 /* Intern a frame in the profile's tree. Numbers in NVTX range names are masked. */
@@ -322,8 +321,8 @@ static void settle_call(struct profile *p, const struct process *process, const 
 	known->path_subject = place + 1;
 }
 
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
+static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result)
 {
 	struct profile *p = sink->state;
 	uint32_t class = process->model->apis.rows[call->api].class;
@@ -341,7 +340,6 @@ static int add_call(struct sink *sink, const struct process *process, const stru
 		add_at(p, p->totals[TOTAL_LAUNCHES], call->enter_ns, 1.0, 1.0);
 	if (p->waits[call->api])
 		add_at(p, p->totals[TOTAL_WAITS], call->enter_ns, (double)duration_ns, 1.0);
-	return 0;
 }
 
 static void add_bytes(struct profile *p, const struct process *process, const struct work *work,
@@ -372,8 +370,8 @@ static void add_bytes(struct profile *p, const struct process *process, const st
 		    1.0);
 }
 
-static int add_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
+static void add_work(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch)
 {
 	struct profile *p = sink->state;
 	int batch = windows_batch(&p->windows, launch ? launch->enter_ns : work->start_ns);
@@ -388,16 +386,15 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	cell->count++;
 	if (work->kind != WORK_KERNEL) {
 		add_bytes(p, process, work, batch);
-		return 0;
+		return;
 	}
 	if (launch && work->start_ns > launch->enter_ns && !work->graph_node)
 		subject_add(&p->subjects.list[p->totals[TOTAL_LATENCY]], batch, share,
 			    (double)(work->start_ns - launch->enter_ns), 1.0);
-	return 0;
 }
 
-static int add_stretch(struct sink *sink, const struct process *process,
-		       const struct stretch *stretch)
+static void add_stretch(struct sink *sink, const struct process *process,
+			const struct stretch *stretch)
 {
 	struct profile *p = sink->state;
 	uint64_t *until_ns =
@@ -423,7 +420,6 @@ static int add_stretch(struct sink *sink, const struct process *process,
 		add_at(p, p->idle[class] - 1, stretch->gap_from_ns, idle_ns, 1.0);
 		add_at(p, p->totals[TOTAL_GPU_IDLE], stretch->gap_from_ns, idle_ns, 1.0);
 	}
-	return 0;
 }
 
 /* Adds the sums of each batch to the subject of a total. */
@@ -445,8 +441,8 @@ static void fold_ranges(struct profile *p, const struct model *model, uint32_t r
 	}
 }
 
-static int add_total(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+static void add_total(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node)
 {
 	struct profile *p = sink->state;
 	const struct path_node *leaf = &process->paths->nodes[node];
@@ -456,7 +452,7 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	const char *text;
 
 	if (!total->weights[WEIGHT_COUNT] || (size_t)process->total * CELLS >= p->cell_capacity)
-		return 0;
+		return;
 	cells = &p->cells[(size_t)process->total * CELLS];
 	copy = copy_path(p, process, node);
 	place = subjects_index(&p->subjects, PROFILE_PATH, copy);
@@ -466,16 +462,14 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	fold(p, named(p, PROFILE_KERNEL, names_intern(&p->tree.names, text, length)), cells);
 	if (range < process->model->ranges.node_count)
 		fold_ranges(p, process->model, range, cells);
-	return 0;
 }
 
-static int end_process(struct sink *sink, const struct process *process)
+static void end_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
 
 	(void)process;
 	windows_free(&p->windows);
-	return 0;
 }
 
 /* Adds the peaks of devices with the same number in all processes. */
@@ -497,7 +491,7 @@ static void add_memory(struct profile *p, const struct run *run)
 	}
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = 2};
 	struct profile *p = sink->state;
@@ -513,7 +507,6 @@ static int end(struct sink *sink, const struct run *run)
 			    "there is no NVTX range \"%s\" that was opened %d times or "
 			    "more: the profile has no iterations",
 			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
-	return 0;
 }
 
 static void free_state(struct sink *sink)

@@ -4,8 +4,6 @@
  */
 #include "merge/sums/attribute.h"
 
-#include <errno.h>
-
 #include "merge/reading.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
@@ -129,9 +127,8 @@ static void export_work(struct reading *reading, const struct work *work,
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->work &&
-		    sink->exporter->work(sink, &reading->process, work, launch) < 0)
-			reading->error = -ENOMEM;
+		if (sink->exporter->work)
+			sink->exporter->work(sink, &reading->process, work, launch);
 	}
 }
 
@@ -220,9 +217,8 @@ void reading_ran(void *context, const struct stretch *stretch)
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->stretch &&
-		    sink->exporter->stretch(sink, &reading->process, stretch) < 0)
-			reading->error = -ENOMEM;
+		if (sink->exporter->stretch)
+			sink->exporter->stretch(sink, &reading->process, stretch);
 	}
 }
 
@@ -233,9 +229,8 @@ void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->memory &&
-		    sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes) < 0)
-			reading->error = -ENOMEM;
+		if (sink->exporter->memory)
+			sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes);
 	}
 }
 

@@ -480,17 +480,14 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 	return add_leaf(p, node, owner);
 }
 
-static int export_total(struct reading *reading, const struct total *total, uint32_t node)
+static void export_total(struct reading *reading, const struct total *total, uint32_t node)
 {
-	int error = 0;
-
-	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->total && sink_reads(sink, &reading->process))
-			error = sink->exporter->total(sink, &reading->process, total, node);
+			sink->exporter->total(sink, &reading->process, total, node);
 	}
-	return error;
 }
 
 static uint32_t add_one_path(struct reading *reading, const struct owner *owner, bool is_rootless)
@@ -559,7 +556,7 @@ static void add_to_spread(struct reading *reading, const struct total *total, ui
 			total->weights[WEIGHT_GPU_TIME]);
 }
 
-int build_tree(struct reading *reading)
+void build_tree(struct reading *reading)
 {
 	struct run *run = reading->run;
 	struct aggregate *aggregate = &reading->aggregate;
@@ -569,9 +566,8 @@ int build_tree(struct reading *reading)
 		.idle_paths = &reading->idle_paths,
 		.paths = &run->paths,
 	};
-	int error = 0;
 
-	for (uint32_t t = 0; t < aggregate->count && !error; t++) {
+	for (uint32_t t = 0; t < aggregate->count; t++) {
 		struct total *total = &aggregate->entries[t];
 		uint32_t node = add_wanted_path(&p, &total->owner);
 
@@ -580,22 +576,18 @@ int build_tree(struct reading *reading)
 			memset(total->weights, 0, sizeof(total->weights));
 			continue;
 		}
-		for (int w = 0; w < WEIGHTS && !error; w++)
+		for (int w = 0; w < WEIGHTS; w++)
 			run->paths.nodes[node].weights[w] += total->weights[w];
-		if (!error)
-			run->sums->code.backward_gpu_ns[backward_result(&p, &total->owner)] +=
-				total->weights[WEIGHT_GPU_TIME];
-		if (!error)
-			add_to_spread(reading, total, node);
-		if (!error && paths_has_user_code(&run->paths, node))
+		run->sums->code.backward_gpu_ns[backward_result(&p, &total->owner)] +=
+			total->weights[WEIGHT_GPU_TIME];
+		add_to_spread(reading, total, node);
+		if (paths_has_user_code(&run->paths, node))
 			run->sums->code.user_code_gpu_ns += total->weights[WEIGHT_GPU_TIME];
-		if (!error && paths_lacks_compiled_lines(&run->paths, node))
+		if (paths_lacks_compiled_lines(&run->paths, node))
 			run->sums->code.compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
-		if (!error)
-			error = export_total(reading, total, node);
+		export_total(reading, total, node);
 	}
 	free(p.chain);
 	free(p.nest);
-	return error;
 }

@@ -12,7 +12,7 @@
  * the frames of the stack, the API and the leaf. For graph work, the path that created the node
  * comes before the leaf. Returns 0 or an error of an exporter.
  */
-int build_tree(struct reading *reading);
+void build_tree(struct reading *reading);
 
 /* Returns the last node of the path of an owner, created if needed. */
 uint32_t build_tree_path(struct reading *reading, const struct owner *owner);

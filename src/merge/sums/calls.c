@@ -248,16 +248,15 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		    uint64_t duration_ns, uint64_t result)
+static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result)
 {
 	if (sink->is_apart) {
 		calls_add_apart(sink->state, process->frames, call, duration_ns, result);
-		return 0;
+		return;
 	}
 	calls_add(sink->state, process_root(process, sink->settings), process->frames, call,
 		  duration_ns, result);
-	return 0;
 }
 
 static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
@@ -265,11 +264,10 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 	calls_pack(sink->state, process_root(process, sink->settings), process->frames, pack);
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	(void)run;
 	calls_sort(sink->state);
-	return 0;
 }
 
 static void free_state(struct sink *sink)

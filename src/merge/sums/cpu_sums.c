@@ -4,17 +4,14 @@
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 
-static int export_sample(struct reading *reading, const struct cpu_sample *sample)
+static void export_sample(struct reading *reading, const struct cpu_sample *sample)
 {
-	int error = 0;
-
-	for (size_t e = 0; e < reading->sink_count && !error; e++) {
+	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->cpu_sample && sink_reads(sink, &reading->process))
-			error = sink->exporter->cpu_sample(sink, &reading->process, sample);
+			sink->exporter->cpu_sample(sink, &reading->process, sample);
 	}
-	return error;
 }
 
 static struct owner owner_of_sample(const struct reading *reading, const struct cpu_sample *sample)
@@ -43,12 +40,11 @@ bool cpu_sums_wants(const struct reading *reading, const struct cpu_sample *samp
 			      event_filter_wants_time(reading, sample->first_ns));
 }
 
-int cpu_sums_add(struct reading *reading)
+void cpu_sums_add(struct reading *reading)
 {
 	const struct cpu_samples *samples = &reading->process.cpu->model->cpu_samples;
-	int error = 0;
 
-	for (size_t s = 0; s < samples->count && !error; s++) {
+	for (size_t s = 0; s < samples->count; s++) {
 		const struct cpu_sample *sample = &samples->rows[s];
 		struct owner owner;
 		uint32_t place;
@@ -61,7 +57,6 @@ int cpu_sums_add(struct reading *reading)
 			.weights[cpu_state_runs((enum xt_cpu_state)sample->state)
 					 ? WEIGHT_CPU_TIME
 					 : WEIGHT_OFF_CPU] += sample->weight_ns;
-		error = export_sample(reading, sample);
+		export_sample(reading, sample);
 	}
-	return error;
 }

@@ -13,7 +13,7 @@
  * Adds the samples of reading->process.cpu to the aggregate, and passes them to the exporters.
  * Returns 0 or an error of theirs.
  */
-int cpu_sums_add(struct reading *reading);
+void cpu_sums_add(struct reading *reading);
 
 /*
  * Whether the user selected this sample of reading->process. A sample belongs to the window in

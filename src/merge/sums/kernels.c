@@ -365,17 +365,15 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int begin_log(struct sink *sink, const struct process *process)
+static void begin_log(struct sink *sink, const struct process *process)
 {
 	kernels_begin_log(sink->state, process);
-	return 0;
 }
 
-static int add_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
+static void add_work(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch)
 {
 	kernels_add(sink->state, process, work, launch);
-	return 0;
 }
 
 static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
@@ -383,17 +381,15 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 	kernels_pack(sink->state, process, pack);
 }
 
-static int end_log(struct sink *sink, const struct process *process)
+static void end_log(struct sink *sink, const struct process *process)
 {
 	kernels_end_log(sink->state, process);
-	return 0;
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	(void)run;
 	kernels_finish(sink->state);
-	return 0;
 }
 
 static void free_state(struct sink *sink)

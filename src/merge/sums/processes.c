@@ -14,14 +14,14 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int add_process(struct sink *sink, const struct process *process)
+static void add_process(struct sink *sink, const struct process *process)
 {
 	struct processes *s = sink->state;
 	struct process_sums *sums;
 	char title[PROCESS_TITLE_BYTES];
 
 	if (process->is_continued)
-		return 0;
+		return;
 	xt_grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list));
 	model_process_title(process->model, title);
 	sums = &s->list[s->count++];
@@ -33,7 +33,6 @@ static int add_process(struct sink *sink, const struct process *process)
 		.log = process->log,
 		.origin_ns = process->origin_ns,
 	};
-	return 0;
 }
 
 /* Returns the sums of a device of the current process. */
@@ -66,8 +65,8 @@ static struct device_sums *sums_of(struct processes *s, const struct model *mode
 	return sums_of_device(s, model, row->defined ? row->device : ROOT_UNKNOWN);
 }
 
-static int add_work(struct sink *sink, const struct process *process, const struct work *work,
-		    const struct launch *launch)
+static void add_work(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch)
 {
 	struct device_sums *sums = sums_of(sink->state, process->model, work->stream);
 	uint64_t end_ns = work->start_ns + work->duration_ns;
@@ -79,16 +78,14 @@ static int add_work(struct sink *sink, const struct process *process, const stru
 	sums->gpu_ns += work->duration_ns;
 	sums->start_ns = work->start_ns < sums->start_ns ? work->start_ns : sums->start_ns;
 	sums->end_ns = end_ns > sums->end_ns ? end_ns : sums->end_ns;
-	return 0;
 }
 
-static int add_stretch(struct sink *sink, const struct process *process,
-		       const struct stretch *stretch)
+static void add_stretch(struct sink *sink, const struct process *process,
+			const struct stretch *stretch)
 {
 	struct device_sums *sums = sums_of(sink->state, process->model, stretch->stream);
 
 	collectives_add(&sums->collectives, &sums->sweep, stretch);
-	return 0;
 }
 
 static void pack_device(struct pack *pack, struct device_sums *sums)
@@ -116,8 +113,8 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 	}
 }
 
-static int add_total(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+static void add_total(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node)
 {
 	uint64_t exclusive_ns = total->weights[WEIGHT_GPU_EXCLUSIVE];
 	uint64_t idle_ns = total->weights[WEIGHT_GPU_IDLE];
@@ -125,19 +122,11 @@ static int add_total(struct sink *sink, const struct process *process, const str
 
 	(void)node;
 	if (!exclusive_ns && !idle_ns)
-		return 0;
+		return;
 	sums = sums_of(sink->state, process->model, total->owner.stream);
 	sums->exclusive_ns += exclusive_ns;
 	if (total->owner.leaf == LEAF_IDLE)
 		sums->idle_ns[IDLE_WHAT_CLASS(total->owner.what)] += idle_ns;
-	return 0;
-}
-
-static int end(struct sink *sink, const struct run *run)
-{
-	(void)sink;
-	(void)run;
-	return 0;
 }
 
 static void free_state(struct sink *sink)
@@ -170,5 +159,4 @@ const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS
 					    .stretch = add_stretch,
 					    .total = add_total,
 					    .pack = pack_log,
-					    .end = end,
 					    .free = free_state};

@@ -241,7 +241,7 @@ static void end_started(struct tracks *t, const struct range *end)
 	end_range(t, &range, end);
 }
 
-int tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row)
+void tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row)
 {
 	struct tracks *t = sink->state;
 	uint64_t operation = row->operation;
@@ -279,7 +279,6 @@ int tracks_range(struct sink *sink, const struct process *process, const struct 
 		put(t, &range, RANGE_MARK, 0);
 		break;
 	}
-	return 0;
 }
 
 void track_ranges_end(struct tracks *t)

@@ -11,7 +11,7 @@
 #include "merge/tracks/track_state.h"
 
 /* The exporter's range(). */
-int tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row);
+void tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row);
 
 /* Ends the ranges that have no end in the log. */
 void track_ranges_end(struct tracks *t);

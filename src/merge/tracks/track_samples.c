@@ -141,7 +141,8 @@ static void open_next(struct tracks *t, uint64_t from_ns)
 	}
 }
 
-int tracks_sample(struct sink *sink, const struct process *process, const struct cpu_sample *sample)
+void tracks_sample(struct sink *sink, const struct process *process,
+		   const struct cpu_sample *sample)
 {
 	struct tracks *t = sink->state;
 	struct cpu_cover cover = sample->cover;
@@ -161,7 +162,7 @@ int tracks_sample(struct sink *sink, const struct process *process, const struct
 	if (s->open.count && cover.from_ns < s->until_ns)
 		cover.from_ns = s->until_ns;
 	if (cover.until_ns <= cover.from_ns)
-		return 0;
+		return;
 	list_next(s, process, sample);
 	if (cover.from_ns == s->until_ns)
 		while (shared < s->open.count && shared < s->next.count &&
@@ -170,7 +171,6 @@ int tracks_sample(struct sink *sink, const struct process *process, const struct
 	close_to(t, shared);
 	open_next(t, cover.from_ns);
 	s->until_ns = cover.until_ns;
-	return 0;
 }
 
 void track_samples_end(struct tracks *t)

@@ -10,8 +10,8 @@
 #include "merge/tracks/track_state.h"
 
 /* The exporter's cpu_sample(): adds the next sample, by thread and in order of time. */
-int tracks_sample(struct sink *sink, const struct process *process,
-		  const struct cpu_sample *sample);
+void tracks_sample(struct sink *sink, const struct process *process,
+		   const struct cpu_sample *sample);
 
 /* Ends all open slices. */
 void track_samples_end(struct tracks *t);

@@ -209,12 +209,12 @@ struct track_writer {
 			uint64_t value);
 	/*
 	 * For formats that have rows of their own for calls, work or samples, and take them
-	 * instead of spans. Return 0 or -ENOMEM. NULL: spans.
+	 * instead of spans. NULL: spans.
 	 */
-	int (*call)(struct tracks *tracks, const struct launch *call, uint64_t duration_ns,
-		    uint64_t result);
-	int (*work)(struct tracks *tracks, const struct work *work, const struct launch *launch);
-	int (*sample)(struct tracks *tracks, const struct cpu_sample *sample);
+	void (*call)(struct tracks *tracks, const struct launch *call, uint64_t duration_ns,
+		     uint64_t result);
+	void (*work)(struct tracks *tracks, const struct work *work, const struct launch *launch);
+	void (*sample)(struct tracks *tracks, const struct cpu_sample *sample);
 };
 
 #endif

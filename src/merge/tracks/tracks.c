@@ -58,7 +58,7 @@ void tracks_free(struct sink *sink)
 	sink->state = NULL;
 }
 
-int tracks_process(struct sink *sink, const struct process *process)
+void tracks_process(struct sink *sink, const struct process *process)
 {
 	struct tracks *t = sink->state;
 
@@ -71,16 +71,14 @@ int tracks_process(struct sink *sink, const struct process *process)
 	t->label_counts[WORK_MEMSET] = MEMORY_KINDS;
 	for (int kind = 0; kind < WORK_KINDS; kind++)
 		t->labels[kind] = xt_calloc(t->label_counts[kind], sizeof(*t->labels[kind]));
-	return 0;
 }
 
-int tracks_process_end(struct sink *sink, const struct process *process)
+void tracks_process_end(struct sink *sink, const struct process *process)
 {
 	if (process->cpu)
 		track_samples_end(sink->state);
 	else
 		track_ranges_end(sink->state);
-	return 0;
 }
 
 /* Returns the number of the flow from a call to its work; 0 if no work is expected. */
@@ -115,8 +113,8 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 	t->writer->span(t, &span);
 }
 
-int tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
-		uint64_t duration_ns, uint64_t result)
+void tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
+		 uint64_t duration_ns, uint64_t result)
 {
 	struct tracks *t = sink->state;
 
@@ -124,7 +122,6 @@ int tracks_call(struct sink *sink, const struct process *process, const struct l
 	if (t->writer->call)
 		return t->writer->call(t, call, duration_ns, result);
 	put_call(t, call, duration_ns, result);
-	return 0;
 }
 
 static uint8_t kernel_args(struct tracks *t, uint32_t id, const struct track_label *label,
@@ -261,8 +258,8 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 	t->writer->span(t, &span);
 }
 
-int tracks_work(struct sink *sink, const struct process *process, const struct work *work,
-		const struct launch *launch)
+void tracks_work(struct sink *sink, const struct process *process, const struct work *work,
+		 const struct launch *launch)
 {
 	struct tracks *t = sink->state;
 
@@ -270,11 +267,10 @@ int tracks_work(struct sink *sink, const struct process *process, const struct w
 	if (t->writer->work)
 		return t->writer->work(t, work, launch);
 	put_work(t, work, launch);
-	return 0;
 }
 
-int tracks_memory(struct sink *sink, const struct process *process, uint32_t pool, uint64_t time_ns,
-		  uint64_t live_bytes)
+void tracks_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		   uint64_t time_ns, uint64_t live_bytes)
 {
 	static const struct track_counter allocated = {"allocated memory", "memory", "bytes"};
 	struct tracks *t = sink->state;
@@ -291,5 +287,4 @@ int tracks_memory(struct sink *sink, const struct process *process, uint32_t poo
 					       .counter = &allocated,
 				       });
 	t->writer->counter(t, *track, time_ns, live_bytes);
-	return 0;
 }

@@ -16,14 +16,14 @@
 void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t state_bytes);
 void tracks_free(struct sink *sink);
 
-int tracks_process(struct sink *sink, const struct process *process);
-int tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
-		uint64_t duration_ns, uint64_t result);
-int tracks_work(struct sink *sink, const struct process *process, const struct work *work,
-		const struct launch *launch);
-int tracks_memory(struct sink *sink, const struct process *process, uint32_t pool, uint64_t time_ns,
-		  uint64_t live_bytes);
-int tracks_process_end(struct sink *sink, const struct process *process);
+void tracks_process(struct sink *sink, const struct process *process);
+void tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
+		 uint64_t duration_ns, uint64_t result);
+void tracks_work(struct sink *sink, const struct process *process, const struct work *work,
+		 const struct launch *launch);
+void tracks_memory(struct sink *sink, const struct process *process, uint32_t pool,
+		   uint64_t time_ns, uint64_t live_bytes);
+void tracks_process_end(struct sink *sink, const struct process *process);
 
 /* Members of an exporter that passes all events on. */
 #define TRACKS_EVENTS                                                                              \

@@ -601,7 +601,7 @@ static void put_selection(struct sink *sink, const struct run *run)
 	free(text.data);
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	output_format(&sink->out, "\n],\"stackFrames\":{");
 	put_stack_frames(sink, &run->paths);
@@ -609,7 +609,6 @@ static int end(struct sink *sink, const struct run *run)
 	if (run->selection)
 		put_selection(sink, run);
 	output_format(&sink->out, "}\n");
-	return 0;
 }
 
 static void free_state(struct sink *sink)

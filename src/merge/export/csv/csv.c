@@ -21,13 +21,10 @@ static int begin(struct sink *sink)
 	return error;
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
-	int error = 0;
-
-	for (size_t t = 0; table_defs[t] && !error; t++)
-		error = table_put_csv(&sink->files[t].out, run, table_defs[t]);
-	return error;
+	for (size_t t = 0; table_defs[t]; t++)
+		table_put_csv(&sink->files[t].out, run, table_defs[t]);
 }
 
 const struct exporter exporter_csv = {

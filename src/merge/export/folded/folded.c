@@ -26,7 +26,7 @@ static uint64_t weigh(const struct settings *settings, const struct path_node *n
 	return weight;
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	const struct paths *paths = &run->paths;
 	uint32_t *leaves, leaf_count, *chain = NULL;
@@ -55,7 +55,6 @@ static int end(struct sink *sink, const struct run *run)
 	}
 	free(chain);
 	free(leaves);
-	return 0;
 }
 
 const struct exporter exporter_folded = {

@@ -41,7 +41,7 @@ static void add_ranges(struct html *html, const struct model *model)
 	}
 }
 
-static int add_process(struct sink *sink, const struct process *process)
+static void add_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
 
@@ -54,7 +54,6 @@ static int add_process(struct sink *sink, const struct process *process)
 	tracks_process(sink, process);
 	add_ranges(html, process->model);
 	html_events_add_process(&html->events, process);
-	return 0;
 }
 
 static void note_times(struct html *html, const struct process *process, uint64_t start_ns,
@@ -70,8 +69,8 @@ static void note_times(struct html *html, const struct process *process, uint64_
 		html->process_last_ns = until_ns;
 }
 
-static int add_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
-		    uint64_t result)
+static void add_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
+		     uint64_t result)
 {
 	struct html *html = (struct html *)t;
 
@@ -79,14 +78,12 @@ static int add_call(struct tracks *t, const struct launch *call, uint64_t durati
 	note_times(html, t->process, call->enter_ns, duration_ns);
 	html_events_add_call(html, t->process, call, duration_ns,
 			     html_thread(html, t->process, call->thread));
-	return 0;
 }
 
-static int add_work(struct tracks *t, const struct work *work, const struct launch *launch)
+static void add_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
 	(void)launch;
 	note_times((struct html *)t, t->process, work->start_ns, work->duration_ns);
-	return 0;
 }
 
 /* Returns NAME_EMPTY for work that belongs to no device. */
@@ -102,13 +99,12 @@ static uint32_t device_of(struct html *html, const struct process *process,
 	return stream->defined ? html_device(html, process, stream->device) : NAME_EMPTY;
 }
 
-static int add_sample(struct tracks *t, const struct cpu_sample *sample)
+static void add_sample(struct tracks *t, const struct cpu_sample *sample)
 {
 	struct html *html = (struct html *)t;
 
 	note_times(html, t->process, sample->first_ns, sample->last_ns - sample->first_ns);
 	html_events_add_sample(html, t->process, sample);
-	return 0;
 }
 
 static int begin(struct sink *sink)
@@ -131,8 +127,8 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int add_total(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+static void add_total(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node)
 {
 	struct html *html = sink->state;
 	const struct owner *owner = &total->owner;
@@ -149,7 +145,6 @@ static int add_total(struct sink *sink, const struct process *process, const str
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
 	html->samples[html->sample_count++] = sample;
 	html_events_add_total(&html->events, process, total, node);
-	return 0;
 }
 
 /* Returns the GPU of a process that has only one; NAME_EMPTY if there are several. */
@@ -170,7 +165,7 @@ static uint32_t only_device(const struct html *html, size_t process)
 }
 
 /* Adds the weights that compare ranks, which belong to no thread and range. */
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct html *html = sink->state;
 	const struct rank_weights *weights = &run->rank_weights;
@@ -186,17 +181,15 @@ static int end(struct sink *sink, const struct run *run)
 		html->samples[html->sample_count++] = sample;
 	}
 	html_put_page(sink, run);
-	return 0;
 }
 
-static int end_process(struct sink *sink, const struct process *process)
+static void end_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
 
 	tracks_process_end(sink, process);
 	html_end_tracks(html);
 	html_events_end_process(html, process);
-	return 0;
 }
 
 static void free_state(struct sink *sink)

@@ -63,8 +63,8 @@ static void add_gap(struct chart *chart, uint64_t from_ns, const uint64_t pieces
 	}
 }
 
-int html_add_stretch(struct sink *sink, const struct process *process,
-		     const struct stretch *stretch)
+void html_add_stretch(struct sink *sink, const struct process *process,
+		      const struct stretch *stretch)
 {
 	struct html *html = sink->state;
 	struct chart *chart;
@@ -75,7 +75,7 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 	html_events_add_work(html, process, stretch);
 	chart = chart_of(html, stretch->device);
 	if (!chart)
-		return 0;
+		return;
 	if (stretch->has_gap) {
 		gap_from_ns = html_time(process, stretch->gap_from_ns);
 		add_gap(chart, gap_from_ns, stretch->idle_ns);
@@ -87,10 +87,9 @@ int html_add_stretch(struct sink *sink, const struct process *process,
 		chart->from_ns = gap_from_ns;
 	add_union(chart, TRACK_WORK, from_ns, until_ns);
 	if (stretch->is_collective)
-		return 0;
+		return;
 	add_union(chart, TRACK_OTHER, from_ns, until_ns);
 	add_union(chart, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
-	return 0;
 }
 
 /* The place of a counter's chart in the list, from 1; 0: it was left out. */

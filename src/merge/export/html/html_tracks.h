@@ -9,8 +9,8 @@ void html_put_track(struct tracks *t, struct track *track);
 void html_put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value);
 
 /* The exporter's stretch(). */
-int html_add_stretch(struct sink *sink, const struct process *process,
-		     const struct stretch *stretch);
+void html_add_stretch(struct sink *sink, const struct process *process,
+		      const struct stretch *stretch);
 
 /* Ends the tracks of a process. Counters keep their value until its last event. */
 void html_end_tracks(struct html *html);

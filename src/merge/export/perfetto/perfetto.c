@@ -196,13 +196,6 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int end(struct sink *sink, const struct run *run)
-{
-	(void)sink;
-	(void)run;
-	return 0;
-}
-
 static void free_state(struct sink *sink)
 {
 	struct perfetto *p = sink->state;
@@ -220,6 +213,5 @@ const struct exporter exporter_perfetto = {
 	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	TRACKS_EVENTS,
 	.begin = begin,
-	.end = end,
 	.free = free_state,
 };

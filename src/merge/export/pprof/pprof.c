@@ -28,7 +28,7 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static int begin_process(struct sink *sink, const struct process *process)
+static void begin_process(struct sink *sink, const struct process *process)
 {
 	struct pprof *pprof = sink->state;
 	uint64_t start_ns = process->log->header.start_realtime_ns;
@@ -36,7 +36,6 @@ static int begin_process(struct sink *sink, const struct process *process)
 	if (!pprof->time_ns || start_ns < pprof->time_ns)
 		pprof->time_ns = start_ns;
 	pprof_begin_process(pprof, process);
-	return 0;
 }
 
 static const char *unit_of(enum weight weight)
@@ -93,7 +92,7 @@ static void put_strings(struct pprof *pprof)
 	}
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct pprof *pprof = sink->state;
 
@@ -101,7 +100,6 @@ static int end(struct sink *sink, const struct run *run)
 	put_types(pprof, run);
 	put_strings(pprof);
 	gzip_finish(pprof->gzip);
-	return 0;
 }
 
 static void free_state(struct sink *sink)

@@ -277,14 +277,14 @@ static void put_sample(struct pprof *pprof, struct labels *labels, const uint64_
 	pprof_put(pprof, &piece);
 }
 
-int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+void pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node)
 {
 	struct pprof *pprof = sink->state;
 	struct labels labels = {.count = 0};
 
 	if (total->owner.leaf == LEAF_NODE)
-		return 0;
+		return;
 	pprof->path_length = 0;
 	if (wanted_changes_paths(&sink->settings->wanted))
 		push_nodes(pprof, process, PATH_ROOT, node);
@@ -292,7 +292,6 @@ int pprof_put_sample(struct sink *sink, const struct process *process, const str
 		push_path(pprof, process, &total->owner, node);
 	put_labels(pprof, &labels, process, &total->owner);
 	put_sample(pprof, &labels, total->weights, process->listed_weights);
-	return 0;
 }
 
 /* Appends a path of the tree by names only, without ranges. */

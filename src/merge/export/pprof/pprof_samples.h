@@ -5,8 +5,8 @@
 #include "merge/export/pprof/pprof_state.h"
 
 /* Writes a sample: the exporter's total(). */
-int pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node);
+void pprof_put_sample(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node);
 
 /* Writes samples of the weights that compare ranks. */
 void pprof_put_rank_weights(struct pprof *pprof, const struct run *run);

@@ -86,7 +86,7 @@ static void put_profile(struct json *json, const struct paths *paths, enum weigh
 	free(leaves);
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = LINES_DEPTH};
 	char name[WANTED_BYTES + 64];
@@ -112,7 +112,6 @@ static int end(struct sink *sink, const struct run *run)
 	json_end_array(&json);
 	json_end_object(&json);
 	free(places);
-	return 0;
 }
 
 const struct exporter exporter_speedscope = {

@@ -53,22 +53,20 @@ static int begin(struct sink *sink)
 	return sink->out.error;
 }
 
-static int add_total(struct sink *sink, const struct process *process, const struct total *total,
-		     uint32_t node)
+static void add_total(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node)
 {
 	sqlite_add_path(sink, process, total, node);
 	sqlite_add_gap_end(sink, total, node);
-	return 0;
 }
 
-static int end_process(struct sink *sink, const struct process *process)
+static void end_process(struct sink *sink, const struct process *process)
 {
 	sqlite_put_gap_ends(sink);
 	return tracks_process_end(sink, process);
-	return 0;
 }
 
-static int end(struct sink *sink, const struct run *all)
+static void end(struct sink *sink, const struct run *all)
 {
 	struct sqlite *s = sink->state;
 
@@ -86,7 +84,6 @@ static int end(struct sink *sink, const struct run *all)
 	}
 	sqlite_note_error(sink, sqlite3_close(s->database));
 	s->database = NULL;
-	return 0;
 }
 
 static void free_state(struct sink *sink)

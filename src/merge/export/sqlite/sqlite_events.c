@@ -30,8 +30,8 @@ static void bind_thread(struct sqlite *s, enum statement statement, int column, 
 		sqlite_null(s, statement, column);
 }
 
-static int put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
-		    uint64_t result)
+static void put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
+		     uint64_t result)
 {
 	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
@@ -46,7 +46,6 @@ static int put_call(struct tracks *t, const struct launch *call, uint64_t durati
 	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
 	sqlite_number(s, INSERT_CALL, 8, (int64_t)result);
 	sqlite_put(sink, INSERT_CALL);
-	return 0;
 }
 
 /* Keeps which row has the work of a collective, for the comparison of ranks at the end. */
@@ -59,7 +58,7 @@ static void keep_collective(struct sqlite *s, const struct process *process,
 		(struct collective_work){process->index, work->ticket, s->work_count};
 }
 
-static int put_work(struct tracks *t, const struct work *work, const struct launch *launch)
+static void put_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
 	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
@@ -90,11 +89,10 @@ static int put_work(struct tracks *t, const struct work *work, const struct laun
 	s->work_count++;
 	if (work->is_collective && process->process_count > 1)
 		keep_collective(s, process, work);
-	return 0;
 }
 
 /* The row has the path of the stack, without the state. */
-static int put_sample(struct tracks *t, const struct cpu_sample *sample)
+static void put_sample(struct tracks *t, const struct cpu_sample *sample)
 {
 	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
@@ -115,7 +113,6 @@ static int put_sample(struct tracks *t, const struct cpu_sample *sample)
 		sqlite_null(s, INSERT_SAMPLE, 10);
 	}
 	sqlite_put(sink, INSERT_SAMPLE);
-	return 0;
 }
 
 static void put_thread(struct sqlite *s, struct track *track)

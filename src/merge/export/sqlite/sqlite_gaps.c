@@ -20,13 +20,13 @@ static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64
 	return &s->gap_ends[place];
 }
 
-int sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch)
+void sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch)
 {
 	struct sqlite *s = sink->state;
 	int64_t id;
 
 	if (!stretch->has_gap)
-		return 0;
+		return;
 	end_of(s, stretch->owner, &id)->has_gaps = true;
 	sqlite_number(s, INSERT_GAP, 1, s->process_id);
 	if (stretch->device < TIMELINE_DEVICES_MAX - 1)
@@ -45,7 +45,6 @@ int sqlite_put_gap(struct sink *sink, const struct process *process, const struc
 		s->gap_idle_ns[class] = idle_ns;
 	}
 	sqlite_put(sink, INSERT_GAP);
-	return 0;
 }
 
 void sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node)

@@ -9,7 +9,8 @@
 #include "merge/export/sqlite/sqlite_state.h"
 
 /* Adds the gap before a piece of work, if any. */
-int sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch);
+void sqlite_put_gap(struct sink *sink, const struct process *process,
+		    const struct stretch *stretch);
 
 /* Notes the path of an owner of work. Called for each total of a log. */
 void sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node);

@@ -101,7 +101,7 @@ static void put_streams(struct sink *sink, const struct model *model)
 	}
 }
 
-int sqlite_begin_process(struct sink *sink, const struct process *process)
+void sqlite_begin_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
 	const struct model *model = process->model;
@@ -123,7 +123,6 @@ int sqlite_begin_process(struct sink *sink, const struct process *process)
 		if (model->threads.rows[i].tid)
 			tracks_thread(&s->tracks, i);
 	put_streams(sink, model);
-	return 0;
 }
 
 /* Binds columns 4 and up. */

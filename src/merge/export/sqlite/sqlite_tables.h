@@ -5,7 +5,7 @@
 #include "merge/export/sqlite/sqlite_state.h"
 
 /* Tables whose size does not depend on the number of events. */
-int sqlite_begin_process(struct sink *sink, const struct process *process);
+void sqlite_begin_process(struct sink *sink, const struct process *process);
 void sqlite_forget_process(struct sqlite *s);
 /* Returns the row id of the work's shape. */
 int64_t sqlite_shape(struct sink *sink, const struct process *process, const struct work *work);

@@ -205,33 +205,25 @@ static void put_trust(struct output *out, const struct trust *trust)
 	}
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {
 		&table_time_by_path, &table_kernels,   &table_untimed,
 		&table_ranges_def,   &table_transfers, &table_calls,
 		&table_failures,     &table_memory,    NULL};
 	struct output *out = &sink->out;
-	int error = put_headline(out, run);
 
-	if (error)
-		return error;
+	put_headline(out, run);
 	put_overview(out, run);
-	error = put_findings(out, run);
-	if (!error)
-		error = summary_put_cpu(sink, run);
-	if (!error)
-		error = summary_put_ranks(sink, run);
-	if (!error)
-		error = summary_put_collectives(sink, run);
-	if (!error)
-		error = summary_put_mpi(sink, run);
-	if (!error)
-		error = summary_put_tree(sink, run);
-	for (size_t t = 0; tables[t] && !error; t++)
-		error = table_put_text(sink, run, tables[t]);
-	if (!error)
-		error = summary_put_held_memory(sink, run);
+	put_findings(out, run);
+	summary_put_cpu(sink, run);
+	summary_put_ranks(sink, run);
+	summary_put_collectives(sink, run);
+	summary_put_mpi(sink, run);
+	summary_put_tree(sink, run);
+	for (size_t t = 0; tables[t]; t++)
+		table_put_text(sink, run, tables[t]);
+	summary_put_held_memory(sink, run);
 	put_trust(out, run->trust);
 	put_losses(out, run);
 	put_nameless(out, run);
@@ -239,7 +231,6 @@ static int end(struct sink *sink, const struct run *run)
 		put_title(out, "Warnings", "");
 	for (size_t w = 0; w < run->report->warning_count; w++)
 		put_note(out, run->report->warnings[w]);
-	return error;
 }
 
 const struct exporter exporter_text = {

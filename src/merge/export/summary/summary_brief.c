@@ -371,7 +371,7 @@ static size_t fitting(const char *text, size_t length)
 	return kept;
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct output memory;
 	struct output_bytes bytes;
@@ -385,7 +385,6 @@ static int end(struct sink *sink, const struct run *run)
 	if (kept < bytes.length)
 		output_text(&sink->out, CUT_TEXT, strlen(CUT_TEXT));
 	output_discard(&memory);
-	return 0;
 }
 
 const struct exporter exporter_brief = {

@@ -219,13 +219,13 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 	return error;
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out,
 			    .lines_depth = SUMMARY_LINES_DEPTH,
 			    .rows_max = run->settings->top_count};
 
-	return summary_json_put(&json, NULL, run, true);
+	summary_json_put(&json, NULL, run, true);
 }
 
 const struct exporter exporter_summary = {

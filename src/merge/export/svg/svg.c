@@ -101,7 +101,7 @@ static void write_piece(void *context, const char *text, size_t length)
 	output_text(context, text, length);
 }
 
-static int end(struct sink *sink, const struct run *run)
+static void end(struct sink *sink, const struct run *run)
 {
 	enum weight weight = sink->settings->weight;
 	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
@@ -125,7 +125,6 @@ static int end(struct sink *sink, const struct run *run)
 		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);
 	svg_flame_end(&svg);
 	flame_free(&flame);
-	return 0;
 }
 
 const struct exporter exporter_svg = {
