@@ -23,12 +23,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/message.h"
 #include "commands.h"
 #include "http_server.h"
 #include "live_processes.h"
 #include "merge/base/labels.h"
-#include "base/utf8.h"
 
 enum metrics_format {
 	METRICS_PROMETHEUS, /* the older text format, version 0.0.4 */
@@ -50,7 +50,9 @@ struct writer {
 
 struct family {
 	const char *name, *type, *unit, *help;
+	/* One of these. A series for each GPU has its label. */
 	void (*put)(struct writer *writer, const struct live_process *process);
+	void (*put_gpu)(struct writer *writer, const char *label, const struct live_gpu *gpu);
 	bool is_early; /* also before the whole log was read */
 };
 
@@ -116,40 +118,12 @@ static void put_seconds(const struct writer *writer, const char *more, uint64_t 
 	fprintf(writer->out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
 }
 
-static void label_gpu(char label[32], unsigned gpu)
-{
-	if (gpu == LIVE_GPU_UNKNOWN)
-		strcpy(label, "gpu=\"unknown\"");
-	else
-		snprintf(label, 32, "gpu=\"%u\"", gpu);
-}
-
-typedef void put_gpu(struct writer *writer, const char *label, const struct live_gpu *gpu);
-
-static void put_gpus(struct writer *writer, const struct live_process *process, put_gpu *put)
-{
-	const struct live_totals *totals = live_log_totals(process->log);
-	char label[32];
-
-	for (unsigned g = 0; g < LIVE_GPUS; g++) {
-		if (!totals->gpus[g])
-			continue;
-		label_gpu(label, g);
-		put(writer, label, totals->gpus[g]);
-	}
-}
-
-static void put_gpu_busy(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_busy(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_seconds(writer, label, gpu->busy.covered_ns);
 }
 
-static void put_busy(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_busy);
-}
-
-static void put_gpu_idle(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_idle(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	char labels[128];
 
@@ -159,19 +133,9 @@ static void put_gpu_idle(struct writer *writer, const char *label, const struct 
 	}
 }
 
-static void put_idle(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_idle);
-}
-
-static void put_gpu_kernels(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_kernels(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_count(writer, label, gpu->kernel_count);
-}
-
-static void put_kernels(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_kernels);
 }
 
 /* Only directions that occurred. */
@@ -189,44 +153,24 @@ static void put_directions(struct writer *writer, const char *label, const uint6
 	}
 }
 
-static void put_gpu_copies(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_copies(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_directions(writer, label, gpu->copy_counts, gpu->copy_counts);
 }
 
-static void put_copies(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_copies);
-}
-
-static void put_gpu_copied(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_copied(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_directions(writer, label, gpu->copy_bytes, gpu->copy_counts);
 }
 
-static void put_copied(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_copied);
-}
-
-static void put_gpu_memsets(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_memsets(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_count(writer, label, gpu->memset_count);
 }
 
-static void put_memsets(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_memsets);
-}
-
-static void put_gpu_memory(struct writer *writer, const char *label, const struct live_gpu *gpu)
+static void put_memory(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_count(writer, label, gpu->allocated_bytes);
-}
-
-static void put_memory(struct writer *writer, const struct live_process *process)
-{
-	put_gpus(writer, process, put_gpu_memory);
 }
 
 static void put_launches(struct writer *writer, const struct live_process *process)
@@ -312,31 +256,48 @@ static void put_state(struct writer *writer, const struct live_process *process)
 }
 
 static const struct family families[] = {
-	{"xtrace_state", "gauge", "", "1 for the state that the process is in.", put_state, true},
+	{"xtrace_state", "gauge", "", "1 for the state that the process is in.", .put = put_state,
+	 .is_early = true},
 	{"xtrace_gpu_busy_seconds", "counter", "seconds",
-	 "Time in which the process ran a kernel, copy or memset on the GPU.", put_busy, false},
+	 "Time in which the process ran a kernel, copy or memset on the GPU.", .put_gpu = put_busy},
 	{"xtrace_gpu_idle_seconds", "counter", "seconds",
 	 "Time in which the GPU ran nothing of the process, since its first work, by cause.",
-	 put_idle, false},
-	{"xtrace_kernels", "counter", "", "Kernels that ran.", put_kernels, false},
-	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", put_launches, false},
-	{"xtrace_copies", "counter", "", "Memory copies.", put_copies, false},
-	{"xtrace_copied_bytes", "counter", "bytes", "Bytes copied.", put_copied, false},
-	{"xtrace_memsets", "counter", "", "Memsets.", put_memsets, false},
+	 .put_gpu = put_idle},
+	{"xtrace_kernels", "counter", "", "Kernels that ran.", .put_gpu = put_kernels},
+	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", .put = put_launches},
+	{"xtrace_copies", "counter", "", "Memory copies.", .put_gpu = put_copies},
+	{"xtrace_copied_bytes", "counter", "bytes", "Bytes copied.", .put_gpu = put_copied},
+	{"xtrace_memsets", "counter", "", "Memsets.", .put_gpu = put_memsets},
 	{"xtrace_allocated_bytes", "gauge", "bytes",
-	 "GPU memory that was allocated while recording and not freed.", put_memory, false},
-	{"xtrace_api_errors", "counter", "", "CUDA calls that failed.", put_errors, false},
-	{"xtrace_lost_events", "counter", "", "Events that are missing in the log.", put_lost,
-	 false},
+	 "GPU memory that was allocated while recording and not freed.", .put_gpu = put_memory},
+	{"xtrace_api_errors", "counter", "", "CUDA calls that failed.", .put = put_errors},
+	{"xtrace_lost_events", "counter", "", "Events that are missing in the log.",
+	 .put = put_lost},
 	{"xtrace_damaged_chunks", "counter", "", "Parts of the log that cannot be read.",
-	 put_damaged, false},
+	 .put = put_damaged},
 	{"xtrace_tracer_seconds", "counter", "seconds", "CPU time that xtrace used in the process.",
-	 put_cost, false},
+	 .put = put_cost},
 	{"xtrace_path_gpu_seconds", "counter", "seconds",
-	 "GPU time of the call paths with most of it. Work that overlaps counts twice.", put_paths,
-	 false},
-	{"xtrace_log_bytes", "gauge", "bytes", "Size of the log.", put_log_bytes, true},
+	 "GPU time of the call paths with most of it. Work that overlaps counts twice.",
+	 .put = put_paths},
+	{"xtrace_log_bytes", "gauge", "bytes", "Size of the log.", .put = put_log_bytes,
+	 .is_early = true},
 };
+
+static void put_gpus(struct writer *writer, const struct family *family,
+		     const struct live_process *process)
+{
+	const struct live_totals *totals = live_log_totals(process->log);
+	char label[32] = "gpu=\"unknown\"";
+
+	for (unsigned g = 0; g < LIVE_GPUS; g++) {
+		if (!totals->gpus[g])
+			continue;
+		if (g != LIVE_GPU_UNKNOWN)
+			snprintf(label, sizeof(label), "gpu=\"%u\"", g);
+		family->put_gpu(writer, label, totals->gpus[g]);
+	}
+}
 
 static void put_heading(struct writer *writer, const struct family *family,
 			enum metrics_format format)
@@ -371,7 +332,10 @@ static void put_family(struct writer *writer, const struct family *family,
 		if (!is_shown(family, process))
 			continue;
 		label_process(writer, process);
-		family->put(writer, process);
+		if (family->put_gpu)
+			put_gpus(writer, family, process);
+		else
+			family->put(writer, process);
 	}
 }
 
