@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "log/base/compare.h"
 
 /* Returns 0, or -errno if the directory of the file is missing. */
 static int check_folder(const char *path)
@@ -69,20 +70,19 @@ static int apply_format(void *context, const struct option_row *row, const char 
 static int apply_output(void *context, const struct option_row *row, const char *path)
 {
 	struct outputs *outputs = (void *)((char *)context + row->choice->offset);
-	size_t length = strlen(path);
 	char known[256] = "";
 
 	if (!strcmp(path, "-"))
 		return outputs_add(outputs, row->choice, "text", path);
-	if (!length)
+	if (!*path)
 		return -EINVAL;
 	for (const struct output_ending *e = row->choice->endings; e->ending; e++) {
-		size_t ending = strlen(e->ending);
+		char ending[32];
 
-		if (length > ending + 1 && path[length - ending - 1] == '.' &&
-		    !strcmp(path + length - ending, e->ending))
+		snprintf(ending, sizeof(ending), ".%s", e->ending);
+		if (has_ending(path, ending))
 			return outputs_add(outputs, row->choice, e->name, path);
-		snprintf(known + strlen(known), sizeof(known) - strlen(known), " .%s", e->ending);
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", ending);
 	}
 	print_error("cannot tell the format of '%s' from its ending, which is none of%s: name the "
 		    "format, as in '--text %s' (see %s --help)",

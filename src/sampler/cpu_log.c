@@ -12,6 +12,7 @@
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/interner.h"
+#include "log/base/monotonic.h"
 #include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "xtrace/log_format.h"
@@ -641,14 +642,6 @@ bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns)
 	       age_ns >= IDLE_FLUSH_NS;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Creates the file under the next free name, as the injected library does. */
 static int create_file(struct cpu_log *log)
 {
@@ -656,7 +649,7 @@ static int create_file(struct cpu_log *log)
 		.pid = (uint32_t)log->pid,
 		.start_monotonic_ns = log->start_ns,
 		.start_realtime_ns =
-			clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC) + log->start_ns,
+			xt_clock_ns(CLOCK_REALTIME) - xt_clock_ns(CLOCK_MONOTONIC) + log->start_ns,
 		.clock = XT_CLOCK_MONOTONIC,
 		.machine = XT_MACHINE_OWN,
 	};
@@ -746,8 +739,8 @@ static int write_rows(struct cpu_log *log, struct xt_table *table)
 
 static int write_clock(struct cpu_log *log, struct xt_table *table)
 {
-	xt_write_clock(table,
-		       &(struct xt_row_clock){clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)});
+	xt_write_clock(table, &(struct xt_row_clock){xt_clock_ns(CLOCK_MONOTONIC),
+						     xt_clock_ns(CLOCK_REALTIME)});
 	return xt_writer_add(log->writer, table);
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/observe.h"
 #include "sampler/perf_events.h"
 #include "sampler/process_modules.h"
@@ -52,14 +53,6 @@ struct sampler {
 	bool raised_limit;
 	uint64_t next_ns, late_ns, round, cost_ns, jittered_ns;
 };
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-}
 
 /* Main threads matter most, and threads that run change all the time. */
 static bool is_due(const struct sampler *sampler, const struct sampled_process *process,
@@ -210,7 +203,7 @@ static void record_totals(struct sampler *sampler)
 		const char *name;
 		uint64_t value;
 	} rows[] = {
-		{"cpu.sampler.cpu_ns", thread_cpu_ns()},
+		{"cpu.sampler.cpu_ns", xt_clock_ns(CLOCK_THREAD_CPUTIME_ID)},
 		{"cpu.late_ns", sampler->late_ns},
 		{"cpu.lost.observations", sampling->lost_observations},
 		{"cpu.lost.processes", sampling->lost_processes},

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "log/base/grow.h"
+#include "log/base/monotonic.h"
 #include "log/base/sampler_socket.h"
 
 #define PEER (UINT64_C(1) << 32) /* in epoll_data: the descriptor is a connection */
@@ -176,14 +177,6 @@ struct sampled_thread *sampled_process_main(const struct sampled_process *proces
 
 #define TEXT_BYTES (16u << 10)
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void record_number(const struct sampled_process *process, const char *key, uint64_t value)
 {
 	char text[24];
@@ -222,7 +215,7 @@ static void process_facts_program(const struct sampled_process *process)
 /* Seconds since 1970, to hundredths, computed as the injected library does. */
 static void record_start(const struct sampled_process *process)
 {
-	int64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	int64_t boot_ns = (int64_t)(xt_clock_ns(CLOCK_REALTIME) - xt_clock_ns(CLOCK_BOOTTIME));
 	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK), hundredths;
 	char text[40];
 
@@ -341,7 +334,7 @@ static pid_t process_facts_own_tid(pid_t pid, pid_t tid)
 uint64_t process_facts_start_ns(uint64_t start_ticks)
 {
 	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
-	int64_t boot_ns = clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_BOOTTIME);
+	int64_t boot_ns = (int64_t)(xt_clock_ns(CLOCK_MONOTONIC) - xt_clock_ns(CLOCK_BOOTTIME));
 	int64_t start_ns = boot_ns + (int64_t)start_ticks * tick_ns + tick_ns / 2;
 
 	return start_ns > 0 ? (uint64_t)start_ns : 0;
@@ -363,10 +356,7 @@ void process_facts_host(char *out, size_t out_bytes)
 
 uint64_t sampling_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return monotonic_ns();
 }
 
 /* xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators"). */

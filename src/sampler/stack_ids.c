@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "log/base/compare.h"
+
 /* A return address may be the first of the next function. */
 static bool is_loop_frame(const struct pair_input *in, uint32_t index)
 {
@@ -171,13 +173,6 @@ enum python_read stack_ids_read_python(struct sampling *sampling, struct sampled
 		process->counts.python_changed += read != PYTHON_READ_OK;
 	}
 	return read;
-}
-
-static bool ends_with(const char *text, const char *ending)
-{
-	size_t length = strlen(text), ending_length = strlen(ending);
-
-	return length >= ending_length && !strcmp(text + length - ending_length, ending);
 }
 
 /* A qualified name begins with the class. */

@@ -23,9 +23,10 @@
 #include "commands.h"
 #include "control.h"
 #include "data_dir.h"
-#include "program.h"
+#include "log/base/monotonic.h"
 #include "log/base/snapshot_trigger.h"
 #include "processes.h"
+#include "program.h"
 #include "rotation.h"
 #include "sampler/process_read.h"
 
@@ -358,7 +359,6 @@ static int make_dir(const struct request *request, struct recording_dir *dir)
 {
 	char text[COMMAND_BYTES], *arguments[ARGUMENTS_MAX + 1];
 	struct info info = {.command = arguments};
-	struct timespec now;
 	int error;
 
 	if (is_in_use(request->options.output)) {
@@ -370,8 +370,7 @@ static int make_dir(const struct request *request, struct recording_dir *dir)
 	if (error)
 		return error;
 	read_command(request->pid, text, arguments);
-	clock_gettime(CLOCK_REALTIME, &now);
-	info.start_realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	info.start_realtime_ns = realtime_ns();
 	return recording_dir_begin(dir, &info);
 }
 
@@ -450,14 +449,13 @@ static int check_dir(const struct request *request, const struct target *target,
 /* The tracer takes requests once it has published its state. */
 static void wait_until_ready(const struct traced_process *process)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
 	struct process_status status;
 
 	for (int i = 0; i < READY_TIMEOUT_MS; i++) {
 		if (process_status_read(process, &status) || status.state != XT_STATE_UNKNOWN ||
 		    attach_is_interrupted())
 			return;
-		nanosleep(&nap, NULL);
+		nap_ns(NS_PER_MS);
 	}
 }
 

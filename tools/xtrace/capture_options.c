@@ -14,13 +14,13 @@
 
 #include "cli/message.h"
 #include "commands.h"
-#include "sample.h"
 #include "data_dir.h"
 #include "json_file.h"
 #include "log/base/number_format.h"
 #include "log/base/size_text.h"
 #include "log/base/snapshot_trigger.h"
 #include "program.h"
+#include "sample.h"
 
 static int apply_size(void *context, const struct option_row *row, const char *value)
 {
@@ -364,18 +364,12 @@ static int print_docker(const struct capture_environment *environment, const cha
 static int print_json(const struct capture_environment *environment, const char *data_dir)
 {
 	cJSON *root = cJSON_CreateObject();
-	char *text;
 
 	(void)data_dir;
 	for (size_t i = 0; i < environment->count; i++)
 		cJSON_AddStringToObject(root, environment->entries[i].name,
 					environment->entries[i].value);
-	text = json_file_text(root);
-	cJSON_Delete(root);
-	if (text)
-		fputs(text, stdout);
-	free(text);
-	return text ? 0 : -ENOMEM;
+	return json_file_print(root);
 }
 
 static int (*const printers[])(const struct capture_environment *, const char *) = {

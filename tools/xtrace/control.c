@@ -24,8 +24,8 @@
 #include "processes.h"
 
 #define PID_DIGITS_MAX	   9
-#define POLL_MS		   2
-#define SEARCH_MS	   100
+#define POLL_NS		   2000000
+#define SEARCH_NS	   100000000
 #define WAIT_NS		   UINT64_C(30000000000)
 #define NS_PER_MS	   UINT64_C(1000000)
 #define MS_MAX		   (uint64_t) UINT32_MAX
@@ -72,13 +72,6 @@ static void interrupted(int signal)
 {
 	(void)signal;
 	is_interrupted = 1;
-}
-
-static void nap(void)
-{
-	const struct timespec time = {0, POLL_MS * 1000000l};
-
-	nanosleep(&time, NULL);
 }
 
 static void print_process_error(const struct traced_process *process, const char *what)
@@ -137,7 +130,7 @@ static bool wait_for(const struct traced_process *process, uint32_t word, uint64
 			print_process_error(process, why);
 			return false;
 		}
-		nap();
+		nap_ns(POLL_NS);
 	}
 	/* The log of a process that ended meanwhile is complete, but it took no snapshot. */
 	if (!process_status_read(process, &status))
@@ -238,7 +231,7 @@ static void wait_for_end(struct process_list *list, const struct control_request
 	format_time(time, control->duration_ns);
 	print_note("recording for %s; Ctrl-C stops earlier", time);
 	while (!is_interrupted && is_any_recording(list))
-		nap();
+		nap_ns(POLL_NS);
 	if (is_interrupted)
 		stop_again(list, control);
 }
@@ -341,7 +334,6 @@ static void note_wait(const struct control_request *control)
 /* Waits until CUDA has started. Ctrl-C ends this process, as nothing was requested yet. */
 static int find_or_wait(struct process_list *list, const struct control_request *control)
 {
-	const struct timespec pause = {0, SEARCH_MS * 1000000l};
 	uint64_t start_ns = monotonic_ns(), limit_ns = control->wait_ns;
 	bool is_noted = false, is_found = false;
 	int error;
@@ -360,7 +352,7 @@ static int find_or_wait(struct process_list *list, const struct control_request 
 			note_wait(control);
 		is_noted = true;
 		processes_free(list);
-		nanosleep(&pause, NULL);
+		nap_ns(SEARCH_NS);
 	}
 	return error;
 }

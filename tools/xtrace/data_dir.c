@@ -21,6 +21,7 @@
 #include "cli/message.h"
 #include "diff/load/load_runs.h"
 #include "json_file.h"
+#include "log/base/compare.h"
 #include "log/base/new_file.h"
 #include "log/write/snapshot_file.h"
 
@@ -189,14 +190,6 @@ bool info_is_ours(const char *data_dir)
 	return ours;
 }
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t text_length = strlen(text), suffix_length = strlen(suffix);
-
-	return text_length > suffix_length &&
-	       strcmp(text + text_length - suffix_length, suffix) == 0;
-}
-
 static bool is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -204,8 +197,7 @@ static bool is_dots(const char *name)
 
 static bool is_torch_trace(const char *name)
 {
-	return !strncmp(name, DATA_DIR_TORCH_PREFIX, strlen(DATA_DIR_TORCH_PREFIX)) &&
-	       ends_with(name, DATA_DIR_TORCH_SUFFIX);
+	return begins_with(name, DATA_DIR_TORCH_PREFIX) && has_ending(name, DATA_DIR_TORCH_SUFFIX);
 }
 
 /* True for the files that xtrace record, report and bench leave in a trace directory. */
@@ -218,9 +210,9 @@ static bool is_our_file(const char *name)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
-	return ends_with(name, DATA_DIR_LOG_SUFFIX) || is_torch_trace(name) ||
-	       ends_with(name, DATA_DIR_LOG_SUFFIX ".spool") ||
-	       ends_with(name, DATA_DIR_LOG_SUFFIX ".debug");
+	return has_ending(name, DATA_DIR_LOG_SUFFIX) || is_torch_trace(name) ||
+	       has_ending(name, DATA_DIR_LOG_SUFFIX ".spool") ||
+	       has_ending(name, DATA_DIR_LOG_SUFFIX ".debug");
 }
 
 /* Calls look() for each file of the snapshots, until it returns false. 0 or -errno. */
@@ -250,7 +242,7 @@ static bool is_snapshot(int snapshots, const char *name)
 	struct stat info;
 
 	errno = 0;
-	return (ends_with(name, DATA_DIR_LOG_SUFFIX) || ends_with(name, XT_SNAPSHOT_DRAFT)) &&
+	return (has_ending(name, DATA_DIR_LOG_SUFFIX) || has_ending(name, XT_SNAPSHOT_DRAFT)) &&
 	       !fstatat(snapshots, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISREG(info.st_mode);
 }
 
@@ -321,7 +313,7 @@ int data_dir_check_idle(const char *path)
 	if (!folder)
 		return cannot_open(path);
 	while (!error && (entry = readdir(folder)))
-		if (ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
+		if (has_ending(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
 		    is_locked(folder, entry->d_name)) {
 			print_error("cannot replace '%s/%s': a process still writes it; choose "
 				    "another directory with -o",
@@ -501,7 +493,7 @@ char *data_dir_resolve(const char *path_given)
 
 static int is_log(const struct dirent *entry)
 {
-	return ends_with(entry->d_name, DATA_DIR_LOG_SUFFIX);
+	return has_ending(entry->d_name, DATA_DIR_LOG_SUFFIX);
 }
 
 int data_dir_list_logs(const char *path, char ***names_out, size_t *count_out)

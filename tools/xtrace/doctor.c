@@ -750,7 +750,6 @@ static void add_probe(cJSON *root, enum probe_kind kind, const struct probe *pro
 static int print_json(const struct findings *found)
 {
 	cJSON *root = cJSON_CreateObject(), *works;
-	char *text;
 
 	cJSON_AddStringToObject(root, "format", "xtrace.doctor");
 	cJSON_AddNumberToObject(root, "format_version", 1);
@@ -761,12 +760,7 @@ static int print_json(const struct findings *found)
 	for (enum probe_kind kind = 0; kind < PROBE_KINDS; kind++)
 		add_probe(works, kind, &found->probes[kind]);
 	cJSON_AddBoolToObject(root, "has_page", page_is_there());
-	text = json_file_text(root);
-	cJSON_Delete(root);
-	if (text)
-		fputs(text, stdout);
-	free(text);
-	return text ? 0 : -1;
+	return json_file_print(root);
 }
 
 static int run_doctor(const struct command *command, int argc, char **argv)

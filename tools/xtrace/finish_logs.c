@@ -17,6 +17,7 @@
 
 #include "cli/command.h"
 #include "data_dir.h"
+#include "log/base/compare.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
 #include "log/recover/recover.h"
@@ -453,7 +454,7 @@ static void settle_log(struct finished *f, size_t index)
 		return;
 	summary_probe(path, summary);
 	while (summary->running && monotonic_ns() - f->end_ns < GRACE_NS) {
-		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
+		nap_ns(GRACE_STEP_NS);
 		summary_probe(path, summary);
 	}
 	/*
@@ -467,9 +468,7 @@ static void settle_log(struct finished *f, size_t index)
 
 bool finish_is_cpu_log(const char *name)
 {
-	size_t length = strlen(name), suffix = strlen(CPU_LOG_SUFFIX);
-
-	return length > suffix && !strcmp(name + length - suffix, CPU_LOG_SUFFIX);
+	return has_ending(name, CPU_LOG_SUFFIX);
 }
 
 /* Length of the part that all logs of a process have in common: HOST.PID in HOST.PID-2.cpu.xtr. */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cuda_abi/nvml_abi.h"
+#include "log/base/monotonic.h"
 
 #define DEVICES_MAX   32
 #define PROCESSES_MAX 64
@@ -204,7 +205,6 @@ static struct reading take(const struct gpu_watch *watch, const struct device *d
 	struct reading reading;
 	unsigned int values[GPU_VALUES];
 	unsigned long long bits = 0;
-	struct timespec now;
 
 	for (int v = 0; v < GPU_VALUES; v++)
 		values[v] = UNKNOWN;
@@ -220,8 +220,7 @@ static struct reading take(const struct gpu_watch *watch, const struct device *d
 		values[GPU_MILLIWATTS] = UNKNOWN;
 	if (!watch->get_reasons || watch->get_reasons(device->handle, &bits))
 		bits = 0;
-	clock_gettime(CLOCK_REALTIME, &now);
-	reading.realtime_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	reading.realtime_ns = realtime_ns();
 	reading.reasons = bits;
 	for (int v = 0; v < GPU_VALUES; v++)
 		reading.values[v] = values[v];

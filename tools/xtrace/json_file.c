@@ -36,6 +36,18 @@ char *json_file_text(const cJSON *root)
 	return line;
 }
 
+int json_file_print(cJSON *root)
+{
+	char *text = json_file_text(root);
+	int error = text ? 0 : -ENOMEM;
+
+	if (text)
+		fputs(text, stdout);
+	free(text);
+	cJSON_Delete(root);
+	return error;
+}
+
 int json_file_put(int fd, const char *text)
 {
 	size_t length = strlen(text), done = 0;

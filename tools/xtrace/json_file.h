@@ -18,6 +18,9 @@ int json_file_open(int folder, const char *name, int flags);
 /* The text of a document, with a newline. The caller frees it. NULL if memory ran out. */
 char *json_file_text(const cJSON *root);
 
+/* Prints a document to stdout, and deletes it. Returns 0 or -ENOMEM. */
+int json_file_print(cJSON *root);
+
 /* Writes all of the text. Returns 0 or -errno. */
 int json_file_put(int fd, const char *text);
 

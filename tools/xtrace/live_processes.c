@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "merge/symbolize/addresses.h"
-#include "base/utf8.h"
 
 #define PATH_FRAMES 8 /* the innermost ones */
 #define PATH_BYTES  1024

@@ -22,10 +22,11 @@
 #include "diff/baseline_command.h"
 #include "diff/diff_command.h"
 #include "diff/history_command.h"
-#include "program.h"
+#include "log/base/compare.h"
 #include "log/base/spellcheck.h"
 #include "merge/merge_command.h"
 #include "page/page.h"
+#include "program.h"
 #include "xtrace/log_format.h"
 
 static bool is_verbose;
@@ -191,11 +192,11 @@ static int unknown_command(const char *name)
 	if (near.best)
 		print_error("unknown %s '%s': did you mean '%s'? (see xtrace help)", kind, name,
 			    near.best);
-	else if (length > 3 && !strcmp(name + length - 3, ".py"))
+	else if (has_ending(name, ".py"))
 		print_error("unknown command '%s': did you mean 'record python3 %s'? (see xtrace "
 			    "help)",
 			    name, name);
-	else if (length > 4 && !strcmp(name + length - 4, DATA_DIR_LOG_SUFFIX))
+	else if (has_ending(name, DATA_DIR_LOG_SUFFIX))
 		print_error("unknown command '%s': did you mean 'report %s'? (see xtrace help)",
 			    name, name);
 	else if (!child_find(name))

@@ -435,7 +435,7 @@ bool process_is_alive(const struct traced_process *process)
 	return is_alive;
 }
 
-#define INTERVAL_MS  500
+#define INTERVAL_NS  500000000
 #define COMMAND_SHOW 48
 
 struct ps_request {
@@ -539,7 +539,6 @@ static cJSON *json_row(const struct row *row)
 /* Reads each process twice, some time apart. */
 static void read_rows(struct row *rows, const struct process_list *list)
 {
-	const struct timespec interval = {0, INTERVAL_MS * 1000000l};
 	bool is_any_recording = false;
 	uint64_t start_ns = monotonic_ns();
 
@@ -550,7 +549,7 @@ static void read_rows(struct row *rows, const struct process_list *list)
 		is_any_recording |= rows[i].before.state == XT_STATE_RECORDING;
 	}
 	if (is_any_recording)
-		nanosleep(&interval, NULL);
+		nap_ns(INTERVAL_NS);
 	for (size_t i = 0; i < list->count; i++) {
 		rows[i].seconds = (double)(monotonic_ns() - start_ns) / 1e9;
 		rows[i].is_alive &= !process_status_read(&list->rows[i], &rows[i].status);
@@ -600,16 +599,11 @@ static void note_deleted(const struct process_list *list)
 static void print_json(const struct row *rows, const struct process_list *list)
 {
 	cJSON *root = cJSON_CreateObject(), *array = cJSON_AddArrayToObject(root, "processes");
-	char *text;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (rows[i].is_alive)
 			cJSON_AddItemToArray(array, json_row(&rows[i]));
-	text = json_file_text(root);
-	if (text)
-		fputs(text, stdout);
-	free(text);
-	cJSON_Delete(root);
+	json_file_print(root);
 }
 
 static int run_ps(const struct command *command, int argc, char **argv)

@@ -20,12 +20,14 @@
 
 #include "capture_options.h"
 #include "child.h"
-#include "sample.h"
 #include "data_dir.h"
-#include "rotation.h"
 #include "finish_logs.h"
-#include "program.h"
+#include "log/base/compare.h"
+#include "log/base/monotonic.h"
 #include "log/base/number_format.h"
+#include "program.h"
+#include "rotation.h"
+#include "sample.h"
 
 struct recording {
 	struct capture_options options; /* first: its option rows use this as context */
@@ -50,14 +52,6 @@ struct totals {
 	struct cpu_problems cpu;
 	bool simulated;
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static const struct option_row option_rows[] = {
 	{"no-torch-trace",
@@ -349,8 +343,8 @@ static void keep_last_trace(struct recording *recording)
 		close(dir->claim);
 	dir->claim = -1;
 	while ((outcome = rotation_settle(dir->place, ROTATION_LATER)) == ROTATION_WAITS &&
-	       now_ns(CLOCK_MONOTONIC) - recording->finished.end_ns < GRACE_NS)
-		nanosleep(&(struct timespec){.tv_nsec = GRACE_STEP_NS}, NULL);
+	       monotonic_ns() - recording->finished.end_ns < GRACE_NS)
+		nap_ns(GRACE_STEP_NS);
 	if (outcome == ROTATION_RESTORED)
 		print_note("this recording is empty and was removed; '%s' holds the previous trace",
 			   dir->place);
@@ -372,7 +366,7 @@ static void release(struct recording *recording)
 static bool is_other_profiler(const char *command)
 {
 	static const char *const names[] = {"ncu", "nsys"};
-	const char *slash = strrchr(command, '/'), *name = slash ? slash + 1 : command;
+	const char *name = base_name(command);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(name, names[i]) != 0)
@@ -411,12 +405,12 @@ static int run_record(const struct command *command, int argc, char **argv)
 		goto out;
 	if (recording_dir_create(recording.options.output, &recording.dir))
 		goto out;
-	info->start_realtime_ns = now_ns(CLOCK_REALTIME);
-	start_ns = now_ns(CLOCK_MONOTONIC);
+	info->start_realtime_ns = realtime_ns();
+	start_ns = monotonic_ns();
 	if (recording_dir_begin(&recording.dir, info))
 		goto out;
 	status = run(&recording);
-	recording.finished.end_ns = now_ns(CLOCK_MONOTONIC);
+	recording.finished.end_ns = monotonic_ns();
 	if (!info->finished) {
 		keep_last_trace(&recording);
 		goto out;

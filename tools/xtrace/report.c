@@ -18,12 +18,11 @@
 
 #include "base/memory.h"
 #include "data_dir.h"
+#include "log/base/compare.h"
 #include "merge/options.h"
 #include "page/page.h"
 #include "rotation.h"
 #include "serve.h"
-
-#define LOG_ENDING ".xtr"
 
 struct request {
 	const char *output; /* NULL: beside the input */
@@ -43,13 +42,6 @@ static bool is_directory(const char *path)
 	struct stat status;
 
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
-}
-
-static bool is_log(const char *path)
-{
-	size_t length = strlen(path), ending = strlen(LOG_ENDING);
-
-	return length > ending && !strcmp(path + length - ending, LOG_ENDING);
 }
 
 static int set_served(void *context, const struct option_row *row, const char *value)
@@ -136,9 +128,10 @@ static int choose_output(const struct request *request, char out[PATH_MAX])
 
 		if (is_directory(input))
 			length = snprintf(out, PATH_MAX, "%s/%s", input, DATA_DIR_REPORT);
-		else if (is_log(input))
-			length = snprintf(out, PATH_MAX, "%.*s.html",
-					  (int)(strlen(input) - strlen(LOG_ENDING)), input);
+		else if (has_ending(input, DATA_DIR_LOG_SUFFIX))
+			length =
+				snprintf(out, PATH_MAX, "%.*s.html",
+					 (int)(strlen(input) - strlen(DATA_DIR_LOG_SUFFIX)), input);
 	}
 	if (length < 0)
 		length = snprintf(out, PATH_MAX, "%s/%s", DEFAULT_DATA_DIR, DATA_DIR_REPORT);
@@ -171,7 +164,7 @@ static void settle_inputs(const struct request *request)
 	if (!request->input_count)
 		rotation_settle(DEFAULT_DATA_DIR, ROTATION_LATER);
 	for (int i = 0; i < request->input_count; i++)
-		if (!is_log(request->inputs[i]))
+		if (!has_ending(request->inputs[i], DATA_DIR_LOG_SUFFIX))
 			rotation_settle(request->inputs[i], ROTATION_LATER);
 }
 

@@ -17,8 +17,9 @@
 
 #include "cli/message.h"
 #include "data_dir.h"
-#include "log/recover/recover.h"
 #include "finish_logs.h"
+#include "log/base/monotonic.h"
+#include "log/recover/recover.h"
 
 #define OLD_SUFFIX     ".old"
 #define WAITING_SUFFIX ".previous"
@@ -79,7 +80,6 @@ static bool is_set_somewhere(const char *variable)
 /* True if a running process was started to record into the directory. */
 static bool is_awaited(const char *directory)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
 	char *whole = realpath(directory, NULL), *variable = NULL;
 	bool found = false;
 
@@ -89,7 +89,7 @@ static bool is_awaited(const char *directory)
 		found = is_set_somewhere(variable);
 	/* During exec a process has no environment, and a new one may not be listed yet. */
 	if (variable && !found) {
-		nanosleep(&pause, NULL);
+		nap_ns(LOOK_AGAIN_NS);
 		found = is_set_somewhere(variable);
 	}
 	free(variable);
@@ -397,12 +397,11 @@ static int settle_and_claim(const char *path, struct recording_dir *dir)
 /* Moves the trace at path aside, until the new recording has ended. */
 static int move_aside(const char *path, struct recording_dir *dir)
 {
-	const struct timespec pause = {.tv_nsec = CLAIM_STEP_NS};
 	int error = settle_and_claim(path, dir);
 
 	/* xtrace report holds the locks for a moment. */
 	for (int i = 0; error == -EBUSY && i < CLAIM_RETRIES; i++) {
-		nanosleep(&pause, NULL);
+		nap_ns(CLAIM_STEP_NS);
 		error = settle_and_claim(path, dir);
 	}
 	if (error == -EBUSY)

@@ -25,10 +25,10 @@
 #include "cli/message.h"
 #include "commands.h"
 #include "data_dir.h"
-#include "program.h"
 #include "log/base/new_syscalls.h"
 #include "log/base/number_format.h"
 #include "log/base/sampler_socket.h"
+#include "program.h"
 
 /* Less missing CPU time is not reported: the last moments of a program are never sampled. */
 #define MISSING_NS	50000000

@@ -16,13 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "commands.h"
 #include "json_file.h"
 #include "live_processes.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
-#include "base/utf8.h"
 
 #define TOP_HISTORY 4 /* snapshots: rates are over the time from the oldest to the newest */
 #define TOP_GPUS    8 /* shown of each process */
@@ -54,13 +54,17 @@ struct top_line {
 	uint64_t ns, count;
 };
 
+struct top_ranking {
+	struct top_line *lines; /* sorted by time */
+	size_t count, capacity;
+};
+
 struct top_figures {
 	struct live_processes processes;
 	struct live_names names;
 	struct top_process *rows;
 	size_t row_count, row_capacity;
-	struct top_line *paths, *kernels; /* sorted by time */
-	size_t path_count, kernel_count, path_capacity, kernel_capacity;
+	struct top_ranking paths, kernels;
 	bool has_idle;		   /* of any process */
 	double idle[IDLE_CLASSES]; /* ratios: the mean of all GPUs of all processes */
 	enum idle_class idle_order[IDLE_CLASSES]; /* the largest first */
@@ -90,8 +94,8 @@ static void top_figures_free(struct top_figures *top)
 	live_processes_free(&top->processes);
 	live_names_free(&top->names);
 	free(top->rows);
-	free(top->paths);
-	free(top->kernels);
+	free(top->paths.lines);
+	free(top->kernels.lines);
 }
 
 static struct top_snapshot snapshot_of(struct top_process *row)
@@ -279,49 +283,46 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Adds the window of a process to the lines, which are in the order of rows. */
-static int add_ranking(struct top_line **lines, size_t *count, size_t *capacity,
-		       const struct live_ranking *ranking)
+static int add_ranking(struct top_ranking *sum, const struct live_ranking *ranking)
 {
-	if (grow(lines, capacity, ranking->count, sizeof(**lines)))
+	if (grow(&sum->lines, &sum->capacity, ranking->count, sizeof(*sum->lines)))
 		return -ENOMEM;
-	for (; *count < ranking->count; ++*count)
-		(*lines)[*count] = (struct top_line){.row = *count};
+	for (; sum->count < ranking->count; sum->count++)
+		sum->lines[sum->count] = (struct top_line){.row = sum->count};
 	for (size_t i = 0; i < ranking->count; i++) {
-		(*lines)[i].ns += live_hot_recent_ns(&ranking->rows[i]);
-		(*lines)[i].count += live_hot_recent_count(&ranking->rows[i]);
+		sum->lines[i].ns += live_hot_recent_ns(&ranking->rows[i]);
+		sum->lines[i].count += live_hot_recent_count(&ranking->rows[i]);
 	}
 	return 0;
 }
 
-static void sort(struct top_line *lines, size_t *count)
+static void sort(struct top_ranking *ranking)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < *count; i++)
-		if (lines[i].count)
-			lines[kept++] = lines[i];
-	*count = kept;
+	for (size_t i = 0; i < ranking->count; i++)
+		if (ranking->lines[i].count)
+			ranking->lines[kept++] = ranking->lines[i];
+	ranking->count = kept;
 	if (kept)
-		qsort(lines, kept, sizeof(*lines), compare_lines);
+		qsort(ranking->lines, kept, sizeof(*ranking->lines), compare_lines);
 }
 
 static int compute_lines(struct top_figures *top)
 {
 	int error = 0;
 
-	top->path_count = top->kernel_count = 0;
+	top->paths.count = top->kernels.count = 0;
 	for (size_t i = 0; i < top->row_count && !error; i++) {
 		struct live_hot *hot = live_log_hot(top->rows[i].live->log);
 
-		error = add_ranking(&top->paths, &top->path_count, &top->path_capacity,
-				    &hot->paths);
+		error = add_ranking(&top->paths, &hot->paths);
 		if (!error)
-			error = add_ranking(&top->kernels, &top->kernel_count,
-					    &top->kernel_capacity, &hot->kernels);
+			error = add_ranking(&top->kernels, &hot->kernels);
 		live_hot_advance(hot);
 	}
-	sort(top->paths, &top->path_count);
-	sort(top->kernels, &top->kernel_count);
+	sort(&top->paths);
+	sort(&top->kernels);
 	top->window_ns = monotonic_ns() - top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS];
 	top->slot = (top->slot + 1) % LIVE_HOT_SLOTS;
 	top->started_ns[top->slot] = monotonic_ns();
@@ -448,17 +449,13 @@ static void put_process(FILE *out, const struct top_view *view, const struct top
 		 percent_of(row->cost, is_recording || row->cost > 0, cost), command);
 }
 
-/* Returns the number of lines. */
-static unsigned put_processes(FILE *out, const struct top_figures *top, const struct top_view *view,
-			      unsigned room)
+static void put_processes(FILE *out, const struct top_figures *top, const struct top_view *view,
+			  unsigned room)
 {
-	unsigned count = 0;
-
 	put_line(out, view, true, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", "PID", "STATE", "GPU",
 		 "BUSY %", "LAUNCHES/S", "MEMORY", "LOST", "COST%", "COMMAND");
-	for (size_t i = 0; i < top->row_count && count < room; i++, count++)
+	for (size_t i = 0; i < top->row_count && i < room; i++)
 		put_process(out, view, &top->rows[i]);
-	return count + 1;
 }
 
 /* "GPU idle %: 20.1 nothing submitted, 1.7 launch late (CPU busy)", as many as fit. */
@@ -499,37 +496,32 @@ static const char *end_of(const char *name, unsigned columns)
 	return name;
 }
 
-static uint64_t sum_of(const struct top_line *lines, size_t count)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += lines[i].ns;
-	return sum;
-}
-
 typedef const char *name_function(const struct live_names *names, size_t row);
 
-static void put_lines(FILE *out, const struct top_figures *top, const struct top_view *view,
-		      const char *heading, const struct top_line *lines, size_t count,
-		      name_function *name_of, unsigned room)
+static void put_ranking(FILE *out, const struct top_figures *top, const struct top_view *view,
+			const char *heading, const struct top_ranking *ranking,
+			name_function *name_of, unsigned room)
 {
-	double sum = (double)sum_of(lines, count), seconds = (double)top->window_ns / 1e9;
+	double seconds = (double)top->window_ns / 1e9;
+	uint64_t sum = 0;
 	unsigned name_columns =
 		view->columns > RIGHT_COLUMN + 10 ? view->columns - RIGHT_COLUMN : LINE_BYTES;
 
+	for (size_t i = 0; i < ranking->count; i++)
+		sum += ranking->lines[i].ns;
 	put_line(out, view, false, "%s", "");
 	put_line(out, view, true, "%6s %11s  %s", "GPU %", "WORK/S", heading);
-	for (size_t i = 0; i < count && room; i++) {
-		const char *name = name_of(&top->names, lines[i].row);
+	for (size_t i = 0; i < ranking->count && room; i++) {
+		const struct top_line *line = &ranking->lines[i];
+		const char *name = name_of(&top->names, line->row);
 		char rate[COUNT_BYTES];
 		const char *end = end_of(name, name_columns);
 
 		if (!matches(name, view->filter))
 			continue;
-		format_count(rate, (uint64_t)((double)lines[i].count / seconds));
+		format_count(rate, (uint64_t)((double)line->count / seconds));
 		put_line(out, view, false, "%6.1f %11s  %s%s",
-			 sum > 0 ? 100 * (double)lines[i].ns / sum : 0, rate,
+			 sum ? 100 * (double)line->ns / (double)sum : 0, rate,
 			 end == name ? "" : "...", end);
 		room--;
 	}
@@ -569,10 +561,8 @@ static void top_text(FILE *out, const struct top_figures *top, const struct top_
 	if (top->row_count && (!view->lines || view->lines > 4))
 		put_idle(out, top, view);
 	if (table) {
-		put_lines(out, top, view, "CALL PATH", top->paths, top->path_count, live_names_path,
-			  table);
-		put_lines(out, top, view, "KERNEL", top->kernels, top->kernel_count,
-			  live_names_kernel, table);
+		put_ranking(out, top, view, "CALL PATH", &top->paths, live_names_path, table);
+		put_ranking(out, top, view, "KERNEL", &top->kernels, live_names_kernel, table);
 	}
 	if (view->is_screen)
 		fputs(CLEAR_REST, out);
@@ -610,39 +600,34 @@ static cJSON *process_json(const struct top_process *row)
 }
 
 static void add_lines(cJSON *root, const char *key, const struct top_figures *top,
-		      const struct top_line *lines, size_t count, name_function *name_of,
-		      const char *filter)
+		      const struct top_ranking *ranking, name_function *name_of, const char *filter)
 {
-	cJSON *array = cJSON_AddArrayToObject(root, key);
+	cJSON *array = cJSON_AddArrayToObject(root, key), *item;
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = name_of(&top->names, lines[i].row);
-		cJSON *item;
+	for (size_t i = 0; i < ranking->count; i++) {
+		const char *name = name_of(&top->names, ranking->lines[i].row);
 
 		if (!matches(name, filter))
 			continue;
 		item = cJSON_CreateObject();
 		cJSON_AddStringToObject(item, "name", name);
-		cJSON_AddNumberToObject(item, "gpu_ns", (double)lines[i].ns);
-		cJSON_AddNumberToObject(item, "count", (double)lines[i].count);
+		cJSON_AddNumberToObject(item, "gpu_ns", (double)ranking->lines[i].ns);
+		cJSON_AddNumberToObject(item, "count", (double)ranking->lines[i].count);
 		cJSON_AddItemToArray(array, item);
 	}
 }
 
-/* Returns text to free(), or NULL if out of memory. */
-static char *top_json(const struct top_figures *top, const char *filter)
+/* Returns 0 or -ENOMEM. */
+static int print_json(const struct top_figures *top, const char *filter)
 {
 	cJSON *root = cJSON_CreateObject(), *array = cJSON_AddArrayToObject(root, "processes");
-	char *text;
 
 	for (size_t i = 0; i < top->row_count; i++)
 		cJSON_AddItemToArray(array, process_json(&top->rows[i]));
 	cJSON_AddNumberToObject(root, "window_ns", (double)top->window_ns);
-	add_lines(root, "paths", top, top->paths, top->path_count, live_names_path, filter);
-	add_lines(root, "kernels", top, top->kernels, top->kernel_count, live_names_kernel, filter);
-	text = json_file_text(root);
-	cJSON_Delete(root);
-	return text;
+	add_lines(root, "paths", top, &top->paths, live_names_path, filter);
+	add_lines(root, "kernels", top, &top->kernels, live_names_kernel, filter);
+	return json_file_print(root);
 }
 
 #define INTERVAL_NS  UINT64_C(1000000000)
@@ -819,12 +804,11 @@ static void catch_up(struct top_figures *top)
 
 static void read_for(struct top_figures *top, uint64_t time_ns)
 {
-	const struct timespec pause = {0, READ_MS * 1000000l};
 	uint64_t start_ns = monotonic_ns();
 
 	while (monotonic_ns() - start_ns < time_ns)
 		if (!top_figures_read(top))
-			nanosleep(&pause, NULL);
+			nap_ns(READ_MS * 1000000);
 	catch_up(top);
 }
 
@@ -833,7 +817,6 @@ static int print_once(struct top_figures *top, const struct top_request *request
 {
 	const char *filter = request->filter ? request->filter : "";
 	const struct top_view view = {.filter = filter};
-	char *json = NULL;
 	int error;
 
 	catch_up(top);
@@ -848,17 +831,13 @@ static int print_once(struct top_figures *top, const struct top_request *request
 	if (error)
 		return error;
 	if (request->is_json) {
-		json = top_json(top, filter);
-		if (!json)
-			return -ENOMEM;
-		fputs(json, stdout);
-		free(json);
+		error = print_json(top, filter);
 	} else if (top->row_count) {
 		top_text(stdout, top, &view);
 	} else {
 		print_note("no running process carries xtrace");
 	}
-	return 0;
+	return error;
 }
 
 static int show(struct top_figures *top, const struct top_request *request)

@@ -22,6 +22,7 @@
 #include "diff/history/git.h"
 #include "diff/load/baseline.h"
 #include "diff/load/run_profile.h"
+#include "log/base/compare.h"
 
 #define NAME_COLUMNS 110
 #define TEXT_BYTES   512
@@ -509,13 +510,6 @@ static bool has_format(const char *path, const char *format)
 		close(file);
 	text[got > 0 ? got : 0] = '\0';
 	return strstr(text, format) != NULL;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_bytes = strlen(end);
-
-	return length >= end_bytes && !strcmp(text + length - end_bytes, end);
 }
 
 /* Files that a search of a directory takes, without an error for others. */

@@ -35,6 +35,19 @@ static inline bool begins_with(const char *text, const char *start)
 	return !strncmp(text, start, strlen(start));
 }
 
+static inline bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && !strcmp(text + length - end_length, end);
+}
+
+/* Whether a file name has this ending, and something before it. */
+static inline bool has_ending(const char *name, const char *ending)
+{
+	return strlen(name) > strlen(ending) && ends_with(name, ending);
+}
+
 static inline const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/text.h"
 #include "merge/naming/torch_nodes.h"
 
@@ -24,13 +25,6 @@ static bool is_joined(const struct frames *frames, uint32_t stack)
 	return autograd_is_joined(&frames->model->autograd, stack);
 }
 
-static bool ends(const char *text, const char *end)
-{
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
-}
-
 /* Whether an item is a Python frame of such a file and function. function NULL: any. */
 static bool is_python(const struct frames *frames, const struct path_item *item, const char *file,
 		      const char *function)
@@ -40,8 +34,8 @@ static bool is_python(const struct frames *frames, const struct path_item *item,
 	if (item->kind != MERGED_PYTHON || item->value >= frames->model->python_frames.count)
 		return false;
 	frame = &frames->model->python_frames.rows[item->value];
-	return ends(text_of(frames, frame->file), file) &&
-	       (!function || ends(text_of(frames, frame->name), function));
+	return ends_with(text_of(frames, frame->file), file) &&
+	       (!function || ends_with(text_of(frames, frame->name), function));
 }
 
 static const char *mangled_name(const struct frames *frames, uint32_t address)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/script_name.h"
 #include "merge/naming/file_names.h"
 
@@ -191,13 +192,6 @@ void redact_names(struct redaction *redaction, struct model *model, struct addre
 {
 	for (size_t a = 0; a < addresses->count; a++)
 		replace_name(redaction, model, &addresses->list[a].name);
-}
-
-static bool ends_with(const char *text, const char *ending)
-{
-	size_t length = strlen(text), wanted = strlen(ending);
-
-	return length >= wanted && !strcmp(text + length - wanted, ending);
 }
 
 /* Replaces the value of a fact about the process, the host or the GPU. */

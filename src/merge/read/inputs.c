@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "log/read/rows.h"
+#include "log/base/compare.h"
 #include "log/base/script_name.h"
+#include "log/read/rows.h"
 
 #define LOG_SUFFIX	    ".xtr"
 #define CRASH_BUFFER_SUFFIX ".spool"
@@ -30,13 +31,6 @@
 #define SAME_START_CS 2
 
 #define CLOCK_PAIRS_MAX 65536 /* per log, for the median; more would not improve it */
-
-static bool is_log_name(const char *name)
-{
-	size_t length = strlen(name), suffix = strlen(LOG_SUFFIX);
-
-	return length > suffix && !strcmp(name + length - suffix, LOG_SUFFIX);
-}
 
 /* Whether xtrace record wrote to the directory, whose path ends at `end`; NULL: the current one. */
 static bool has_info(const char *path, const char *end, struct stat *status_out)
@@ -78,7 +72,7 @@ static void add_path(struct inputs *inputs, char *path, struct report *report)
 
 static int log_filter(const struct dirent *entry)
 {
-	return is_log_name(entry->d_name);
+	return has_ending(entry->d_name, LOG_SUFFIX);
 }
 
 static void add_directory(struct inputs *inputs, const char *directory, struct report *report)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/regular_file.h"
 #include "merge/symbolize/generated_code.h"
 
@@ -290,10 +291,8 @@ static int read_lines(struct reading *r, FILE *in,
 
 static bool is_trace_file(const char *name)
 {
-	size_t length = strlen(name), end = strlen(TORCH_TRACE_FILE_SUFFIX);
-
-	return !strncmp(name, TORCH_TRACE_FILE_PREFIX, strlen(TORCH_TRACE_FILE_PREFIX)) &&
-	       length > end && !strcmp(name + length - end, TORCH_TRACE_FILE_SUFFIX);
+	return begins_with(name, TORCH_TRACE_FILE_PREFIX) &&
+	       has_ending(name, TORCH_TRACE_FILE_SUFFIX);
 }
 
 int torch_trace_read(const char *folder, uint32_t pid, const struct torch_trace_sink *sink)
