@@ -19,6 +19,7 @@
 #include "cli/message.h"
 #include "commands.h"
 #include "cuda_abi/nvml_abi.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "program.h"
 
@@ -39,20 +40,6 @@ static void format_range(char *out, const struct gpu_range *range, double unit, 
 		snprintf(out, TEXT_BYTES, "%.0f %s", min, words);
 	else
 		snprintf(out, TEXT_BYTES, "%.0f-%.0f %s", min, max, words);
-}
-
-static void format_reasons(char *out, uint64_t seen)
-{
-	const char *words;
-	uint64_t bit;
-
-	out[0] = '\0';
-	for (size_t n = 0; (words = gpu_reason_words(n, &bit)); n++)
-		if (seen & bit)
-			snprintf(out + strlen(out), REASONS_BYTES - strlen(out), "%s%s",
-				 *out ? ", " : "", words);
-	if (!*out)
-		strcpy(out, "-");
 }
 
 static void put(const struct bench *bench, const char *const *cells)
@@ -86,8 +73,8 @@ static void bench_table_row(const struct bench *bench, const struct bench_side *
 {
 	char wall[TEXT_BYTES], gpu[TEXT_BYTES], clock[TEXT_BYTES], celsius[TEXT_BYTES];
 	char power[TEXT_BYTES], reasons[REASONS_BYTES];
-	const char *const cells[] = {
-		side->name ? side->name : "", run->name, wall, gpu, clock, celsius, power, reasons};
+	const char *const cells[] = {side->name, run->name, wall,  gpu,
+				     clock,	 celsius,   power, reasons};
 	struct gpu_range power_mean = run->gpu.ranges[GPU_MILLIWATTS];
 
 	power_mean.min = power_mean.max = power_mean.mean;
@@ -96,16 +83,9 @@ static void bench_table_row(const struct bench *bench, const struct bench_side *
 	format_range(clock, &run->gpu.ranges[GPU_SM_MHZ], 1, "MHz");
 	format_range(celsius, &run->gpu.ranges[GPU_CELSIUS], 1, "C");
 	format_range(power, &power_mean, 1000, "W");
-	format_reasons(reasons, run->gpu.reasons);
+	gpu_reasons_text(run->gpu.reasons, reasons, sizeof(reasons));
 	put(bench, cells);
 	fflush(stdout);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 struct spread {
@@ -113,9 +93,22 @@ struct spread {
 	size_t count;
 };
 
-/* Over the measured runs of one side, or of both (NULL), for which get() has a value. */
+enum bench_value { WALL_NS, GPU_NS, CLOCK_MHZ, CELSIUS };
+
+/* Returns -1 if it is unknown. */
+static double value_of(const struct bench_run *run, enum bench_value value)
+{
+	const struct gpu_range *range =
+		&run->gpu.ranges[value == CELSIUS ? GPU_CELSIUS : GPU_SM_MHZ];
+
+	if (value == WALL_NS || value == GPU_NS)
+		return (double)(value == WALL_NS ? run->wall_ns : run->gpu_time_ns);
+	return range->count ? range->mean : -1;
+}
+
+/* Over the measured runs of one side, or of both (NULL), in which the value is known. */
 static struct spread spread_of(const struct bench *bench, const struct bench_side *only,
-			       double (*get)(const struct bench_run *run))
+			       enum bench_value which)
 {
 	double values[2 * BENCH_RUNS_MAX];
 	struct spread spread = {0};
@@ -124,7 +117,7 @@ static struct spread spread_of(const struct bench *bench, const struct bench_sid
 		const struct bench_side *side = &bench->sides[s];
 
 		for (size_t r = 0; r < side->run_count && (!only || only == side); r++) {
-			double value = get(&side->runs[r]);
+			double value = value_of(&side->runs[r], which);
 
 			if (!side->runs[r].is_warmup && value >= 0)
 				values[spread.count++] = value;
@@ -132,42 +125,17 @@ static struct spread spread_of(const struct bench *bench, const struct bench_sid
 	}
 	if (!spread.count)
 		return spread;
-	qsort(values, spread.count, sizeof(*values), compare);
+	qsort(values, spread.count, sizeof(*values), compare_doubles);
 	spread.min = values[0];
 	spread.max = values[spread.count - 1];
 	spread.median = (values[(spread.count - 1) / 2] + values[spread.count / 2]) / 2;
 	return spread;
 }
 
-static double get_wall(const struct bench_run *run)
-{
-	return (double)run->wall_ns;
-}
-
-static double get_gpu_time(const struct bench_run *run)
-{
-	return (double)run->gpu_time_ns;
-}
-
-static double get_clock(const struct bench_run *run)
-{
-	return run->gpu.ranges[GPU_SM_MHZ].count ? run->gpu.ranges[GPU_SM_MHZ].mean : -1;
-}
-
-static double get_celsius(const struct bench_run *run)
-{
-	return run->gpu.ranges[GPU_CELSIUS].count ? run->gpu.ranges[GPU_CELSIUS].mean : -1;
-}
-
 /* The spread as a part of the median. */
 static double apart(struct spread spread)
 {
 	return spread.median > 0 ? (spread.max - spread.min) / spread.median : 0;
-}
-
-static void put_percent(char *out, double part)
-{
-	snprintf(out, TEXT_BYTES, "%.2f %%", 100 * part);
 }
 
 static void bench_table_end(const struct bench *bench)
@@ -177,25 +145,18 @@ static void bench_table_end(const struct bench *bench)
 
 	for (size_t s = 0; s < bench->side_count; s++) {
 		const struct bench_side *side = &bench->sides[s];
-		struct spread wall = spread_of(bench, side, get_wall);
-		struct spread gpu = spread_of(bench, side, get_gpu_time);
+		struct spread wall = spread_of(bench, side, WALL_NS);
+		struct spread gpu = spread_of(bench, side, GPU_NS);
 		char wall_text[TEXT_BYTES], gpu_text[TEXT_BYTES];
-		const char *cells[] = {side->name ? side->name : "",
-				       "median",
-				       wall_text,
-				       gpu_text,
-				       "",
-				       "",
-				       "",
-				       ""};
+		const char *cells[8] = {side->name, "median", wall_text, gpu_text, ""};
 
 		putchar('\n');
 		format_time(wall_text, (uint64_t)wall.median);
 		format_time(gpu_text, (uint64_t)gpu.median);
 		put(bench, cells);
 		cells[1] = "spread";
-		put_percent(wall_text, apart(wall));
-		put_percent(gpu_text, apart(gpu));
+		snprintf(wall_text, TEXT_BYTES, "%.2f %%", 100 * apart(wall));
+		snprintf(gpu_text, TEXT_BYTES, "%.2f %%", 100 * apart(gpu));
 		put(bench, cells);
 	}
 	if (device)
@@ -205,8 +166,8 @@ static void bench_table_end(const struct bench *bench)
 
 static void warn_drift(const struct bench *bench)
 {
-	struct spread clock = spread_of(bench, NULL, get_clock);
-	struct spread celsius = spread_of(bench, NULL, get_celsius);
+	struct spread clock = spread_of(bench, NULL, CLOCK_MHZ);
+	struct spread celsius = spread_of(bench, NULL, CELSIUS);
 
 	if (apart(clock) > CLOCK_DRIFT)
 		print_note("clocks differed between runs: %.0f to %.0f MHz; if you may, lock them "
@@ -223,26 +184,24 @@ static void warn_drift(const struct bench *bench)
 static void warn_runs(const struct bench *bench, const struct bench_side *side)
 {
 	size_t held_count = 0, incomplete_count = 0, run_count = 0;
+	double varied = apart(spread_of(bench, side, GPU_NS));
 	uint32_t other_pid = 0;
-	uint64_t held = 0, bit;
+	uint64_t seen = 0;
 	char reasons[REASONS_BYTES];
-	const char *of = side->name ? side->name : "", *space = side->name ? " " : "";
+	const char *of = side->name, *space = *of ? " " : "";
 
-	for (size_t n = 0; gpu_reason_words(n, &bit); n++)
-		held |= bit;
-	bit = 0;
 	for (size_t r = 0; r < side->run_count; r++) {
 		const struct bench_run *run = &side->runs[r];
 
 		if (run->is_warmup)
 			continue;
 		run_count++;
-		held_count += (run->gpu.reasons & held) != 0;
-		bit |= run->gpu.reasons & held;
+		held_count += gpu_reasons_text(run->gpu.reasons, reasons, sizeof(reasons)) != 0;
+		seen |= run->gpu.reasons;
 		incomplete_count += !run->is_complete;
 		other_pid = run->other_pid ? run->other_pid : other_pid;
 	}
-	format_reasons(reasons, bit);
+	gpu_reasons_text(seen, reasons, sizeof(reasons));
 	if (held_count)
 		print_note("%s%sclocks were throttled in %zu of %zu runs: %s", of, space,
 			   held_count, run_count, reasons);
@@ -252,11 +211,11 @@ static void warn_runs(const struct bench *bench, const struct bench_side *side)
 	if (incomplete_count)
 		print_note("%s%sevents are missing in %zu of %zu runs: xtrace report lists them",
 			   of, space, incomplete_count, run_count);
-	if (apart(spread_of(bench, side, get_gpu_time)) > SPREAD_MUCH)
+	if (varied > SPREAD_MUCH)
 		print_note(
 			"%s%sGPU time varied by %.1f %% between runs: only larger changes can be "
 			"detected",
-			of, space, 100 * apart(spread_of(bench, side, get_gpu_time)));
+			of, space, 100 * varied);
 }
 
 /* Warns on stderr about anything that makes the runs harder to compare. */

@@ -38,7 +38,7 @@ struct bench_run {
 };
 
 struct bench_side {
-	const char *name; /* BENCH_BASE or BENCH_NEW; NULL: there is only one command */
+	const char *name; /* BENCH_BASE or BENCH_NEW; "": there is only one command */
 	char **command;	  /* ends with NULL */
 	char *path;	  /* its bench directory; owned */
 	struct bench_run *runs;

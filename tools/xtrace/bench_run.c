@@ -387,8 +387,7 @@ static int read_logs(struct bench *bench, const char *path, struct bench_run *ru
 
 static void print_failed(const struct bench_side *side, const struct bench_run *run, int status)
 {
-	const char *of = side->name ? side->name : "";
-	const char *space = side->name ? " " : "";
+	const char *of = side->name, *space = *of ? " " : "";
 	char **command = side->command;
 	/* A shell ends with the status of its command line. */
 	bool is_line = command[1] && command[2] && !strcmp(command[0], "/bin/sh") &&
@@ -478,12 +477,13 @@ void bench_sides_init(struct bench *bench, size_t runs_max, char **command, char
 	for (size_t s = 0; s < bench->side_count; s++) {
 		struct bench_side *side = &bench->sides[s];
 
-		*side = (struct bench_side){.command = s ? command_new : command,
+		*side = (struct bench_side){.name = s		  ? BENCH_NEW
+						    : command_new ? BENCH_BASE
+								  : "",
+					    .command = s ? command_new : command,
 					    .runs = xt_calloc(runs_max, sizeof(*side->runs))};
-		if (command_new)
-			side->name = s ? BENCH_NEW : BENCH_BASE;
-		side->path = xt_asprintf("%s%s%s", bench->output, side->name ? "/" : "",
-					 side->name ? side->name : "");
+		side->path =
+			xt_asprintf("%s%s%s", bench->output, *side->name ? "/" : "", side->name);
 	}
 }
 

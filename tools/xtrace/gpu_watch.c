@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "cuda_abi/nvml_abi.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 
 #define DEVICES_MAX   32
@@ -113,15 +114,21 @@ static const struct {
 
 #define REASON_COUNT (sizeof(reasons) / sizeof(reasons[0]))
 
-const char *gpu_reason_words(size_t n, uint64_t *bit_out)
+uint64_t gpu_reasons_text(uint64_t seen, char *out, size_t out_bytes)
 {
-	for (size_t i = 0; i < REASON_COUNT; i++) {
-		if (!reasons[i].words || n--)
+	uint64_t throttling = 0;
+
+	snprintf(out, out_bytes, "-");
+	for (size_t r = 0; r < REASON_COUNT; r++) {
+		size_t length = throttling ? strlen(out) : 0;
+
+		if (!reasons[r].words || !(seen & reasons[r].bit))
 			continue;
-		*bit_out = reasons[i].bit;
-		return reasons[i].words;
+		snprintf(out + length, out_bytes - length, "%s%s", length ? ", " : "",
+			 reasons[r].words);
+		throttling |= reasons[r].bit;
 	}
-	return NULL;
+	return throttling;
 }
 
 static bool find_functions(struct gpu_watch *watch)
@@ -202,28 +209,27 @@ void gpu_watch_close(struct gpu_watch *watch)
 
 static struct reading take(const struct gpu_watch *watch, const struct device *device)
 {
+	xt_nvml_device handle = device->handle;
 	struct reading reading;
 	unsigned int values[GPU_VALUES];
 	unsigned long long bits = 0;
+	const bool is_known[GPU_VALUES] = {
+		[GPU_SM_MHZ] = !watch->get_clock(handle, XT_NVML_CLOCK_SM, &values[GPU_SM_MHZ]),
+		[GPU_MEMORY_MHZ] =
+			!watch->get_clock(handle, XT_NVML_CLOCK_MEMORY, &values[GPU_MEMORY_MHZ]),
+		[GPU_CELSIUS] =
+			watch->get_celsius &&
+			!watch->get_celsius(handle, XT_NVML_TEMPERATURE_GPU, &values[GPU_CELSIUS]),
+		[GPU_MILLIWATTS] = watch->get_milliwatts &&
+				   !watch->get_milliwatts(handle, &values[GPU_MILLIWATTS]),
+	};
 
-	for (int v = 0; v < GPU_VALUES; v++)
-		values[v] = UNKNOWN;
-	if (watch->get_clock(device->handle, XT_NVML_CLOCK_SM, &values[GPU_SM_MHZ]))
-		values[GPU_SM_MHZ] = UNKNOWN;
-	if (watch->get_clock(device->handle, XT_NVML_CLOCK_MEMORY, &values[GPU_MEMORY_MHZ]))
-		values[GPU_MEMORY_MHZ] = UNKNOWN;
-	if (!watch->get_celsius ||
-	    watch->get_celsius(device->handle, XT_NVML_TEMPERATURE_GPU, &values[GPU_CELSIUS]))
-		values[GPU_CELSIUS] = UNKNOWN;
-	if (!watch->get_milliwatts ||
-	    watch->get_milliwatts(device->handle, &values[GPU_MILLIWATTS]))
-		values[GPU_MILLIWATTS] = UNKNOWN;
-	if (!watch->get_reasons || watch->get_reasons(device->handle, &bits))
+	if (!watch->get_reasons || watch->get_reasons(handle, &bits))
 		bits = 0;
 	reading.realtime_ns = realtime_ns();
 	reading.reasons = bits;
 	for (int v = 0; v < GPU_VALUES; v++)
-		reading.values[v] = values[v];
+		reading.values[v] = is_known[v] ? values[v] : UNKNOWN;
 	return reading;
 }
 
@@ -271,15 +277,8 @@ void gpu_watch_tick(void *context)
 
 		if (!watch->devices[d].counts)
 			continue;
-		if (during->count == during->room) {
-			size_t room = during->room ? 2 * during->room : 256;
-			struct reading *rows = reallocarray(during->rows, room, sizeof(*rows));
-
-			if (!rows)
-				continue;
-			during->rows = rows;
-			during->room = room;
-		}
+		if (grow(&during->rows, &during->room, during->count + 1, sizeof(*during->rows)))
+			continue;
 		during->rows[during->count++] = take(watch, &watch->devices[d]);
 	}
 }

@@ -69,7 +69,7 @@ uint32_t gpu_watch_other(const struct gpu_watch *watch);
 /* The last run as the document for gpu.json. NULL if memory ran out. */
 cJSON *gpu_watch_json(const struct gpu_watch *watch);
 
-/* The text and NVML bit of throttling reason n. NULL after the last. */
-const char *gpu_reason_words(size_t n, uint64_t *bit_out);
+/* Lists the reasons for throttling, or "-". Returns NVML's bits of these. */
+uint64_t gpu_reasons_text(uint64_t seen, char *out, size_t out_bytes);
 
 #endif
