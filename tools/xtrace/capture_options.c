@@ -317,76 +317,44 @@ static void list_options(struct option_list *list)
 	option_list_add(list, option_rows);
 }
 
-static int print_sh(const struct capture_environment *environment, const char *data_dir)
+/* Lines for a shell or for docker, which takes the rest of a line as it is. */
+static int print_lines(const struct capture_environment *environment, const char *data_dir,
+		       bool is_docker)
 {
 	char *folder = shell_quote(data_dir);
 	int error = folder ? 0 : -ENOMEM;
 
-	/* The comment below would end there. */
-	if (strchr(data_dir, '\n')) {
-		free(folder);
-		return -EINVAL;
-	}
+	/* A newline would end the comment below. */
+	if (strchr(data_dir, '\n'))
+		error = -EINVAL;
+	for (size_t i = 0; i < environment->count; i++)
+		if (is_docker && strchr(environment->entries[i].value, '\n'))
+			error = -EINVAL;
 	for (size_t i = 0; i < environment->count && !error; i++) {
-		char *value = shell_quote(environment->entries[i].value);
+		const struct environment_entry *entry = &environment->entries[i];
+		char *value = is_docker ? strdup(entry->value) : shell_quote(entry->value);
 
 		if (value)
-			printf("export %s=%s\n", environment->entries[i].name, value);
+			printf("%s%s=%s\n", is_docker ? "" : "export ", entry->name, value);
 		else
 			error = -ENOMEM;
 		free(value);
 	}
 	if (!error)
-		printf("# After the run, on the same machine: xtrace merge --embed-symbols %s\n",
-		       folder);
+		printf("# After the run, %s: xtrace merge --embed-symbols %s\n",
+		       is_docker ? "in the container" : "on the same machine", folder);
 	free(folder);
 	return error;
 }
 
-/* docker takes the rest of the line as it is, so a value cannot contain a newline. */
-static int print_docker(const struct capture_environment *environment, const char *data_dir)
-{
-	char *folder;
-
-	for (size_t i = 0; i < environment->count; i++)
-		if (strchr(environment->entries[i].value, '\n'))
-			return -EINVAL;
-	for (size_t i = 0; i < environment->count; i++)
-		printf("%s=%s\n", environment->entries[i].name, environment->entries[i].value);
-	folder = shell_quote(data_dir);
-	if (folder)
-		printf("# After the run, in the container: xtrace merge --embed-symbols %s\n",
-		       folder);
-	free(folder);
-	return folder ? 0 : -ENOMEM;
-}
-
-static int print_json(const struct capture_environment *environment, const char *data_dir)
+static int print_json(const struct capture_environment *environment)
 {
 	cJSON *root = cJSON_CreateObject();
 
-	(void)data_dir;
 	for (size_t i = 0; i < environment->count; i++)
 		cJSON_AddStringToObject(root, environment->entries[i].name,
 					environment->entries[i].value);
 	return json_file_print(root);
-}
-
-static int (*const printers[])(const struct capture_environment *, const char *) = {
-	[FORMAT_SH] = print_sh,
-	[FORMAT_DOCKER] = print_docker,
-	[FORMAT_JSON] = print_json,
-};
-
-/* The program may run in another directory. The caller frees it. */
-static char *absolute(const char *path)
-{
-	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *result;
-
-	if (!here || asprintf(&result, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0)
-		result = NULL;
-	free(here);
-	return result;
 }
 
 static int run_env(const struct command *command, int argc, char **argv)
@@ -404,12 +372,15 @@ static int run_env(const struct command *command, int argc, char **argv)
 		status = capture_find_parts(&request.options, &request.paths);
 	if (status)
 		return status;
-	data_dir = absolute(request.options.output);
+	data_dir = absolute_path(request.options.output);
 	if (data_dir)
 		error = capture_environment_make(&environment, &request.options, &request.paths,
 						 data_dir);
 	if (!error)
-		error = printers[request.format](&environment, data_dir);
+		error = request.format == FORMAT_JSON
+				? print_json(&environment)
+				: print_lines(&environment, data_dir,
+					      request.format == FORMAT_DOCKER);
 	if (error)
 		print_error("cannot print the variables: %s",
 			    error == -EINVAL ? "this form has no place for a newline"

@@ -109,6 +109,16 @@ static char *quote(const char *start, const char *text)
 	return word;
 }
 
+char *absolute_path(const char *path)
+{
+	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *result;
+
+	if (!here || asprintf(&result, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0)
+		result = NULL;
+	free(here);
+	return result;
+}
+
 char *shell_quote(const char *name)
 {
 	return quote(*name == '-' ? "./" : "", name);

@@ -22,6 +22,9 @@ int install_paths_find(struct install_paths *paths);
 /* The commit that this installation was built from. */
 void version_commit(char *out, size_t out_bytes);
 
+/* The path from the current directory. The caller frees it. NULL if memory ran out. */
+char *absolute_path(const char *path);
+
 /*
  * Quotes a file name as one word that is not an option. The caller frees it. NULL if memory ran
  * out.

@@ -128,17 +128,12 @@ static int choose_torch_trace(struct recording *recording)
 {
 	struct finished *finished = &recording->finished;
 	const char *own = user_setting("TORCH_TRACE");
-	char *here, *path = NULL;
 
 	finished->owns_torch_trace = !recording->has_no_torch_trace && !own;
 	if (recording->has_no_torch_trace || !own)
 		return 0;
-	here = own[0] == '/' ? strdup("") : getcwd(NULL, 0);
-	if (!here || asprintf(&path, "%s%s%s", here, *here ? "/" : "", own) < 0)
-		path = NULL;
-	free(here);
-	finished->torch_trace = path;
-	return path ? 0 : -ENOMEM;
+	finished->torch_trace = absolute_path(own);
+	return finished->torch_trace ? 0 : -ENOMEM;
 }
 
 /* Returns the exit status of the program. Sets info.finished if it ran. */
