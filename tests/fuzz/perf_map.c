@@ -18,13 +18,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (!map)
 		return 0;
-	if (!names_init(&model.names)) {
-		for (uint32_t i = 0; i < ADDRESSES; i++)
-			wanted[i] = (struct wanted){0x1000 + i * 0x100, &list[i], false};
-		read_map(map, &model, wanted, ADDRESSES);
-		drop_ambiguous(wanted, ADDRESSES, &report, "log");
-		names_free(&model.names);
-	}
+	names_init(&model.names);
+	for (uint32_t i = 0; i < ADDRESSES; i++)
+		wanted[i] = (struct wanted){0x1000 + i * 0x100, &list[i], false};
+	read_map(map, &model, wanted, ADDRESSES);
+	drop_ambiguous(wanted, ADDRESSES, &report, "log");
+	names_free(&model.names);
 	report_free(&report);
 	fclose(map);
 	return 0;

@@ -35,11 +35,10 @@ uint32_t names_try_intern(struct names *names, const void *text, size_t length);
 void names_free(struct names *names);
 
 /* For offline commands. */
-static inline int names_init(struct names *names)
+static inline void names_init(struct names *names)
 {
 	if (!names_try_init(names))
 		xt_out_of_memory(0);
-	return 0;
 }
 
 /* Returns the number of the text. */

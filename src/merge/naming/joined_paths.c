@@ -142,18 +142,17 @@ static bool is_shown_equal(const struct frames *frames, const struct path_item *
 }
 
 /* Shortens the path to what it shares with another stack's. */
-static int cut_to_common(const struct frames *frames, uint32_t stack, struct path_items *path)
+static void cut_to_common(const struct frames *frames, uint32_t stack, struct path_items *path)
 {
 	struct path_items other = {0};
-	int error = joined_paths_list(frames, stack, &other);
 	size_t i = 0;
 
-	while (!error && i < path->count && i < other.count &&
+	joined_paths_list(frames, stack, &other);
+	while (i < path->count && i < other.count &&
 	       is_shown_equal(frames, &path->items[i], &other.items[i]))
 		i++;
 	path->count = i;
 	free(other.items);
-	return error;
 }
 
 /* The item that calls the engine in the launch's own thread; `first` if there is none. */
@@ -187,51 +186,42 @@ static void list_caller(const struct frames *frames, const struct joined_stack *
 }
 
 /* Finds the path up to the forward line. */
-static int list_forward(const struct frames *frames, const struct joined_stack *join,
-			const struct path_items *own, size_t first, struct path_items *path,
-			enum join_result *result)
+static enum join_result list_forward(const struct frames *frames, const struct joined_stack *join,
+				     const struct path_items *own, size_t first,
+				     struct path_items *path)
 {
 	const struct autograd_state *state = autograd_state(&frames->model->autograd, join->state);
 	const char *type = text_of(frames, state->node_type);
 	const char *class_name = text_of(frames, state->node_class);
 	uint32_t after = join->at ? join->at : join->after;
-	int error;
 
-	*result = JOIN_EXACT;
 	if (!state->node_thread) { /* it belongs to backward() itself */
-		if (state->caller_stack)
-			*result = state->caller ? JOIN_EXACT : JOIN_INFERRED;
-		else if (engine_call(frames, own, first) == first)
-			*result = JOIN_NONE;
 		list_caller(frames, join, own, first, path);
-		return 0;
+		if (state->caller_stack)
+			return state->caller ? JOIN_EXACT : JOIN_INFERRED;
+		return engine_call(frames, own, first) == first ? JOIN_NONE : JOIN_EXACT;
 	}
 	if (frames_has_stack(frames, join->at)) {
 		joined_paths_list(frames, join->at, path);
 		if (join->is_certain &&
 		    (class_name[0] ? cut_at_apply(frames, class_name, path)
-				   : cut_at_maker(frames, join->at, type, path))) {
+				   : cut_at_maker(frames, join->at, type, path)))
 			/* A derivative of a derivative is no better known than its first one. */
-			if (is_joined(frames, join->at))
-				*result = joined_paths_result(frames, join->at);
-			return 0;
-		}
+			return is_joined(frames, join->at) ? joined_paths_result(frames, join->at)
+							   : JOIN_EXACT;
 	}
 	path->count = 0;
-	*result = JOIN_INFERRED;
 	/* An id that a joined stack may get is not one of the log. */
 	if (!after && !is_joined(frames, state->caller_stack))
 		after = state->caller_stack;
 	if (join->before && after) {
-		error = joined_paths_list(frames, after, path);
-		if (!error)
-			error = cut_to_common(frames, join->before, path);
-		if (error || path->count)
-			return error;
+		joined_paths_list(frames, after, path);
+		cut_to_common(frames, join->before, path);
+		if (path->count)
+			return JOIN_INFERRED;
 	}
-	*result = JOIN_NONE;
 	list_caller(frames, join, own, first, path);
-	return 0;
+	return JOIN_NONE;
 }
 
 static void append(struct path_items *path, const struct path_item *items, size_t count)
@@ -312,7 +302,7 @@ static void compose(const struct frames *frames, const struct joined_stack *join
 		    struct joined_path *out)
 {
 	struct path_items own = {0}, path = {0};
-	enum join_result result = JOIN_NONE;
+	enum join_result result;
 	bool has_own = frames_has_stack(frames, join->own);
 	size_t first, again;
 
@@ -320,7 +310,7 @@ static void compose(const struct frames *frames, const struct joined_stack *join
 		frames_list(frames, join->own, &own);
 	first = first_of_node(frames, &own);
 	again = first_recomputed(frames, &own, first);
-	list_forward(frames, join, &own, first, &path, &result);
+	result = list_forward(frames, join, &own, first, &path);
 	if (again < own.count) {
 		cut_at_checkpoint(frames, &path);
 		result = JOIN_EXACT; /* its own frames follow */
@@ -361,19 +351,17 @@ uint32_t joined_paths_node(const struct frames *frames, uint32_t stack)
 	return is_joined(frames, stack) ? find_path(frames, stack)->node : frames->nodes[stack];
 }
 
-int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list)
+void joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list)
 {
-	const struct joined_path *path;
-
 	if (!frames_has_stack(frames, stack))
-		return 0;
-	if (!is_joined(frames, stack)) {
+		return;
+	if (is_joined(frames, stack)) {
+		const struct joined_path *path = find_path(frames, stack);
+
+		append(list, path->items.items, path->items.count);
+	} else {
 		frames_list(frames, stack, list);
-		return 0;
 	}
-	path = find_path(frames, stack);
-	append(list, path->items.items, path->items.count);
-	return 0;
 }
 
 enum join_result joined_paths_result(const struct frames *frames, uint32_t stack)

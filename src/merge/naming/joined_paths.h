@@ -32,8 +32,8 @@ enum join_result {
 /* The path node of the innermost frame. */
 uint32_t joined_paths_node(const struct frames *frames, uint32_t stack);
 
-/* Appends the frames of the path. Returns 0 or -ENOMEM. */
-int joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list);
+/* Appends the frames of the path. */
+void joined_paths_list(const struct frames *frames, uint32_t stack, struct path_items *list);
 
 enum join_result joined_paths_result(const struct frames *frames, uint32_t stack);
 

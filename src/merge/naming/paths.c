@@ -8,12 +8,11 @@
 #include "base/tables.h"
 #include "merge/base/text.h"
 
-int paths_init(struct paths *paths)
+void paths_init(struct paths *paths)
 {
 	*paths = (struct paths){.node_count = 1};
 	names_init(&paths->names);
 	xt_grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes));
-	return 0;
 }
 
 void paths_free(struct paths *paths)
@@ -206,8 +205,7 @@ static uint32_t collect_leaves(const struct paths *paths, const uint32_t *sorted
 	}
 }
 
-int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
-		 uint32_t *count_out)
+uint32_t *paths_leaves(const struct paths *paths, enum weight weight, uint32_t *count_out)
 {
 	uint32_t count = paths->node_count;
 	uint32_t *sorted = xt_calloc(count, sizeof(*sorted));
@@ -216,8 +214,6 @@ int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leave
 	uint32_t *leaves = xt_calloc(count, sizeof(*leaves));
 	struct order order = {paths, xt_calloc(count, sizeof(bool))};
 
-	if (!leaves || !order.inner)
-		goto out;
 	for (uint32_t n = 1; n < count; n++) {
 		sorted[n - 1] = n;
 		order.inner[paths->nodes[n].parent] = true;
@@ -226,13 +222,9 @@ int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leave
 	for (uint32_t i = count - 1; i--;)
 		first_child[paths->nodes[sorted[i]].parent] = i + 1;
 	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);
-	*leaves_out = leaves;
-	leaves = NULL;
-out:
 	free(sorted);
 	free(first_child);
 	free(place);
-	free(leaves);
 	free(order.inner);
-	return 0;
+	return leaves;
 }

@@ -42,8 +42,7 @@ struct paths {
 	size_t line_capacity;
 };
 
-/* Returns 0 or -ENOMEM. */
-int paths_init(struct paths *paths);
+void paths_init(struct paths *paths);
 void paths_free(struct paths *paths);
 
 /* Finds or adds the child of parent with this name. */
@@ -95,11 +94,10 @@ bool paths_has_user_code(const struct paths *paths, uint32_t node);
 bool paths_lacks_compiled_lines(const struct paths *paths, uint32_t node);
 
 /*
- * Collects the nodes with this weight, in the order of their printed paths (LC_ALL=C sort). The
- * caller frees *leaves_out. Returns 0 or -ENOMEM.
+ * Returns the nodes with this weight, in the order of their printed paths (LC_ALL=C sort). The
+ * caller frees them.
  */
-int paths_leaves(const struct paths *paths, enum weight weight, uint32_t **leaves_out,
-		 uint32_t *count_out);
+uint32_t *paths_leaves(const struct paths *paths, enum weight weight, uint32_t *count_out);
 
 /* Returns whether the node has this weight. GPU work may take 0 ns, so GPU time tests the count. */
 static inline bool path_carries(const struct path_node *node, enum weight weight)
@@ -108,8 +106,8 @@ static inline bool path_carries(const struct path_node *node, enum weight weight
 }
 
 /*
- * Stores the nodes from below the root down to node in *chain, an array for grow(). Returns their
- * number or -ENOMEM.
+ * Stores the nodes from below the root down to node in *chain, an array for xt_grow(). Returns
+ * their number.
  */
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity);
 

@@ -11,11 +11,10 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 
-int bins_init(struct bins *bins, unsigned series_count)
+void bins_init(struct bins *bins, unsigned series_count)
 {
 	*bins = (struct bins){.series_count = series_count, .first = 1};
 	bins->values = xt_calloc((size_t)series_count * BINS_COUNT, sizeof(*bins->values));
-	return 0;
 }
 
 void bins_free(struct bins *bins)

@@ -20,8 +20,7 @@ struct bins {
 	uint64_t last;	     /* last bin in use; if first > last, none is */
 };
 
-/* Returns 0 or -ENOMEM. */
-int bins_init(struct bins *bins, unsigned series_count);
+void bins_init(struct bins *bins, unsigned series_count);
 void bins_free(struct bins *bins);
 
 /* Adds the interval [from_ns, until_ns) to the series: each bin grows by its overlap. */

@@ -34,7 +34,7 @@ static void adds_one_interval(void **state)
 	struct bins bins;
 
 	(void)state;
-	assert_int_equal(bins_init(&bins, 1), 0);
+	bins_init(&bins, 1);
 	assert_int_equal(bins_used(&bins), 0);
 	bins_add(&bins, 0, 100, 100);
 	assert_int_equal(bins_used(&bins), 0);
@@ -53,7 +53,7 @@ static void puts_time_into_the_right_bin(void **state)
 	struct bins bins;
 
 	(void)state;
-	assert_int_equal(bins_init(&bins, 2), 0);
+	bins_init(&bins, 2);
 	bins_add(&bins, 0, edge + 5, edge + 5000);
 	bins_add(&bins, 1, 3 * edge, 3 * edge + 70);
 	bins_add(&bins, 0, 7, 2000);
@@ -84,7 +84,7 @@ static void keeps_sums_in_any_order(void **state)
 		uint64_t sum = 0, length = (uint64_t)1 << (10 + random_below(34));
 		struct bins bins;
 
-		assert_int_equal(bins_init(&bins, 3), 0);
+		bins_init(&bins, 3);
 		for (int i = 0; i < 300; i++) {
 			uint64_t from = random_below(length);
 			uint64_t until = from + random_below(length / 16 + 1);
@@ -104,7 +104,7 @@ static void keeps_the_highest_level(void **state)
 	struct bins bins;
 
 	(void)state;
-	assert_int_equal(bins_init(&bins, 1), 0);
+	bins_init(&bins, 1);
 	bins_raise(&bins, 0, 1000, 1000, 7);
 	bins_raise(&bins, 0, 1000, 5000000, 3);
 	assert_int_equal(bins.values[0], 7);
@@ -122,14 +122,14 @@ static void covers_extreme_times(void **state)
 	struct bins bins;
 
 	(void)state;
-	assert_int_equal(bins_init(&bins, 1), 0);
+	bins_init(&bins, 1);
 	bins_add(&bins, 0, 5, 6);
 	bins_add(&bins, 0, UINT64_MAX - 1, UINT64_MAX);
 	assert_int_equal(sum_of(&bins, 0), 2);
 	bins_add(&bins, 0, 0, UINT64_MAX);
 	assert_int_equal(sum_of(&bins, 0), UINT64_C(1));
 	bins_free(&bins);
-	assert_int_equal(bins_init(&bins, 1), 0);
+	bins_init(&bins, 1);
 	bins_raise(&bins, 0, UINT64_MAX, UINT64_MAX, 5);
 	assert_int_equal(bins_used(&bins), 1);
 	assert_int_equal(bins.values[0], 5);

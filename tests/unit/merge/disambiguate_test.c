@@ -81,7 +81,7 @@ static void try_case(size_t c)
 	struct model model = {.modules = {.rows = modules, .count = FUNCTIONS_MAX + 1}};
 	struct name_qualifier *qualifiers;
 
-	assert_int_equal(names_init(&model.names), 0);
+	names_init(&model.names);
 	for (uint32_t f = 0; f < FUNCTIONS_MAX && cases[c].functions[f].name; f++) {
 		modules[f + 1].path = intern_text(&model, cases[c].functions[f].module);
 		modules[f + 1].build_id = intern_text(&model, cases[c].functions[f].build);

@@ -46,7 +46,7 @@ static void kernels_belong_to_the_caller_of_their_host_function(void **state)
 	struct table table;
 
 	(void)state;
-	assert_int_equal(paths_init(&paths), 0);
+	paths_init(&paths);
 	step = child(&paths, PATH_ROOT, "step");
 	copies = child(&paths, PATH_ROOT, "copies");
 	host = child(&paths, step, "saxpy(float*)");

@@ -51,8 +51,8 @@ static void demangles_and_shortens(void **state)
 		struct names mangled, shown;
 		uint32_t name;
 
-		assert_int_equal(names_init(&mangled), 0);
-		assert_int_equal(names_init(&shown), 0);
+		names_init(&mangled);
+		names_init(&shown);
 		cache.mangled = &mangled;
 		cache.shown = &shown;
 		name = names_intern(&mangled, samples[i].mangled, strlen(samples[i].mangled));

@@ -29,11 +29,11 @@ static uint64_t weigh(const struct settings *settings, const struct path_node *n
 static void end(struct sink *sink, const struct run *run)
 {
 	const struct paths *paths = &run->paths;
-	uint32_t *leaves, leaf_count, *chain = NULL;
+	uint32_t *chain = NULL, leaf_count;
+	uint32_t *leaves = paths_leaves(paths, sink->settings->weight, &leaf_count);
 	uint64_t carried_ns = 0;
 	size_t capacity = 0;
 
-	paths_leaves(paths, sink->settings->weight, &leaves, &leaf_count);
 	for (uint32_t i = 0; i < leaf_count; i++) {
 		const struct path_node *leaf = &paths->nodes[leaves[i]];
 		uint64_t weight = weigh(sink->settings, leaf, &carried_ns);

@@ -61,10 +61,9 @@ static void put_sample(struct json *json, const struct paths *paths, uint32_t le
 static void put_profile(struct json *json, const struct paths *paths, enum weight weight,
 			const uint32_t *places)
 {
-	uint32_t *leaves, leaf_count, *chain = NULL;
+	uint32_t *chain = NULL, leaf_count, *leaves = paths_leaves(paths, weight, &leaf_count);
 	size_t capacity = 0;
 
-	paths_leaves(paths, weight, &leaves, &leaf_count);
 	json_begin_object(json, NULL);
 	json_string(json, "type", "sampled");
 	json_string(json, "name", weight_specs[weight].name);
