@@ -44,4 +44,14 @@ char *xt_vasprintf(const char *format, va_list arguments) __attribute__((format(
 FILE *xt_open_memstream(char **text, size_t *bytes);
 void xt_close_memstream(FILE *stream);
 
+/* An arena: many small allocations that are freed together. */
+struct arena;
+
+struct arena *arena_new(void);
+void arena_free(struct arena *memory); /* accepts NULL */
+
+/* Zeroed memory, aligned for any type. */
+void *arena_alloc(struct arena *memory, size_t bytes);
+char *arena_copy_text(struct arena *memory, const char *text, size_t length);
+
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace baseline: creates, shows, extends and prunes baselines (diff/load/baseline.h).
+ */
 #ifndef XT_DIFF_BASELINE_COMMAND_H
 #define XT_DIFF_BASELINE_COMMAND_H
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace diff: compares the runs of two sides and judges the changes.
+ */
 #ifndef XT_DIFF_DIFF_COMMAND_H
 #define XT_DIFF_DIFF_COMMAND_H
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of levels.
+ * The table of levels, and numbers with three significant digits.
  */
 #include "diff/base/level.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct level_spec level_specs[LEVELS] = {
@@ -37,4 +39,86 @@ enum unit total_unit(const char *name)
 		if (!strcmp(others[i].name, name))
 			return others[i].unit;
 	return UNIT_NS;
+}
+
+/* Decimals for three significant digits. */
+static int decimals_of(double value)
+{
+	return fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
+}
+
+static void put_scaled(char out[AMOUNT_BYTES], double value, const char *unit)
+{
+	snprintf(out, AMOUNT_BYTES, "%.*f%s%s", decimals_of(value), value, unit[0] ? " " : "",
+		 unit);
+}
+
+const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value)
+{
+	static const struct {
+		const char *name;
+		double factor;
+	} names[][4] = {
+		[UNIT_NS] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
+		[UNIT_BYTES] = {{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}},
+	};
+	size_t i = 0;
+
+	if (isnan(value)) {
+		snprintf(out, AMOUNT_BYTES, "?");
+	} else if (unit == UNIT_COUNT) {
+		if (fabs(value - round(value)) < 5e-4 || fabs(value) >= 1e5)
+			snprintf(out, AMOUNT_BYTES, "%.0f", value);
+		else
+			put_scaled(out, value, "");
+	} else {
+		while (i < 3 && fabs(value) < names[unit][i].factor)
+			i++;
+		if (i == 3 && fabs(value - round(value)) < 5e-3)
+			snprintf(out, AMOUNT_BYTES, "%.0f %s", value, names[unit][i].name);
+		else
+			put_scaled(out, value / names[unit][i].factor, names[unit][i].name);
+	}
+	return out;
+}
+
+const char *format_percent(char out[AMOUNT_BYTES], double ratio)
+{
+	if (isnan(ratio))
+		snprintf(out, AMOUNT_BYTES, "?");
+	else if (isinf(ratio))
+		snprintf(out, AMOUNT_BYTES, "any");
+	else
+		put_scaled(out, ratio * 100.0, "%");
+	return out;
+}
+
+const char *format_ratio(char out[AMOUNT_BYTES], double ratio)
+{
+	double percent = ratio * 100.0;
+
+	if (isnan(ratio))
+		snprintf(out, AMOUNT_BYTES, "?");
+	else if (isinf(ratio))
+		snprintf(out, AMOUNT_BYTES, "new");
+	else if (ratio == -1.0)
+		snprintf(out, AMOUNT_BYTES, "gone");
+	else if (fabs(percent) < 0.005)
+		snprintf(out, AMOUNT_BYTES, "+0.00 %%");
+	else
+		snprintf(out, AMOUNT_BYTES, "%+.*f %%", decimals_of(percent), percent);
+	return out;
+}
+
+const char *format_argument(char *out, size_t out_bytes, const char *argument)
+{
+	size_t length = strcspn(argument, ","), others = 0;
+
+	for (const char *at = argument + length; *at; at++)
+		others += *at == ',' && at[1] && at[1] != ',';
+	if (others)
+		snprintf(out, out_bytes, "%.*s and %zu more", (int)length, argument, others);
+	else
+		snprintf(out, out_bytes, "%.*s", (int)length, argument);
+	return out;
 }

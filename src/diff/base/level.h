@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Levels, from the whole run down to call paths, and the three metrics of each row of a level.
+ * Levels, from the whole run down to call paths, the three metrics of each row of a level, and
+ * their numbers as text for people.
  */
 #ifndef XT_DIFF_LEVEL_H
 #define XT_DIFF_LEVEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* In display order. */
 enum level {
@@ -46,5 +48,21 @@ enum metric {
 
 /* The unit of a row of LEVEL_TOTAL, by its name. */
 enum unit total_unit(const char *name);
+
+#define AMOUNT_BYTES 32
+
+/* "12.3 ms", "4.50 MB", "96". NAN: "?". */
+const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value);
+
+/* With sign: "+4.82 %", "new", "gone". */
+const char *format_ratio(char out[AMOUNT_BYTES], double ratio);
+
+/* Without sign: "1.4 %". */
+const char *format_percent(char out[AMOUNT_BYTES], double ratio);
+
+#define ARGUMENT_BYTES 256
+
+/* Shortens the argument that named a side: "base.1 and 4 more". Truncates at out_bytes. */
+const char *format_argument(char *out, size_t out_bytes, const char *argument);
 
 #endif

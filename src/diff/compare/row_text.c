@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/format.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/level.h"
+#include "diff/base/text.h"
 #include "diff/compare/comparison.h"
 
 /* The file of "f (file.c:12)", and its length; NULL if the frame has no line. */

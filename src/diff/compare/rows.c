@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 
 #define SIMILARITY_MIN	0.6	   /* minimum share of common frames */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "diff/stats/statistics.h"
 
 #define NOISE_MIN                                                                                  \

@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "diff/base/arena.h"
+#include "base/memory.h"
 #include "diff/base/level.h"
-#include "diff/base/problems.h"
+#include "diff/base/text.h"
 #include "log/base/interner.h"
 
 #define ID_BYTES 17 /* of the id of a point: 16 hexadecimal digits */
 
-/* The conditions of a measurement. See property_specs in group.c. */
+/* The conditions of a measurement. See property_specs in groups.c. */
 enum property {
 	PROPERTY_PROGRAM,
 	PROPERTY_FILTERS,

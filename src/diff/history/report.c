@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 #include "diff/history/detect.h"
 #include "diff/output/json_parts.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 #include "diff/history/detect.h"
 #include "diff/history/movements.h"
 #include "diff/history/report.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "diff/compare/row_text.h"
 #include "diff/history/git.h"
 #include "diff/load/baseline.h"

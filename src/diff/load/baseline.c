@@ -18,7 +18,7 @@
 
 #include "base/memory.h"
 #include "diff/base/output_file.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
 #include "base/utf8.h"

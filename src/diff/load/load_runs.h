@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "cli/option.h"
-#include "diff/base/problems.h"
+#include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 
 /* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */

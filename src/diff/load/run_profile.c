@@ -14,8 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/arena.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "log/base/script_name.h"
 #include "base/utf8.h"
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "diff/base/level.h"
-#include "diff/base/problems.h"
+#include "diff/base/text.h"
 
 #define FRAME_KEY_BOUND(frame_bytes) (4 * (frame_bytes) + 1)
 

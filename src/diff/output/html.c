@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTML page of a comparison. It is the page of src/report with other data (page/page.h). The
- * member "comparison" has everything except the flame graph. Names, weights and columns are those
- * of the page of a run (merge/export/html/html.h), with each weight for base and new.
+ * Flame graphs of a comparison: the HTML page, and folded stacks.
+ *
+ * The tree of call paths has the times of both sides. Rows are sorted by their frames, so paths
+ * with a common prefix are adjacent, and the tree is in depth-first order.
+ *
+ * The page is that of src/report with other data (page/page.h). The member "comparison" has
+ * everything except the flame graph. Names, weights and columns are those of the page of a run
+ * (merge/export/html/html.h), with each weight for base and new.
+ *
+ * The folded stacks are those of difffolded.pl, which flamegraph.pl reads: "frame;frame;kernel 120
+ * 130", with the GPU time of base and new in ns.
  */
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -11,13 +19,148 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "diff/base/level.h"
 #include "diff/compare/comparison.h"
-#include "diff/output/diff_output.h"
-#include "diff/output/flame_tree.h"
-#include "diff/output/json_parts.h"
 #include "diff/compare/row_text.h"
-#include "diff/base/format.h"
+#include "diff/output/diff_output.h"
+#include "diff/output/json_parts.h"
 #include "page/page.h"
+
+enum flame_weight {
+	FLAME_GPU_TIME,	 /* of LEVEL_PATH */
+	FLAME_CALL_TIME, /* of LEVEL_CALL */
+	FLAME_WEIGHTS
+};
+
+struct flame_node {
+	const char *name; /* frame for display */
+	uint32_t parent;  /* index in the tree */
+	uint32_t end;	  /* index after the last node of its subtree */
+	uint32_t depth;	  /* 0: the root */
+
+	double self[FLAME_WEIGHTS][SIDES];  /* of paths that end here, in ns */
+	double total[FLAME_WEIGHTS][SIDES]; /* including all nodes below */
+};
+
+/* Depth first, siblings by name. The first node is the root. The comparison owns the names. */
+struct flame_tree {
+	struct flame_node *nodes;
+	uint32_t count;
+	/* By row of the comparison: the node in which its path ends; 0: none. */
+	uint32_t *node_of_row;
+};
+
+struct path {
+	const struct profile_entry *entry;
+	size_t row;
+	enum flame_weight weight;
+};
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct profile_entry *x = ((const struct path *)a)->entry;
+	const struct profile_entry *y = ((const struct path *)b)->entry;
+
+	for (uint32_t f = 0; f < x->frame_count && f < y->frame_count; f++) {
+		int order = strcmp(x->frames[f], y->frames[f]);
+
+		if (order)
+			return order;
+	}
+	if (x->frame_count != y->frame_count)
+		return x->frame_count < y->frame_count ? -1 : 1;
+	return ((const struct path *)a)->row < ((const struct path *)b)->row ? -1 : 1;
+}
+
+/*
+ * Adds the frames that the path does not share with the previous path. Returns the node of the last
+ * frame.
+ */
+static uint32_t insert_path(struct flame_tree *tree, uint32_t last,
+			    const struct profile_entry *entry)
+{
+	uint32_t shared = 0, node = 0;
+	uint32_t chain = last;
+
+	/* Find the last node of the previous path that this path shares. */
+	while (tree->nodes[chain].depth > entry->frame_count)
+		chain = tree->nodes[chain].parent;
+	for (uint32_t n = chain; n; n = tree->nodes[n].parent)
+		if (strcmp(tree->nodes[n].name, entry->frames[tree->nodes[n].depth - 1]))
+			chain = tree->nodes[n].parent;
+	node = chain;
+	shared = tree->nodes[chain].depth;
+	for (uint32_t f = shared; f < entry->frame_count; f++) {
+		tree->nodes[tree->count] = (struct flame_node){
+			.name = entry->frames[f], .parent = node, .depth = f + 1};
+		node = tree->count++;
+	}
+	return node;
+}
+
+static double known(double value)
+{
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void sum_subtrees(struct flame_tree *tree)
+{
+	for (uint32_t n = 0; n < tree->count; n++) {
+		memcpy(tree->nodes[n].total, tree->nodes[n].self, sizeof(tree->nodes[n].total));
+		tree->nodes[n].end = n + 1;
+	}
+	for (uint32_t n = tree->count; n-- > 1;) {
+		struct flame_node *node = &tree->nodes[n], *parent = &tree->nodes[node->parent];
+
+		for (int w = 0; w < FLAME_WEIGHTS; w++)
+			for (int s = 0; s < SIDES; s++)
+				parent->total[w][s] += node->total[w][s];
+		if (node->end > parent->end)
+			parent->end = node->end;
+	}
+}
+
+/* Free it with flame_tree_free(). */
+static void flame_tree_make(struct flame_tree *tree, const struct comparison *comparison)
+{
+	static const enum level levels[FLAME_WEIGHTS] = {LEVEL_PATH, LEVEL_CALL};
+	struct path *paths = xt_calloc(comparison->row_count + 1, sizeof(*paths));
+	size_t count = 0, frame_count = 1;
+	uint32_t node = 0;
+
+	*tree = (struct flame_tree){
+		.node_of_row = xt_calloc(comparison->row_count + 1, sizeof(*tree->node_of_row))};
+	for (int w = 0; w < FLAME_WEIGHTS; w++) {
+		size_t end = comparison->first_rows[levels[w] + 1];
+
+		for (size_t r = comparison->first_rows[levels[w]]; r < end; r++) {
+			const struct profile_entry *entry = change_entry(&comparison->rows[r]);
+
+			paths[count++] = (struct path){entry, r, (enum flame_weight)w};
+			frame_count += entry->frame_count;
+		}
+	}
+	tree->nodes = xt_calloc(frame_count, sizeof(*tree->nodes));
+	tree->nodes[tree->count++].name = "all";
+	qsort(paths, count, sizeof(*paths), compare_paths);
+	for (size_t p = 0; p < count; p++) {
+		const struct effect *effect = &comparison->rows[paths[p].row].effects[METRIC_VALUE];
+
+		node = insert_path(tree, node, paths[p].entry);
+		tree->node_of_row[paths[p].row] = node;
+		tree->nodes[node].self[paths[p].weight][SIDE_BASE] += known(effect->base);
+		tree->nodes[node].self[paths[p].weight][SIDE_NEW] += known(effect->new);
+	}
+	sum_subtrees(tree);
+	free(paths);
+}
+
+static void flame_tree_free(struct flame_tree *tree)
+{
+	free(tree->nodes);
+	free(tree->node_of_row);
+	*tree = (struct flame_tree){0};
+}
 
 #define CHANGE_BYTES 64
 #define ROWS_MAX     2000 /* of a table */
@@ -283,4 +426,47 @@ const struct diff_output diff_output_html = {
 	.value = "FILE",
 	.write = write_html,
 	.is_there = page_is_there,
+};
+
+/* Replaces ';' and newlines, which separate frames and paths. */
+static void put_frame(FILE *out, const char *frame)
+{
+	for (; *frame; frame++)
+		fputc(*frame == ';' ? ':' : *frame == '\n' ? ' ' : *frame, out);
+}
+
+static int write_folded(FILE *out, const struct diff_result *result)
+{
+	struct flame_tree tree;
+	uint32_t *chain;
+
+	if (!result->comparison)
+		return -ENODATA;
+	flame_tree_make(&tree, result->comparison);
+	chain = xt_calloc(tree.count + 1, sizeof(*chain));
+	for (uint32_t n = 1; n < tree.count; n++) {
+		const struct flame_node *node = &tree.nodes[n];
+		double base = round(node->self[FLAME_GPU_TIME][SIDE_BASE]);
+		double new = round(node->self[FLAME_GPU_TIME][SIDE_NEW]);
+
+		if (base == 0 && new == 0)
+			continue;
+		for (uint32_t m = n; m; m = tree.nodes[m].parent)
+			chain[tree.nodes[m].depth] = m;
+		for (uint32_t d = 1; d <= node->depth; d++) {
+			put_frame(out, tree.nodes[chain[d]].name);
+			fputc(d < node->depth ? ';' : ' ', out);
+		}
+		fprintf(out, "%.0f %.0f\n", base, new);
+	}
+	free(chain);
+	flame_tree_free(&tree);
+	return 0;
+}
+
+const struct diff_output diff_output_folded = {
+	.name = "folded",
+	.what = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
+	.value = "FILE",
+	.write = write_folded,
 };

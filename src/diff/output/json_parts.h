@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "diff/base/level.h"
-#include "diff/base/problems.h"
+#include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 
 extern const char *const json_units[]; /* by enum unit: "ns", "bytes", "count" */

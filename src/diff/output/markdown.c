@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
 #include "diff/compare/row_text.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 
 #define MARK		"<!-- xtrace gate -->"
 #define ARROW		"\xe2\x86\x92"

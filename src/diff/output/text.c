@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 #include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
 #include "diff/rules/verdict.h"
 #include "diff/compare/row_text.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 
 #define COLUMNS_DEFAULT 120
 #define COLUMNS_MIN	40

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "diff/base/level.h"
-#include "diff/base/problems.h"
+#include "diff/base/text.h"
 
 /*
  * The parts of the pattern, separated by '/', must match frames of the key in this order. With

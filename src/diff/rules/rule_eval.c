@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 #include "diff/stats/statistics.h"
 
 #define SOFT_LIMIT	0.1 /* limit on the smallest detectable change: default rules with a ratio */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "diff/base/format.h"
+#include "diff/base/level.h"
 #include "diff/compare/row_text.h"
 
 /* The rows of a comparison that a rule applies to. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "diff/load/run_profile.h"
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 
 #define MUTATIONS 3000
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limit the length of texts. Names in a log can have any length. docs/DIFF.md lists the limits.
+ * Texts: limits of their length, and lists of lines for people. Names in a log can have any
+ * length; docs/DIFF.md lists the limits.
  */
-#ifndef XT_DIFF_SHORTEN_TEXT_H
-#define XT_DIFF_SHORTEN_TEXT_H
+#ifndef XT_DIFF_TEXT_H
+#define XT_DIFF_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +31,19 @@ const char *utf8_suffix(const char *text, size_t bytes_max);
 
 /* FNV-1a, 64 bits. */
 uint64_t hash_text(const char *text, size_t length);
+
+struct problems {
+	char **lines;
+	size_t count;
+	size_t capacity;
+};
+
+/* Appends a line unless the list contains it. */
+void problems_add(struct problems *problems, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void problems_free(struct problems *problems);
+
+/* As errors, to stderr. */
+void problems_print(const struct problems *problems);
 
 #endif

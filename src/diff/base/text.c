@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cut texts at UTF-8 character boundaries.
+ * Cuts texts at UTF-8 character boundaries, and keeps lists of lines.
  */
-#include "diff/base/shorten_text.h"
+#include "diff/base/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "cli/message.h"
 
 #define MARK_BYTES 64
 
@@ -63,4 +68,36 @@ void shorten_text(char *text, size_t limit_bytes)
 	head = utf8_prefix(text, head);
 	memmove(text + head + mark_bytes, tail, strlen(tail) + 1);
 	memcpy(text + head, mark, mark_bytes);
+}
+
+void problems_add(struct problems *p, const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	va_start(arguments, format);
+	line = xt_vasprintf(format, arguments);
+	va_end(arguments);
+	for (size_t i = 0; i < p->count; i++) {
+		if (strcmp(p->lines[i], line) != 0)
+			continue;
+		free(line);
+		return;
+	}
+	xt_grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines));
+	p->lines[p->count++] = line;
+}
+
+void problems_free(struct problems *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->lines[i]);
+	free(p->lines);
+	*p = (struct problems){0};
+}
+
+void problems_print(const struct problems *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		print_error("%s", p->lines[i]);
 }
