@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +134,17 @@ void json_rounded(struct json *json, const char *key, double value, int digits)
 		output_format(json->out, "%.*g", digits, value);
 	else
 		output_text(json->out, "null", strlen("null"));
+}
+
+void json_number(struct json *json, const char *key, double value)
+{
+	char text[32];
+	double read, larger;
+
+	snprintf(text, sizeof(text), "%.15g", value);
+	read = strtod(text, NULL);
+	larger = fabs(read) > fabs(value) ? fabs(read) : fabs(value);
+	json_rounded(json, key, value, fabs(read - value) <= larger * DBL_EPSILON ? 15 : 17);
 }
 
 void json_bool(struct json *json, const char *key, bool value)

@@ -34,6 +34,8 @@ void json_i64(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value); /* null if not finite */
 void json_rounded(struct json *json, const char *key, double value,
 		  int digits); /* null if not finite */
+/* With 15 digits if they are exact up to rounding, else 17. null if not finite. */
+void json_number(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 
 #endif

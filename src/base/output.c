@@ -17,6 +17,7 @@
 
 #define TERMINAL_COLUMNS_MIN 40 /* narrower tables are unreadable */
 #define COLUMNS_MAX	     10000
+#define LINE_BYTES	     1024 /* text that is formatted in place */
 
 static int open_path(struct output *out)
 {
@@ -154,14 +155,22 @@ void output_text(struct output *out, const char *text, size_t length)
 
 void output_format(struct output *out, const char *format, ...)
 {
-	va_list arguments;
-	char *text;
+	char *place = output_room(out, LINE_BYTES), *text;
+	va_list arguments, again;
+	int length;
 
 	va_start(arguments, format);
-	text = xt_vasprintf(format, arguments);
+	va_copy(again, arguments);
+	length = vsnprintf(place, LINE_BYTES, format, arguments);
+	if (length >= 0 && length < LINE_BYTES) {
+		out->used += (size_t)length;
+	} else {
+		text = xt_vasprintf(format, again);
+		output_string(out, text);
+		free(text);
+	}
+	va_end(again);
 	va_end(arguments);
-	output_text(out, text, strlen(text));
-	free(text);
 }
 
 int output_complete(struct output *out)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "log/base/new_file.h"
 
@@ -100,5 +101,16 @@ static inline void output_advance(struct output *out, const char *end)
 void output_text(struct output *out, const char *text, size_t length);
 void output_format(struct output *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+static inline void output_string(struct output *out, const char *text)
+{
+	output_text(out, text, strlen(text));
+}
+
+static inline void output_char(struct output *out, char character)
+{
+	*output_room(out, 1) = character;
+	out->used++;
+}
 
 #endif
