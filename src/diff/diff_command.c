@@ -9,13 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/output_options.h"
 #include "diff/base/json_memory.h"
-#include "diff/base/output_file.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
@@ -26,7 +23,7 @@ struct diff_options {
 	struct rules rules;
 	bool has_only_counts;
 	bool has_rules;		/* the user gave rules, so the default rules do not apply */
-	struct outputs outputs; /* their writers are struct diff_output */
+	struct outputs outputs; /* their writers are struct output_writer */
 	bool is_default_output; /* the user asked for none: text to stdout */
 	struct load_options load;
 	struct check_options check;
@@ -119,18 +116,15 @@ static const struct option_row option_rows[] = {
 
 static bool format_at(size_t i, struct output_format *out)
 {
-	const struct diff_output *output = diff_outputs[i];
+	static const struct output_writer *const writers[] = {&diff_output_text,
+							      &diff_output_json,
+							      &diff_output_markdown,
+							      &diff_output_junit,
+							      &diff_output_html,
+							      &diff_output_folded,
+							      NULL};
 
-	if (!output)
-		return false;
-	*out = (struct output_format){.name = output->name,
-				      .help = output->what,
-				      .value = output->value,
-				      .absent = output->is_there && !output->is_there()
-							? "this build does not include it"
-							: NULL,
-				      .writer = output};
-	return true;
+	return outputs_format(writers[i], out);
 }
 
 static const struct output_choice choice = {
@@ -142,8 +136,7 @@ static const struct output_choice choice = {
 	.checks_folder = true,
 };
 
-/* Adds the outputs and options of xtrace diff to a list. */
-static void diff_options_list(struct option_list *list)
+static void list_options(struct option_list *list)
 {
 	output_options_list(list, &choice, option_rows);
 }
@@ -197,27 +190,6 @@ static int diff_options_parse(struct diff_options *options, const struct command
 	if (!options->outputs.count)
 		outputs_add(&options->outputs, &choice, "text", "-");
 	return COMMAND_GO_ON;
-}
-
-/* The width of the terminal, or $COLUMNS (for a pipe to a pager). 0: not known. */
-static unsigned columns_of(FILE *out)
-{
-	const char *said = getenv("COLUMNS");
-	struct winsize size;
-
-	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
-		return size.ws_col;
-	return said ? (unsigned)strtoul(said, NULL, 10) : 0;
-}
-
-static int write_output(const void *format, FILE *out, void *context)
-{
-	const struct diff_output *output = format;
-	struct diff_result *result = context;
-
-	result->has_colours = isatty(fileno(out)) && !getenv("NO_COLOR");
-	result->columns = columns_of(out);
-	return output->write(out, result);
 }
 
 /* An output on stdout already tells what is wrong. */
@@ -278,7 +250,7 @@ static int compare(struct diff_options *options, struct problems *problems)
 			problems_add(&verdict.notes, "%s", sets[s].notes.lines[n]);
 	if (!writes_stdout(options))
 		problems_print(&verdict.problems);
-	status = outputs_write(&options->outputs, write_output, &result);
+	status = outputs_write(&options->outputs, &result);
 	status = status ? status : (int)verdict.outcome;
 	verdict_free(&verdict);
 	comparison_free(&comparison);
@@ -338,6 +310,6 @@ const struct command command_diff = {
 	.summary = "Compare runs and find statistically significant slowdowns",
 	.details = details,
 	.print_details = print_default_rules,
-	.list_options = diff_options_list,
+	.list_options = list_options,
 	.run = run,
 };

@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cli/output_options.h"
 #include "diff/base/json_memory.h"
-#include "diff/base/output_file.h"
 #include "diff/history/groups.h"
 #include "diff/history/history.h"
 #include "diff/history/report.h"
@@ -33,13 +31,9 @@ struct request {
 	const char *index; /* NULL: beside the first source; "none": none */
 	bool has_gate, skips_damaged;
 	unsigned newest, top_count;
-	struct outputs outputs; /* their writers are struct history_output */
+	struct outputs outputs; /* their writers are struct output_writer */
 };
 
-static const struct history_output *const formats[] = {&report_text, &report_json, &report_csv,
-						       &report_html, NULL};
-
-/* Formats by the ending of a file name, for --output. */
 static const struct output_ending endings[] = {
 	{"txt", "text"}, {"json", "json"}, {"csv", "csv"}, {"html", "html"}, {0}};
 
@@ -74,11 +68,10 @@ static const struct option_row option_rows[] = {
 
 static bool format_at(size_t i, struct output_format *out)
 {
-	if (!formats[i])
-		return false;
-	*out = (struct output_format){
-		.name = formats[i]->name, .help = formats[i]->help, .writer = formats[i]};
-	return true;
+	static const struct output_writer *const writers[] = {&report_text, &report_json,
+							      &report_csv, &report_html, NULL};
+
+	return outputs_format(writers[i], out);
 }
 
 static const struct output_choice choice = {
@@ -125,13 +118,6 @@ static char *index_path(const struct request *request, const char *source)
 	path = xt_asprintf("%s/" INDEX_NAME, is_inside ? copy : dirname(copy));
 	free(copy);
 	return path;
-}
-
-static int write_output(const void *format, FILE *file, void *context)
-{
-	const struct history_output *output = format;
-
-	return output->write(file, context);
 }
 
 /* Branches of the sources, for the order of their commits. The caller frees the list and texts. */
@@ -255,7 +241,7 @@ static int show(const struct request *request, char *const *sources, int count)
 		print_error("cannot find runs: the sources contain no baseline, profile or log");
 	if (!error && report.result_count) {
 		write_index(&h, index);
-		status = outputs_write(&request->outputs, write_output, &report);
+		status = outputs_write(&request->outputs, &report);
 	}
 	status = error ? STATUS_FAILED : exit_status(&h, request, &report, status);
 	for (size_t g = 0; g < report.result_count; g++)

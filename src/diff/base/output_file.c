@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/unfinished.h"
-#include "cli/command.h"
 #include "log/base/new_file.h"
 
 int output_file_write(const char *path, int (*write)(FILE *file, void *context), void *context)
@@ -37,37 +35,4 @@ int output_file_write(const char *path, int (*write)(FILE *file, void *context),
 	unfinished_remove(file.unfinished);
 	xt_new_file_close(&file);
 	return error;
-}
-
-struct writing {
-	output_write *write;
-	const void *format;
-	void *context;
-};
-
-static int write_stream(FILE *file, void *context)
-{
-	const struct writing *writing = context;
-	int error = writing->write(writing->format, file, writing->context);
-
-	return fflush(file) && !error ? -errno : error;
-}
-
-int outputs_write(const struct outputs *outputs, output_write *write, void *context)
-{
-	int status = STATUS_OK;
-
-	for (size_t i = 0; i < outputs->count; i++) {
-		struct writing writing = {write, outputs->list[i].writer, context};
-		const char *path = outputs->list[i].path;
-		int error = strcmp(path, "-") ? output_file_write(path, write_stream, &writing)
-					      : write_stream(stdout, &writing);
-
-		if (!error)
-			continue;
-		print_error("cannot write '%s': %s", path,
-			    error == -ENODATA ? "no runs were compared" : xt_new_file_error(error));
-		status = STATUS_FAILED;
-	}
-	return status;
 }

@@ -198,8 +198,9 @@ static void put_group(FILE *out, const struct history_report *report, const stru
 		put_movement(out, report, r, m);
 }
 
-static int write_text(FILE *out, const struct history_report *report)
+static int write_text(FILE *out, const void *context)
 {
+	const struct history_report *report = context;
 	for (size_t g = 0; g < report->result_count; g++) {
 		if (g)
 			fputc('\n', out);
@@ -210,10 +211,10 @@ static int write_text(FILE *out, const struct history_report *report)
 	return 0;
 }
 
-const struct history_output report_text = {
+const struct output_writer report_text = {
 	.name = "text",
 	.help = "Write movements and notes for people",
-	.write = write_text,
+	.write_file = write_text,
 };
 
 #define HISTORY_VERSION 1
@@ -341,8 +342,9 @@ static void json_put_group(cJSON *groups, const struct group_result *r)
 	json_put_points(object, r);
 }
 
-static int write_json(FILE *out, const struct history_report *report)
+static int write_json(FILE *out, const void *context)
 {
+	const struct history_report *report = context;
 	cJSON *document = cJSON_CreateObject(), *groups;
 	char *text = NULL;
 
@@ -362,10 +364,10 @@ static int write_json(FILE *out, const struct history_report *report)
 	return 0;
 }
 
-const struct history_output report_json = {
+const struct output_writer report_json = {
 	.name = "json",
 	.help = "Write movements, noise and runs as one JSON document",
-	.write = write_json,
+	.write_file = write_json,
 };
 
 /* RFC 4180. A leading sign would make a spreadsheet run the text as a formula. */
@@ -441,8 +443,9 @@ static void csv_put_track(FILE *out, const struct group_result *r, const struct 
 	free(means);
 }
 
-static int write_csv(FILE *out, const struct history_report *report)
+static int write_csv(FILE *out, const void *context)
 {
+	const struct history_report *report = context;
 	fputs("group,run,label,time_s,level,name,unit,value,count,mean,changed\n", out);
 	for (size_t g = 0; g < report->result_count; g++) {
 		const struct group_result *r = &report->results[g];
@@ -454,8 +457,8 @@ static int write_csv(FILE *out, const struct history_report *report)
 	return 0;
 }
 
-const struct history_output report_csv = {
+const struct output_writer report_csv = {
 	.name = "csv",
 	.help = "Write the values of all rows and runs",
-	.write = write_csv,
+	.write_file = write_csv,
 };

@@ -5,8 +5,7 @@
 #ifndef XT_DIFF_HISTORY_REPORT_H
 #define XT_DIFF_HISTORY_REPORT_H
 
-#include <stdio.h>
-
+#include "diff/base/outputs.h"
 #include "diff/history/movements.h"
 
 #define NOISE_SPAN 30 /* runs that the displayed noise is of */
@@ -19,13 +18,8 @@ struct history_report {
 	bool has_failed;    /* a real movement for the worse is new and not accepted */
 };
 
-struct history_output {
-	const char *name;
-	const char *help;
-	int (*write)(FILE *file, const struct history_report *report); /* 0 or -errno */
-};
-
-extern const struct history_output report_text, report_json, report_csv, report_html;
+/* They write a struct history_report. */
+extern const struct output_writer report_text, report_json, report_csv, report_html;
 
 /* "slower", "faster", "more", "less": what happened to the row that represents a movement. */
 const char *movement_word(const struct group_result *result, const struct movement *movement);

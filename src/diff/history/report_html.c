@@ -430,8 +430,9 @@ static void put_lines(FILE *out, const char *heading, const struct problems *lin
 		fputs("</ul>\n", out);
 }
 
-static int write_html(FILE *out, const struct history_report *report)
+static int write_html(FILE *out, const void *context)
 {
+	const struct history_report *report = context;
 	fprintf(out,
 		"<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
 		"<meta name=viewport content='width=device-width'>\n<title>xtrace history</title>\n"
@@ -445,8 +446,8 @@ static int write_html(FILE *out, const struct history_report *report)
 	return 0;
 }
 
-const struct history_output report_html = {
+const struct output_writer report_html = {
 	.name = "html",
 	.help = "Write a page with trend lines",
-	.write = write_html,
+	.write_file = write_html,
 };

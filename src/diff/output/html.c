@@ -396,8 +396,9 @@ static void write_piece(void *context, const char *text, size_t length)
 	fwrite(text, 1, length, context);
 }
 
-static int write_html(FILE *out, const struct diff_result *result)
+static int write_html(FILE *out, const void *context)
 {
+	const struct diff_result *result = context;
 	struct frame_names names = {0};
 	struct page_columns columns = {0};
 	struct flame_tree tree;
@@ -420,11 +421,10 @@ static int write_html(FILE *out, const struct diff_result *result)
 	return 0;
 }
 
-const struct diff_output diff_output_html = {
+const struct output_writer diff_output_html = {
 	.name = "html",
-	.what = "Write a page for the browser with a differential flame graph and tables",
-	.value = "FILE",
-	.write = write_html,
+	.help = "Write a page for the browser with a differential flame graph and tables",
+	.write_file = write_html,
 	.is_there = page_is_there,
 };
 
@@ -435,8 +435,9 @@ static void put_frame(FILE *out, const char *frame)
 		fputc(*frame == ';' ? ':' : *frame == '\n' ? ' ' : *frame, out);
 }
 
-static int write_folded(FILE *out, const struct diff_result *result)
+static int write_folded(FILE *out, const void *context)
 {
+	const struct diff_result *result = context;
 	struct flame_tree tree;
 	uint32_t *chain;
 
@@ -464,9 +465,8 @@ static int write_folded(FILE *out, const struct diff_result *result)
 	return 0;
 }
 
-const struct diff_output diff_output_folded = {
+const struct output_writer diff_output_folded = {
 	.name = "folded",
-	.what = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
-	.value = "FILE",
-	.write = write_folded,
+	.help = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
+	.write_file = write_folded,
 };

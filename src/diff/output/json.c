@@ -119,8 +119,9 @@ static void put_verdict(cJSON *document, const struct diff_result *result)
 	}
 }
 
-static int write_json(FILE *out, const struct diff_result *result)
+static int write_json(FILE *out, const void *context)
 {
+	const struct diff_result *result = context;
 	const struct comparison *c = result->comparison;
 	cJSON *document = cJSON_CreateObject(), *rows;
 	char *text;
@@ -151,9 +152,8 @@ static int write_json(FILE *out, const struct diff_result *result)
 	return 0;
 }
 
-const struct diff_output diff_output_json = {
+const struct output_writer diff_output_json = {
 	.name = "json",
-	.what = "Write all rows, effects and the verdict as one JSON document",
-	.value = "FILE",
-	.write = write_json,
+	.help = "Write all rows, effects and the verdict as one JSON document",
+	.write_file = write_json,
 };

@@ -106,8 +106,9 @@ static void put_problems(FILE *file, const struct problems *problems)
 	fputs("</error>\n    </testcase>\n", file);
 }
 
-static int write_junit(FILE *file, const struct diff_result *result)
+static int write_junit(FILE *file, const void *context)
 {
+	const struct diff_result *result = context;
 	const struct verdict *verdict = result->verdict;
 	size_t counts[3] = {0}, extra = verdict->problems.count > 0;
 
@@ -137,9 +138,8 @@ static int write_junit(FILE *file, const struct diff_result *result)
 	return 0;
 }
 
-const struct diff_output diff_output_junit = {
+const struct output_writer diff_output_junit = {
 	.name = "junit",
-	.what = "Write JUnit XML in which each rule is a test",
-	.value = "FILE",
-	.write = write_junit,
+	.help = "Write JUnit XML in which each rule is a test",
+	.write_file = write_junit,
 };

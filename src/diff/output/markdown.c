@@ -342,8 +342,9 @@ static void put_method(FILE *file, const struct diff_result *result)
 	fputs("\n</details>\n", file);
 }
 
-static int write_markdown(FILE *file, const struct diff_result *result)
+static int write_markdown(FILE *file, const void *context)
 {
+	const struct diff_result *result = context;
 	const struct verdict *verdict = result->verdict;
 
 	fprintf(file, MARK "\n### %s GPU time: %s\n\n", symbols[verdict->outcome],
@@ -365,9 +366,8 @@ static int write_markdown(FILE *file, const struct diff_result *result)
 	return 0;
 }
 
-const struct diff_output diff_output_markdown = {
+const struct output_writer diff_output_markdown = {
 	.name = "markdown",
-	.what = "Write a report in Markdown, for a pull request",
-	.value = "FILE",
-	.write = write_markdown,
+	.help = "Write a report in Markdown, for a pull request",
+	.write_file = write_markdown,
 };

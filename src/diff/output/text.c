@@ -14,7 +14,6 @@
 #include "diff/base/level.h"
 
 #define COLUMNS_DEFAULT 120
-#define COLUMNS_MIN	40
 #define NUMBERS_COLUMNS 79 /* columns of a row before its name */
 #define EXCUSE_BYTES	96
 #define FINDING_INDENT	13
@@ -22,13 +21,13 @@
 #define DEVICES_SHOWN	16
 
 struct text {
-	FILE *out;
+	struct output *out;
 	const struct diff_result *result;
 };
 
 static const char *paint(const struct text *t, const char *code)
 {
-	return t->result->has_colours ? code : "";
+	return t->out->has_colours ? code : "";
 }
 
 #define RED   "\033[31m"
@@ -49,33 +48,34 @@ static void put_runs(const struct text *t)
 
 		for (size_t i = 0; i < set->count; i++)
 			count += !set->runs[i]->history;
-		fprintf(t->out, "%-4s  %zu run%s  %s", names[s], count, count == 1 ? " " : "s",
-			format_argument(argument, sizeof(argument), t->result->arguments[s]));
+		output_format(t->out, "%-4s  %zu run%s  %s", names[s], count,
+			      count == 1 ? " " : "s",
+			      format_argument(argument, sizeof(argument), t->result->arguments[s]));
 		if (set->count > count)
-			fprintf(t->out, ", and %zu older for the noise estimate",
-				set->count - count);
-		fputc('\n', t->out);
+			output_format(t->out, ", and %zu older for the noise estimate",
+				      set->count - count);
+		output_char(t->out, '\n');
 		if (!shown && set->count)
 			shown = set->runs[0];
 	}
 	if (!shown)
 		return;
-	fprintf(t->out, "      %s", shown->title[0] ? shown->title : "[unknown program]");
+	output_format(t->out, "      %s", shown->title[0] ? shown->title : "[unknown program]");
 	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
-		fprintf(t->out, "%s%s", d ? " + " : " on ",
-			shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
+		output_format(t->out, "%s%s", d ? " + " : " on ",
+			      shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
 	if (shown->device_count > DEVICES_SHOWN)
-		fprintf(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
+		output_format(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))
-		fprintf(t->out, ", %llu iterations%s%s%s, values per iteration",
-			(unsigned long long)shown->used_count,
-			shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
-			shown->iteration_name[0] ? "\"" : "");
+		output_format(t->out, ", %llu iterations%s%s%s, values per iteration",
+			      (unsigned long long)shown->used_count,
+			      shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
+			      shown->iteration_name[0] ? "\"" : "");
 	else
-		fprintf(t->out, ", values of %s",
-			t->result->comparison ? comparison_values(t->result->comparison)
-					      : "whole runs");
-	fprintf(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
+		output_format(t->out, ", values of %s",
+			      t->result->comparison ? comparison_values(t->result->comparison)
+						    : "whole runs");
+	output_format(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
 }
 
 static void put_verdict(const struct text *t)
@@ -84,17 +84,15 @@ static void put_verdict(const struct text *t)
 	static const char *const colours[] = {GREEN, RED, BOLD};
 	const struct verdict *v = t->result->verdict;
 
-	fprintf(t->out, "\n%s%s%s\n", paint(t, colours[v->outcome]), words[v->outcome],
-		paint(t, PLAIN));
+	output_format(t->out, "\n%s%s%s\n", paint(t, colours[v->outcome]), words[v->outcome],
+		      paint(t, PLAIN));
 	for (size_t p = 0; p < v->problems.count; p++)
-		fprintf(t->out, "  %s\n", v->problems.lines[p]);
+		output_format(t->out, "  %s\n", v->problems.lines[p]);
 }
 
 static size_t columns_of(const struct text *t)
 {
-	if (!t->result->columns)
-		return COLUMNS_DEFAULT;
-	return t->result->columns > COLUMNS_MIN ? t->result->columns : COLUMNS_MIN;
+	return t->out->columns ? t->out->columns : COLUMNS_DEFAULT;
 }
 
 /*
@@ -105,12 +103,12 @@ static void put_name(const struct text *t, const char *name, size_t columns)
 	size_t head;
 
 	if (strlen(name) <= columns || columns < 8) {
-		fputs(name, t->out);
+		output_string(t->out, name);
 		return;
 	}
 	head = (columns - 3) * 2 / 3;
-	fprintf(t->out, "%.*s...%s", (int)utf8_prefix(name, head), name,
-		utf8_suffix(name, columns - 3 - head));
+	output_format(t->out, "%.*s...%s", (int)utf8_prefix(name, head), name,
+		      utf8_suffix(name, columns - 3 - head));
 }
 
 /* Writes where a call path is in the source, the place in the program's own file first. */
@@ -139,15 +137,15 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 
 		if (i && used + length > room)
 			break;
-		fprintf(t->out, "%*s%s", i ? 0 : indent, "",
-			!i			 ? "in "
-			: i == 1 && is_taken_out ? ": "
-						 : " < ");
+		output_format(t->out, "%*s%s", i ? 0 : indent, "",
+			      !i		       ? "in "
+			      : i == 1 && is_taken_out ? ": "
+						       : " < ");
 		put_name(t, places[i], room);
 		used += length;
 	}
 	if (count)
-		fputc('\n', t->out);
+		output_char(t->out, '\n');
 }
 
 /* The innermost frame of a row. */
@@ -177,22 +175,22 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 		const struct finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;
 
-		fprintf(t->out, "      %-5s  ", marks[finding->outcome]);
+		output_format(t->out, "      %-5s  ", marks[finding->outcome]);
 		put_name(t,
 			 finding->row && result->rule->is_each ? leaf_of(finding->row)
 							       : finding->what,
 			 columns_of(t) - FINDING_INDENT);
-		fputc('\n', t->out);
+		output_char(t->out, '\n');
 		if (finding->row && result->rule->is_each)
 			put_places(t, finding->row, FINDING_INDENT);
-		fprintf(t->out, "             %s\n", finding->why);
+		output_format(t->out, "             %s\n", finding->why);
 		if (allowed)
-			fprintf(t->out, "             allowed by %s%s%s\n", allowed->origin,
-				allowed->reason ? ": " : "",
-				allowed->reason ? allowed->reason : "");
+			output_format(t->out, "             allowed by %s%s%s\n", allowed->origin,
+				      allowed->reason ? ": " : "",
+				      allowed->reason ? allowed->reason : "");
 	}
 	if (shown < result->finding_count)
-		fprintf(t->out, "      and %zu more\n", result->finding_count - shown);
+		output_format(t->out, "      and %zu more\n", result->finding_count - shown);
 }
 
 static void put_rules(const struct text *t)
@@ -204,8 +202,9 @@ static void put_rules(const struct text *t)
 	for (size_t r = 0; r < v->result_count; r++) {
 		const struct rule_result *result = &v->results[r];
 
-		fprintf(t->out, "  %s%-4s%s  %s\n        %s\n", paint(t, colours[result->outcome]),
-			marks[result->outcome], paint(t, PLAIN), result->rule->text, result->text);
+		output_format(t->out, "  %s%-4s%s  %s\n        %s\n",
+			      paint(t, colours[result->outcome]), marks[result->outcome],
+			      paint(t, PLAIN), result->rule->text, result->text);
 		/* The text of a rule about a sum already contains its finding. */
 		if (result->rule->is_each || result->outcome == OUTCOME_PASS)
 			put_findings(t, result);
@@ -286,10 +285,11 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
-		fprintf(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change", "change %",
-			"detectable");
+		output_format(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change",
+			      "change %", "detectable");
 	row_change_text(words, sizeof(words), row);
-	fprintf(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(base, unit, effect->base),
+	output_format(
+		t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(base, unit, effect->base),
 		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
 		paint(t, is_worse		  ? RED
 			 : effect->is_significant ? GREEN
@@ -298,14 +298,15 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 		format_percent(seen, effect->detectable));
 	excuse_of(t, row, is_worse, excuse);
 	if (is_beside)
-		fprintf(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note, excuse);
+		output_format(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note,
+			      excuse);
 	else if (*words)
-		fprintf(t->out, "  %s", words);
-	fputc('\n', t->out);
+		output_format(t->out, "  %s", words);
+	output_char(t->out, '\n');
 	if (!is_beside) {
-		fputs("  ", t->out);
+		output_string(t->out, "  ");
 		put_name(t, name, columns - 2);
-		fprintf(t->out, "%s%s\n", note, excuse);
+		output_format(t->out, "%s%s\n", note, excuse);
 	}
 	put_places(t, row, 4);
 }
@@ -323,8 +324,8 @@ static void put_totals(const struct text *t)
 			     row->effects[METRIC_VALUE].new == 0.0))
 			continue;
 		if (!shown)
-			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD), totals_title(c),
-				paint(t, PLAIN));
+			output_format(t->out, "\n%s%s%s\n", paint(t, BOLD), totals_title(c),
+				      paint(t, PLAIN));
 		put_row(t, row, !shown++);
 	}
 }
@@ -346,16 +347,17 @@ static void put_level(const struct text *t, enum level level)
 			continue;
 		}
 		if (!shown)
-			fprintf(t->out, "\n%s%s%s\n", paint(t, BOLD), level_specs[level].title,
-				paint(t, PLAIN));
+			output_format(t->out, "\n%s%s%s\n", paint(t, BOLD),
+				      level_specs[level].title, paint(t, PLAIN));
 		put_row(t, row, !shown++);
 	}
 	if (hidden)
-		fprintf(t->out, "  and %zu more; use --top\n", hidden);
+		output_format(t->out, "  and %zu more; use --top\n", hidden);
 }
 
-static int write_text(FILE *out, const struct diff_result *result)
+static int write_text(struct output *out, const void *context)
 {
+	const struct diff_result *result = context;
 	struct text t = {out, result};
 
 	put_runs(&t);
@@ -368,13 +370,12 @@ static int write_text(FILE *out, const struct diff_result *result)
 		if (level != LEVEL_TOTAL)
 			put_level(&t, (enum level)level);
 	for (size_t n = 0; n < result->verdict->notes.count; n++)
-		fprintf(out, "%sNote: %s\n", n ? "" : "\n", result->verdict->notes.lines[n]);
+		output_format(out, "%sNote: %s\n", n ? "" : "\n", result->verdict->notes.lines[n]);
 	return 0;
 }
 
-const struct diff_output diff_output_text = {
+const struct output_writer diff_output_text = {
 	.name = "text",
-	.what = "Write the verdict and tables as text",
-	.value = "FILE",
+	.help = "Write the verdict and tables as text",
 	.write = write_text,
 };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a result in each format that the command line asks for.
+ */
+#include "diff/base/outputs.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+bool outputs_format(const struct output_writer *writer, struct output_format *out)
+{
+	if (!writer)
+		return false;
+	*out = (struct output_format){.name = writer->name,
+				      .help = writer->help,
+				      .absent = writer->is_there && !writer->is_there()
+							? "this build does not include it"
+							: NULL,
+				      .writer = writer};
+	return true;
+}
+
+static int write_stream(const struct output_writer *writer, struct output *out, const void *result)
+{
+	FILE *file = fdopen(dup(out->fd), "w");
+	int error = file ? writer->write_file(file, result) : -errno;
+
+	if (file && fclose(file) && !error)
+		error = -errno;
+	return error;
+}
+
+int outputs_write(const struct outputs *outputs, const void *result)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < outputs->count; i++) {
+		const struct output_writer *writer = outputs->list[i].writer;
+		const char *path = outputs->list[i].path;
+		struct output out;
+		int error = output_open(&out, path);
+
+		if (!error)
+			error = writer->write ? writer->write(&out, result)
+					      : write_stream(writer, &out, result);
+		if (!error)
+			error = output_commit(&out);
+		output_discard(&out);
+		if (!error)
+			continue;
+		print_error("cannot write '%s': %s", path,
+			    error == -ENODATA ? "no runs were compared" : xt_new_file_error(error));
+		status = STATUS_FAILED;
+	}
+	return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The outputs of xtrace diff and xtrace history.
+ */
+#ifndef XT_DIFF_OUTPUTS_H
+#define XT_DIFF_OUTPUTS_H
+
+#include <stdio.h>
+
+#include "base/output.h"
+#include "cli/output_options.h"
+
+struct output_writer {
+	const char *name; /* of the option */
+	const char *help;
+	int (*write)(struct output *out, const void *result); /* of the command; 0 or -errno */
+	int (*write_file)(FILE *file, const void *result);    /* instead */
+	bool (*is_there)(void);				      /* in this build; NULL: always */
+};
+
+/* The option of a writer. Returns false if it is NULL. */
+bool outputs_format(const struct output_writer *writer, struct output_format *out);
+
+/* Writes all outputs. Prints errors, and returns the exit status. */
+int outputs_write(const struct outputs *outputs, const void *result);
+
+#endif
