@@ -10,60 +10,60 @@
 #define SUITE "xtrace"
 
 /* XML allows no control characters, not even escaped. */
-static void put_text(FILE *file, const char *text)
+static void put_text(struct output *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
 		case '&':
-			fputs("&amp;", file);
+			output_string(out, "&amp;");
 			break;
 		case '<':
-			fputs("&lt;", file);
+			output_string(out, "&lt;");
 			break;
 		case '>':
-			fputs("&gt;", file);
+			output_string(out, "&gt;");
 			break;
 		case '"':
-			fputs("&quot;", file);
+			output_string(out, "&quot;");
 			break;
 		case '\n':
-			fputs("&#10;", file);
+			output_string(out, "&#10;");
 			break;
 		default:
-			fputc((unsigned char)*text < ' ' ? '?' : *text, file);
+			output_char(out, (unsigned char)*text < ' ' ? '?' : *text);
 		}
 	}
 }
 
-static void put_attribute(FILE *file, const char *name, const char *value)
+static void put_attribute(struct output *out, const char *name, const char *value)
 {
-	fprintf(file, " %s=\"", name);
-	put_text(file, value);
-	fputc('"', file);
+	output_format(out, " %s=\"", name);
+	put_text(out, value);
+	output_char(out, '"');
 }
 
-static void put_finding(FILE *file, const struct finding *finding)
+static void put_finding(struct output *out, const struct finding *finding)
 {
 	const struct profile_entry *entry = finding->row ? change_entry(finding->row) : NULL;
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = entry ? source_places(entry, places) : 0;
 
-	put_text(file, finding->what);
-	fputs(": ", file);
-	put_text(file, finding->why);
+	put_text(out, finding->what);
+	output_string(out, ": ");
+	put_text(out, finding->why);
 	if (finding->allowed_by) {
-		fputs("; allowed by ", file);
-		put_text(file, finding->allowed_by->origin);
-		fputs(": ", file);
-		put_text(file, finding->allowed_by->text);
+		output_string(out, "; allowed by ");
+		put_text(out, finding->allowed_by->origin);
+		output_string(out, ": ");
+		put_text(out, finding->allowed_by->text);
 	}
-	fputc('\n', file);
+	output_char(out, '\n');
 	for (size_t p = 0; p < count; p++) {
-		fputs(p ? " \xe2\x80\xb9 " : "    at ", file);
-		put_text(file, places[p]);
+		output_string(out, p ? " \xe2\x80\xb9 " : "    at ");
+		put_text(out, places[p]);
 	}
 	if (count)
-		fputc('\n', file);
+		output_char(out, '\n');
 }
 
 /* XML element by outcome. */
@@ -73,40 +73,41 @@ static const char *const elements[] = {
 	[OUTCOME_UNKNOWN] = "error",
 };
 
-static void put_case(FILE *file, const struct verdict *verdict, const struct rule_result *result)
+static void put_case(struct output *out, const struct verdict *verdict,
+		     const struct rule_result *result)
 {
 	const char *element = elements[result->outcome];
 
-	fprintf(file, "    <testcase classname=\"" SUITE "\" time=\"0\"");
-	put_attribute(file, "name", result->rule->text);
-	fprintf(file, ">\n      <%s", element);
+	output_format(out, "    <testcase classname=\"" SUITE "\" time=\"0\"");
+	put_attribute(out, "name", result->rule->text);
+	output_format(out, ">\n      <%s", element);
 	if (result->outcome != OUTCOME_PASS) {
-		put_attribute(file, "message", result->text);
-		put_attribute(file, "type", outcome_words[result->outcome]);
+		put_attribute(out, "message", result->text);
+		put_attribute(out, "type", outcome_words[result->outcome]);
 	}
-	fputc('>', file);
-	put_text(file, result->text);
-	fputc('\n', file);
+	output_char(out, '>');
+	put_text(out, result->text);
+	output_char(out, '\n');
 	for (size_t f = 0; f < result->finding_count; f++)
-		put_finding(file, &verdict->findings[result->first_finding + f]);
-	fprintf(file, "</%s>\n    </testcase>\n", element);
+		put_finding(out, &verdict->findings[result->first_finding + f]);
+	output_format(out, "</%s>\n    </testcase>\n", element);
 }
 
-static void put_problems(FILE *file, const struct problems *problems)
+static void put_problems(struct output *out, const struct problems *problems)
 {
-	fprintf(file, "    <testcase classname=\"" SUITE
-		      "\" name=\"comparison\" time=\"0\">\n      <error");
-	put_attribute(file, "message", problems->lines[0]);
-	put_attribute(file, "type", outcome_words[OUTCOME_UNKNOWN]);
-	fputc('>', file);
+	output_format(out, "    <testcase classname=\"" SUITE
+			   "\" name=\"comparison\" time=\"0\">\n      <error");
+	put_attribute(out, "message", problems->lines[0]);
+	put_attribute(out, "type", outcome_words[OUTCOME_UNKNOWN]);
+	output_char(out, '>');
 	for (size_t p = 0; p < problems->count; p++) {
-		put_text(file, problems->lines[p]);
-		fputc('\n', file);
+		put_text(out, problems->lines[p]);
+		output_char(out, '\n');
 	}
-	fputs("</error>\n    </testcase>\n", file);
+	output_string(out, "</error>\n    </testcase>\n");
 }
 
-static int write_junit(FILE *file, const void *context)
+static int write_junit(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	const struct verdict *verdict = result->verdict;
@@ -114,32 +115,33 @@ static int write_junit(FILE *file, const void *context)
 
 	for (size_t r = 0; r < verdict->result_count; r++)
 		counts[verdict->results[r].outcome]++;
-	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", file);
-	fprintf(file,
-		"  <testsuite name=\"" SUITE "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
-		"skipped=\"0\" time=\"0\">\n    <properties>\n",
-		verdict->result_count + extra, counts[OUTCOME_FAIL],
-		counts[OUTCOME_UNKNOWN] + extra);
+	output_string(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+	output_format(out,
+		      "  <testsuite name=\"" SUITE
+		      "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
+		      "skipped=\"0\" time=\"0\">\n    <properties>\n",
+		      verdict->result_count + extra, counts[OUTCOME_FAIL],
+		      counts[OUTCOME_UNKNOWN] + extra);
 	for (int s = 0; s < SIDES; s++) {
-		fputs("      <property", file);
-		put_attribute(file, "name", s == SIDE_BASE ? "base" : "new");
-		put_attribute(file, "value", result->arguments[s]);
-		fputs("/>\n", file);
+		output_string(out, "      <property");
+		put_attribute(out, "name", s == SIDE_BASE ? "base" : "new");
+		put_attribute(out, "value", result->arguments[s]);
+		output_string(out, "/>\n");
 	}
 	if (result->comparison)
-		fprintf(file, "      <property name=\"values\" value=\"of %s\"/>\n",
-			comparison_values(result->comparison));
-	fputs("    </properties>\n", file);
+		output_format(out, "      <property name=\"values\" value=\"of %s\"/>\n",
+			      comparison_values(result->comparison));
+	output_string(out, "    </properties>\n");
 	if (extra)
-		put_problems(file, &verdict->problems);
+		put_problems(out, &verdict->problems);
 	for (size_t r = 0; r < verdict->result_count; r++)
-		put_case(file, verdict, &verdict->results[r]);
-	fputs("  </testsuite>\n</testsuites>\n", file);
+		put_case(out, verdict, &verdict->results[r]);
+	output_string(out, "  </testsuite>\n</testsuites>\n");
 	return 0;
 }
 
 const struct output_writer diff_output_junit = {
 	.name = "junit",
 	.help = "Write JUnit XML in which each rule is a test",
-	.write_file = write_junit,
+	.write = write_junit,
 };
