@@ -12,7 +12,6 @@
  * The folded stacks are those of difffolded.pl, which flamegraph.pl reads: "frame;frame;kernel 120
  * 130", with the GPU time of base and new in ns.
  */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +22,7 @@
 #include "diff/compare/comparison.h"
 #include "diff/compare/row_text.h"
 #include "diff/output/diff_output.h"
-#include "diff/output/json_parts.h"
+#include "diff/output/json.h"
 #include "page/page.h"
 
 enum flame_weight {
@@ -171,117 +170,121 @@ static const char *const weight_names[FLAME_WEIGHTS] = {
 };
 static const char *const side_names[SIDES] = {[SIDE_BASE] = "base", [SIDE_NEW] = "new"};
 
-static void add_sides(cJSON *parent, const struct diff_result *result)
+static void put_known(struct json *json, const char *key, double value)
+{
+	if (isfinite(value))
+		json_number(json, key, value);
+}
+
+static void put_sides(struct json *json, const struct diff_result *result)
 {
 	const struct comparison *c = result->comparison;
-	cJSON *list = cJSON_AddArrayToObject(parent, "sides");
 
+	json_begin_array(json, "sides");
 	for (int s = 0; s < SIDES; s++) {
-		cJSON *side = json_add_object(list);
 		const struct run_profile *run = comparison_first_run(c, (enum side)s);
 		char argument[ARGUMENT_BYTES];
 
-		cJSON_AddStringToObject(
-			side, "argument",
-			format_argument(argument, sizeof(argument), result->arguments[s]));
-		cJSON_AddNumberToObject(side, "run_count", (double)c->side_counts[s]);
-		if (!run)
-			continue;
-		cJSON_AddStringToObject(side, "program", run->title);
-		cJSON_AddStringToObject(side, "command", run->command);
-		cJSON_AddStringToObject(side, "host", run->host);
-		cJSON_AddStringToObject(side, "device",
-					run->device_count ? run->devices[0].name : "");
-		cJSON_AddBoolToObject(side, "simulated_gpu", run->is_simulated);
-		if (isfinite(run->clock_mhz))
-			cJSON_AddNumberToObject(side, "clock_mhz", run->clock_mhz);
+		json_begin_object(json, NULL);
+		json_string(json, "argument",
+			    format_argument(argument, sizeof(argument), result->arguments[s]));
+		json_u64(json, "run_count", c->side_counts[s]);
+		if (run) {
+			json_string(json, "program", run->title);
+			json_string(json, "command", run->command);
+			json_string(json, "host", run->host);
+			json_string(json, "device", run->device_count ? run->devices[0].name : "");
+			json_bool(json, "simulated_gpu", run->is_simulated);
+			put_known(json, "clock_mhz", run->clock_mhz);
+		}
+		json_end_object(json);
 	}
+	json_end_array(json);
 }
 
-static void add_rules(cJSON *parent, const struct verdict *verdict)
+static void put_rules(struct json *json, const struct verdict *verdict)
 {
-	cJSON *list = cJSON_AddArrayToObject(parent, "rules");
-
+	json_begin_array(json, "rules");
 	for (size_t r = 0; r < verdict->result_count; r++) {
 		const struct rule_result *result = &verdict->results[r];
-		cJSON *rule = json_add_object(list);
 
-		cJSON_AddStringToObject(rule, "rule", result->rule->text);
-		cJSON_AddStringToObject(rule, "outcome", outcome_words[result->outcome]);
-		cJSON_AddStringToObject(rule, "text", result->text);
+		json_begin_object(json, NULL);
+		json_string(json, "rule", result->rule->text);
+		json_string(json, "outcome", outcome_words[result->outcome]);
+		json_string(json, "text", result->text);
+		json_end_object(json);
 	}
+	json_end_array(json);
 }
 
-static void add_known(cJSON *object, const char *name, double value)
-{
-	if (isfinite(value))
-		cJSON_AddNumberToObject(object, name, value);
-}
-
-static void add_row(cJSON *list, const struct comparison *c, const struct comparison_row *row,
+static void put_row(struct json *json, const struct comparison *c, const struct comparison_row *row,
 		    uint32_t node)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const struct profile_entry *entry = change_entry(row);
 	char change[CHANGE_BYTES], interval[INTERVAL_BYTES];
-	cJSON *object = json_add_object(list), *place_list;
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = 0;
 
-	cJSON_AddStringToObject(object, "level", row_level(row));
-	cJSON_AddStringToObject(object, "note", row_basis_note(c, row));
-	cJSON_AddStringToObject(object, "unit", json_units[row->unit]);
-	json_add_frames(object, "frames", entry);
+	json_begin_object(json, NULL);
+	json_string(json, "level", row_level(row));
+	json_string(json, "note", row_basis_note(c, row));
+	json_string(json, "unit", json_units[row->unit]);
+	json_frames(json, "frames", entry);
 	if (level_specs[row->level].has_frames)
 		count = source_places(entry, places);
-	place_list = cJSON_AddArrayToObject(object, "places");
+	json_begin_array(json, "places");
 	for (size_t p = 0; p < count; p++)
-		cJSON_AddItemToArray(place_list, cJSON_CreateString(places[p]));
+		json_string(json, NULL, places[p]);
+	json_end_array(json);
 	if (node)
-		cJSON_AddNumberToObject(object, "node", node);
-	add_known(object, "base", effect->base);
-	add_known(object, "new", effect->new);
-	add_known(object, "base_count", row->effects[METRIC_COUNT].base);
-	add_known(object, "new_count", row->effects[METRIC_COUNT].new);
-	cJSON_AddStringToObject(object, "doubt", effect_doubt(effect));
-	cJSON_AddStringToObject(object, "interval", effect_interval(interval, effect));
-	cJSON_AddStringToObject(object, "change", row_change_text(change, sizeof(change), row));
+		json_u64(json, "node", node);
+	put_known(json, "base", effect->base);
+	put_known(json, "new", effect->new);
+	put_known(json, "base_count", row->effects[METRIC_COUNT].base);
+	put_known(json, "new_count", row->effects[METRIC_COUNT].new);
+	json_string(json, "doubt", effect_doubt(effect));
+	json_string(json, "interval", effect_interval(interval, effect));
+	json_string(json, "change", row_change_text(change, sizeof(change), row));
+	json_end_object(json);
 }
 
-static void add_changes(cJSON *parent, const char *name, const struct comparison *c,
+static void put_changes(struct json *json, const char *key, const struct comparison *c,
 			const struct flame_tree *tree, bool of_paths)
 {
-	cJSON *list = cJSON_AddArrayToObject(parent, name);
 	size_t count;
 	const struct comparison_row **rows = changes_list(c, of_paths, &count);
 
+	json_begin_array(json, key);
 	for (size_t r = 0; r < count && r < ROWS_MAX; r++)
-		add_row(list, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
+		put_row(json, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
+	json_end_array(json);
 	free(rows);
 }
 
-static void add_comparison(cJSON *document, const struct diff_result *result,
+static void put_comparison(struct json *json, const struct diff_result *result,
 			   const struct flame_tree *tree)
 {
 	const struct comparison *c = result->comparison;
-	cJSON *object = cJSON_AddObjectToObject(document, "comparison"), *totals;
 
-	cJSON_AddStringToObject(object, "outcome", outcome_words[result->verdict->outcome]);
-	cJSON_AddStringToObject(object, "values", comparison_values(c));
-	cJSON_AddNumberToObject(object, "alpha", c->alpha);
-	cJSON_AddBoolToObject(object, "measures_noise", comparison_measures_noise(c));
-	cJSON_AddNumberToObject(
-		object, "history_count",
-		(double)(c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]));
-	json_add_lines(object, "problems", &result->verdict->problems);
-	json_add_lines(object, "notes", &result->verdict->notes);
-	add_sides(object, result);
-	add_rules(object, result->verdict);
-	totals = cJSON_AddArrayToObject(object, "totals");
+	json_begin_object(json, "comparison");
+	json_string(json, "outcome", outcome_words[result->verdict->outcome]);
+	json_string(json, "values", comparison_values(c));
+	json_number(json, "alpha", c->alpha);
+	json_bool(json, "measures_noise", comparison_measures_noise(c));
+	json_u64(json, "history_count",
+		 c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]);
+	json_lines(json, "problems", &result->verdict->problems);
+	json_lines(json, "notes", &result->verdict->notes);
+	put_sides(json, result);
+	put_rules(json, result->verdict);
+	json_begin_array(json, "totals");
 	for (size_t r = c->first_rows[LEVEL_TOTAL]; r < c->first_rows[LEVEL_TOTAL + 1]; r++)
-		add_row(totals, c, &c->rows[r], 0);
-	add_changes(object, "paths", c, tree, true);
-	add_changes(object, "others", c, tree, false);
+		put_row(json, c, &c->rows[r], 0);
+	json_end_array(json);
+	put_changes(json, "paths", c, tree, true);
+	put_changes(json, "others", c, tree, false);
+	json_end_object(json);
 }
 
 /* The distinct names of frames. Nodes refer to them by index. */
@@ -348,73 +351,76 @@ static void put_columns(struct page_columns *columns, const struct flame_tree *t
 }
 
 /* The page shows the first weight by default, so new precedes base. */
-static void add_weights(cJSON *document)
+static void put_weights(struct json *json)
 {
-	cJSON *list = cJSON_AddArrayToObject(document, "weights");
-
+	json_begin_array(json, "weights");
 	for (int w = 0; w < FLAME_WEIGHTS; w++)
 		for (int s = SIDES; s-- > 0;) {
-			cJSON *weight = json_add_object(list);
-
-			cJSON_AddStringToObject(weight, "name", weight_names[w]);
-			cJSON_AddStringToObject(weight, "unit", "ns");
-			cJSON_AddStringToObject(weight, "side", side_names[s]);
-			cJSON_AddNumberToObject(weight, "against",
-						SIDES * w + (s == SIDE_NEW ? 1 : 0));
+			json_begin_object(json, NULL);
+			json_string(json, "name", weight_names[w]);
+			json_string(json, "unit", "ns");
+			json_string(json, "side", side_names[s]);
+			json_i64(json, "against", SIDES * w + (s == SIDE_NEW ? 1 : 0));
+			json_end_object(json);
 		}
+	json_end_array(json);
 }
 
-static cJSON *make_document(const struct diff_result *result, const struct flame_tree *tree,
-			    const struct frame_names *names, const struct page_columns *columns)
+static void put_document(struct output *out, const struct diff_result *result,
+			 const struct flame_tree *tree, const struct frame_names *names,
+			 const struct page_columns *columns)
 {
 	static const char *const empty[] = {"devices", "threads", "ranges", "tracks"};
-	cJSON *document = cJSON_CreateObject(), *list;
+	struct json json = {.out = out};
 
-	cJSON_AddStringToObject(document, "format", "xtrace-comparison-page");
-	cJSON_AddNumberToObject(document, "version", 1);
-	cJSON_AddStringToObject(document, "generator", "xtrace " XTRACE_VERSION);
-	for (size_t e = 0; e < sizeof(empty) / sizeof(empty[0]); e++)
-		cJSON_AddArrayToObject(document, empty[e]);
-	add_weights(document);
-	list = cJSON_AddArrayToObject(document, "names");
-	for (size_t n = 0; n < names->count; n++)
-		cJSON_AddItemToArray(list, cJSON_CreateString(names->list[n]));
-	list = cJSON_AddArrayToObject(document, "columns");
-	for (size_t c = 0; c < columns->count; c++) {
-		cJSON *column = json_add_object(list);
-
-		cJSON_AddStringToObject(column, "name", columns->list[c].name);
-		cJSON_AddNumberToObject(column, "bytes", (double)columns->list[c].used);
-		cJSON_AddNumberToObject(column, "count", (double)columns->list[c].count);
+	json_begin_document(&json, "xtrace-comparison-page", 1);
+	for (size_t e = 0; e < sizeof(empty) / sizeof(empty[0]); e++) {
+		json_begin_array(&json, empty[e]);
+		json_end_array(&json);
 	}
-	add_comparison(document, result, tree);
-	return document;
+	put_weights(&json);
+	json_begin_array(&json, "names");
+	for (size_t n = 0; n < names->count; n++)
+		json_string(&json, NULL, names->list[n]);
+	json_end_array(&json);
+	json_begin_array(&json, "columns");
+	for (size_t c = 0; c < columns->count; c++) {
+		json_begin_object(&json, NULL);
+		json_string(&json, "name", columns->list[c].name);
+		json_u64(&json, "bytes", columns->list[c].used);
+		json_u64(&json, "count", columns->list[c].count);
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	put_comparison(&json, result, tree);
+	json_end_object(&json);
 }
 
 static void write_piece(void *context, const char *text, size_t length)
 {
-	fwrite(text, 1, length, context);
+	output_text(context, text, length);
 }
 
-static int write_html(FILE *out, const void *context)
+static int write_html(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct frame_names names = {0};
 	struct page_columns columns = {0};
+	struct output document;
+	struct output_bytes bytes;
 	struct flame_tree tree;
-	cJSON *document = NULL;
-	char *text = NULL;
 
 	if (!result->comparison)
 		return -ENODATA;
+	output_open_memory(&document);
 	flame_tree_make(&tree, result->comparison);
 	collect_names(&names, &tree);
 	put_columns(&columns, &tree, &names);
-	document = make_document(result, &tree, &names, &columns);
-	text = cJSON_PrintUnformatted(document);
-	page_write(text, strlen(text), &columns, write_piece, out);
-	cJSON_free(text);
-	cJSON_Delete(document);
+	put_document(&document, result, &tree, &names, &columns);
+	bytes = output_bytes(&document);
+	/* Without the newline after the document. */
+	page_write(bytes.data, bytes.length - 1, &columns, write_piece, out);
+	output_discard(&document);
 	page_columns_free(&columns);
 	free(names.list);
 	flame_tree_free(&tree);
@@ -424,18 +430,18 @@ static int write_html(FILE *out, const void *context)
 const struct output_writer diff_output_html = {
 	.name = "html",
 	.help = "Write a page for the browser with a differential flame graph and tables",
-	.write_file = write_html,
+	.write = write_html,
 	.is_there = page_is_there,
 };
 
 /* Replaces ';' and newlines, which separate frames and paths. */
-static void put_frame(FILE *out, const char *frame)
+static void put_frame(struct output *out, const char *frame)
 {
 	for (; *frame; frame++)
-		fputc(*frame == ';' ? ':' : *frame == '\n' ? ' ' : *frame, out);
+		output_char(out, *frame == ';' ? ':' : *frame == '\n' ? ' ' : *frame);
 }
 
-static int write_folded(FILE *out, const void *context)
+static int write_folded(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct flame_tree tree;
@@ -456,9 +462,9 @@ static int write_folded(FILE *out, const void *context)
 			chain[tree.nodes[m].depth] = m;
 		for (uint32_t d = 1; d <= node->depth; d++) {
 			put_frame(out, tree.nodes[chain[d]].name);
-			fputc(d < node->depth ? ';' : ' ', out);
+			output_char(out, d < node->depth ? ';' : ' ');
 		}
-		fprintf(out, "%.0f %.0f\n", base, new);
+		output_format(out, "%.0f %.0f\n", base, new);
 	}
 	free(chain);
 	flame_tree_free(&tree);
@@ -468,5 +474,5 @@ static int write_folded(FILE *out, const void *context)
 const struct output_writer diff_output_folded = {
 	.name = "folded",
 	.help = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
-	.write_file = write_folded,
+	.write = write_folded,
 };

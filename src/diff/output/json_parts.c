@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-const char *const json_units[] = {[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
-
 cJSON *json_add_object(cJSON *list)
 {
 	cJSON *object = cJSON_CreateObject();
