@@ -5,7 +5,6 @@
  */
 #include "diff/history/report.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/history/detect.h"
-#include "diff/output/json_parts.h"
+#include "diff/output/json.h"
 
 #define WHY_BYTES 512
 
@@ -74,22 +73,25 @@ const char *row_title(char out[ROW_TITLE_BYTES], const struct history_row *row, 
 	return out;
 }
 
-static void put_finding(FILE *out, const struct group_result *r, const struct finding *finding)
+static void put_finding(struct output *out, const struct group_result *r,
+			const struct finding *finding)
 {
 	char title[ROW_TITLE_BYTES], before[AMOUNT_BYTES], after[AMOUNT_BYTES];
 	char ratio[AMOUNT_BYTES], interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
-	fprintf(out, "    %s\n        %s -> %s, %s (%s)%s%s\n",
-		row_title(title, finding_row(r, finding), finding_track(r, finding)->metric),
-		format_amount(before, unit, finding->before),
-		format_amount(after, unit, finding->after), format_ratio(ratio, finding->ratio),
-		finding_interval(interval, finding), finding->reason ? "; accepted: " : "",
-		finding->reason ? finding->reason : "");
+	output_format(out, "    %s\n        %s -> %s, %s (%s)%s%s\n",
+		      row_title(title, finding_row(r, finding), finding_track(r, finding)->metric),
+		      format_amount(before, unit, finding->before),
+		      format_amount(after, unit, finding->after),
+		      format_ratio(ratio, finding->ratio), finding_interval(interval, finding),
+		      finding->reason ? "; accepted: " : "",
+		      finding->reason ? finding->reason : "");
 }
 
 /* "between abc and def": the commits that can be the cause. */
-static void put_range(FILE *out, const struct group_result *r, const struct movement *movement)
+static void put_range(struct output *out, const struct group_result *r,
+		      const struct movement *movement)
 {
 	char labels[3][LABEL_BYTES];
 	size_t before = movement->first ? movement->first - 1 : 0;
@@ -98,12 +100,12 @@ static void put_range(FILE *out, const struct group_result *r, const struct move
 	point_label(labels[1], group_point(r->history, r->group, movement->place));
 	point_label(labels[2], group_point(r->history, r->group, movement->last));
 	if (movement->first == movement->last)
-		fprintf(out, "%s (after %s)", labels[1], labels[0]);
+		output_format(out, "%s (after %s)", labels[1], labels[0]);
 	else
-		fprintf(out, "%s (range %s..%s)", labels[1], labels[0], labels[2]);
+		output_format(out, "%s (range %s..%s)", labels[1], labels[0], labels[2]);
 }
 
-static void put_movement(FILE *out, const struct history_report *report,
+static void put_movement(struct output *out, const struct history_report *report,
 			 const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
@@ -113,28 +115,29 @@ static void put_movement(FILE *out, const struct history_report *report,
 	size_t count;
 
 	count = movement_findings(r, index, list);
-	fputs("\n  ", out);
+	output_string(out, "\n  ");
 	if (movement->is_drift)
-		fprintf(out, "slow drift since %s: %s per run",
+		output_format(
+			out, "slow drift since %s: %s per run",
 			point_label(label, group_point(r->history, r->group, movement->first)),
 			format_ratio(percent, lead->per_run));
 	else
 		put_range(out, r, movement);
-	fprintf(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
+	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
 	movement_why(why, sizeof(why), r, movement);
 	if (movement->reason)
-		fprintf(out, ": %s", movement->reason);
+		output_format(out, ": %s", movement->reason);
 	else if (*why)
-		fprintf(out, ": %s", why);
-	fputc('\n', out);
+		output_format(out, ": %s", why);
+	output_char(out, '\n');
 	for (size_t f = 0; f < count && f < report->top_count; f++)
 		put_finding(out, r, list[f]);
 	if (count > report->top_count)
-		fprintf(out, "    and %zu more\n", count - report->top_count);
+		output_format(out, "    and %zu more\n", count - report->top_count);
 	free(list);
 }
 
-static void put_noise(FILE *out, const struct group_result *r)
+static void put_noise(struct output *out, const struct group_result *r)
 {
 	static const char *const totals[] = {"gpu-time", "wall"};
 	char amount[AMOUNT_BYTES], noise[AMOUNT_BYTES];
@@ -149,18 +152,18 @@ static void put_noise(FILE *out, const struct group_result *r)
 			continue;
 		deviation = track_noise(track, r->group, NOISE_SPAN, &count);
 		last = track->values[track->count - 1];
-		fprintf(out, "  %s %s in the newest set", totals[t],
-			format_amount(amount, r->history->rows[track->row].unit,
-				      track->is_log ? exp(last) : last));
+		output_format(out, "  %s %s in the newest set", totals[t],
+			      format_amount(amount, r->history->rows[track->row].unit,
+					    track->is_log ? exp(last) : last));
 		if (isfinite(deviation))
-			fprintf(out, ", noise %s over the newest %zu sets",
-				format_percent(noise, deviation), count);
-		fputc('\n', out);
+			output_format(out, ", noise %s over the newest %zu sets",
+				      format_percent(noise, deviation), count);
+		output_char(out, '\n');
 	}
 }
 
 /* Breaks at which nothing moved. */
-static void put_quiet_breaks(FILE *out, const struct group_result *r)
+static void put_quiet_breaks(struct output *out, const struct group_result *r)
 {
 	for (size_t b = 0; b < r->group->break_count; b++) {
 		const struct group_break *change = &r->group->breaks[b];
@@ -171,225 +174,222 @@ static void put_quiet_breaks(FILE *out, const struct group_result *r)
 		for (size_t m = 0; m < r->movement_count; m++)
 			has_moved |= r->movements[m].change == change;
 		if (!has_moved)
-			fprintf(out, "  %s: %s; no significant movement\n",
-				point_label(label,
-					    group_point(r->history, r->group, change->place)),
-				movement_why(why, sizeof(why), r, &quiet));
+			output_format(out, "  %s: %s; no significant movement\n",
+				      point_label(label,
+						  group_point(r->history, r->group, change->place)),
+				      movement_why(why, sizeof(why), r, &quiet));
 	}
 }
 
-static void put_group(FILE *out, const struct history_report *report, const struct group_result *r)
+static void put_group(struct output *out, const struct history_report *report,
+		      const struct group_result *r)
 {
 	char labels[2][LABEL_BYTES], basis[LABEL_BYTES];
 	size_t last = r->group->count - 1;
 
-	fprintf(out, "%s: %zu set%s of runs, %s to %s, %s\n", r->group->name, r->group->count,
-		last ? "s" : "", point_label(labels[0], group_point(r->history, r->group, 0)),
-		point_label(labels[1], group_point(r->history, r->group, last)),
-		group_basis(basis, r));
+	output_format(out, "%s: %zu set%s of runs, %s to %s, %s\n", r->group->name, r->group->count,
+		      last ? "s" : "", point_label(labels[0], group_point(r->history, r->group, 0)),
+		      point_label(labels[1], group_point(r->history, r->group, last)),
+		      group_basis(basis, r));
 	put_noise(out, r);
 	if (r->group->count < 2 * SEGMENT_MIN)
-		fprintf(out, "  too few for change points: at least %d sets are needed\n",
-			2 * SEGMENT_MIN);
+		output_format(out, "  too few for change points: at least %d sets are needed\n",
+			      2 * SEGMENT_MIN);
 	else if (!r->movement_count)
-		fprintf(out, "  no movement found\n");
+		output_format(out, "  no movement found\n");
 	put_quiet_breaks(out, r);
 	for (size_t m = 0; m < r->movement_count; m++)
 		put_movement(out, report, r, m);
 }
 
-static int write_text(FILE *out, const void *context)
+static int write_text(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
+
 	for (size_t g = 0; g < report->result_count; g++) {
 		if (g)
-			fputc('\n', out);
+			output_char(out, '\n');
 		put_group(out, report, &report->results[g]);
 	}
 	for (size_t n = 0; n < report->history->notes.count; n++)
-		fprintf(out, "%snote: %s\n", n ? "" : "\n", report->history->notes.lines[n]);
+		output_format(out, "%snote: %s\n", n ? "" : "\n", report->history->notes.lines[n]);
 	return 0;
 }
 
 const struct output_writer report_text = {
 	.name = "text",
 	.help = "Write movements and notes for people",
-	.write_file = write_text,
+	.write = write_text,
 };
 
 #define HISTORY_VERSION 1
 
-static void json_put_label(cJSON *object, const char *name, const struct group_result *r,
+static void json_put_label(struct json *json, const char *key, const struct group_result *r,
 			   size_t place)
 {
 	char label[LABEL_BYTES];
 
-	cJSON_AddStringToObject(object, name,
-				point_label(label, group_point(r->history, r->group, place)));
+	json_string(json, key, point_label(label, group_point(r->history, r->group, place)));
 }
 
-static void json_put_points(cJSON *object, const struct group_result *r)
+static void json_put_points(struct json *json, const struct group_result *r)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "points");
-
+	json_begin_array(json, "points");
 	for (size_t i = 0; i < r->group->count; i++) {
 		const struct history_point *point = group_point(r->history, r->group, i);
-		cJSON *item = json_add_object(list);
 
-		json_put_label(item, "label", r, i);
+		json_begin_object(json, NULL);
+		json_put_label(json, "label", r, i);
 		if (point->commit)
-			cJSON_AddStringToObject(item, "commit", point->commit);
-		cJSON_AddStringToObject(item, "origin", point->origin);
-		cJSON_AddNumberToObject(item, "time_s", (double)point->time_ns / 1e9);
-		cJSON_AddNumberToObject(item, "runs", point->run_count);
+			json_string(json, "commit", point->commit);
+		json_string(json, "origin", point->origin);
+		json_number(json, "time_s", (double)point->time_ns / 1e9);
+		json_u64(json, "runs", point->run_count);
+		json_end_object(json);
 	}
+	json_end_array(json);
 }
 
-static void json_put_finding(cJSON *list, const struct group_result *r,
+static void json_put_finding(struct json *json, const struct group_result *r,
 			     const struct finding *finding)
 {
 	static const char *const metrics[METRICS] = {"value", "count", "each"};
 	const struct history_row *row = finding_row(r, finding);
-	cJSON *item = json_add_object(list);
 
-	cJSON_AddStringToObject(item, "level", level_specs[row->level].word);
-	cJSON_AddStringToObject(item, "key", row->key);
-	cJSON_AddStringToObject(item, "name", row->name);
-	cJSON_AddStringToObject(item, "metric", metrics[finding_track(r, finding)->metric]);
-	cJSON_AddStringToObject(item, "unit", json_units[finding_unit(r, finding)]);
-	json_add_number(item, "before", finding->before);
-	json_add_number(item, "after", finding->after);
-	json_add_number(item, "ratio", finding->ratio);
-	json_add_number(item, "low_ratio", finding->low);
-	json_add_number(item, "high_ratio", finding->high);
-	json_add_number(item, "p_adjusted", finding->p);
+	json_begin_object(json, NULL);
+	json_string(json, "level", level_specs[row->level].word);
+	json_string(json, "key", row->key);
+	json_string(json, "name", row->name);
+	json_string(json, "metric", metrics[finding_track(r, finding)->metric]);
+	json_string(json, "unit", json_units[finding_unit(r, finding)]);
+	json_number(json, "before", finding->before);
+	json_number(json, "after", finding->after);
+	json_number(json, "ratio", finding->ratio);
+	json_number(json, "low_ratio", finding->low);
+	json_number(json, "high_ratio", finding->high);
+	json_number(json, "p_adjusted", finding->p);
 	if (finding->is_drift)
-		json_add_number(item, "ratio_per_run", finding->per_run);
+		json_number(json, "ratio_per_run", finding->per_run);
 	if (finding->reason)
-		cJSON_AddStringToObject(item, "accepted", finding->reason);
+		json_string(json, "accepted", finding->reason);
+	json_end_object(json);
 }
 
-static void json_put_movements(cJSON *object, const struct group_result *r)
+static void json_put_movements(struct json *json, const struct group_result *r)
 {
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
-	cJSON *movements = cJSON_AddArrayToObject(object, "movements");
-	char why[512];
+	char why[WHY_BYTES];
 
+	json_begin_array(json, "movements");
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
-		cJSON *item = json_add_object(movements), *rows;
 		size_t count = movement_findings(r, m, list);
 
-		cJSON_AddStringToObject(item, "kind", movement->is_drift ? "drift" : "step");
-		cJSON_AddStringToObject(item, "cause",
-					movement->reason ? "accepted"
-							 : cause_words[movement->cause]);
-		cJSON_AddStringToObject(item, "why",
-					movement->reason
-						? movement->reason
-						: movement_why(why, sizeof(why), r, movement));
-		cJSON_AddBoolToObject(item, "worse", movement->is_worse);
-		cJSON_AddNumberToObject(item, "place", (double)movement->place);
-		json_put_label(item, "at", r, movement->place);
-		json_put_label(item, "after", r, movement->first ? movement->first - 1 : 0);
-		json_put_label(item, "until", r, movement->last);
-		rows = cJSON_AddArrayToObject(item, "rows");
+		json_begin_object(json, NULL);
+		json_string(json, "kind", movement->is_drift ? "drift" : "step");
+		json_string(json, "cause",
+			    movement->reason ? "accepted" : cause_words[movement->cause]);
+		json_string(json, "why",
+			    movement->reason ? movement->reason
+					     : movement_why(why, sizeof(why), r, movement));
+		json_bool(json, "worse", movement->is_worse);
+		json_u64(json, "place", movement->place);
+		json_put_label(json, "at", r, movement->place);
+		json_put_label(json, "after", r, movement->first ? movement->first - 1 : 0);
+		json_put_label(json, "until", r, movement->last);
+		json_begin_array(json, "rows");
 		for (size_t f = 0; f < count; f++)
-			json_put_finding(rows, r, list[f]);
+			json_put_finding(json, r, list[f]);
+		json_end_array(json);
+		json_end_object(json);
 	}
+	json_end_array(json);
 	free(list);
 }
 
 /* The noise of each total, in successive stretches of runs, oldest first. */
-static void json_put_noise(cJSON *object, const struct group_result *r)
+static void json_put_noise(struct json *json, const struct group_result *r)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "noise");
-
+	json_begin_array(json, "noise");
 	for (size_t t = 0; t < r->detection.track_count; t++) {
 		const struct track *track = &r->detection.tracks[t];
 		const struct history_row *row = &r->history->rows[track->row];
-		cJSON *item, *spans;
 
 		if (row->level != LEVEL_TOTAL || track->metric != METRIC_VALUE)
 			continue;
-		item = json_add_object(list);
-		cJSON_AddStringToObject(item, "total", row->key);
-		json_add_number(item, "newest_ratio",
-				track_noise(track, r->group, NOISE_SPAN, NULL));
-		spans = cJSON_AddArrayToObject(item, "ratios");
-		for (size_t begin = 0; begin < track->count; begin += NOISE_SPAN) {
-			double noise =
-				track_noise_between(track, r->group, begin, begin + NOISE_SPAN);
-
-			cJSON_AddItemToArray(spans, isfinite(noise) ? cJSON_CreateNumber(noise)
-								    : cJSON_CreateNull());
-		}
+		json_begin_object(json, NULL);
+		json_string(json, "total", row->key);
+		json_number(json, "newest_ratio", track_noise(track, r->group, NOISE_SPAN, NULL));
+		json_begin_array(json, "ratios");
+		for (size_t begin = 0; begin < track->count; begin += NOISE_SPAN)
+			json_number(
+				json, NULL,
+				track_noise_between(track, r->group, begin, begin + NOISE_SPAN));
+		json_end_array(json);
+		json_end_object(json);
 	}
+	json_end_array(json);
 }
 
-static void json_put_group(cJSON *groups, const struct group_result *r)
+static void json_put_group(struct json *json, const struct group_result *r)
 {
 	const struct history_point *last = group_point(r->history, r->group, r->group->count - 1);
-	cJSON *object = json_add_object(groups);
 	char basis[LABEL_BYTES];
 
-	cJSON_AddStringToObject(object, "name", r->group->name);
-	cJSON_AddStringToObject(object, "program", last->properties[PROPERTY_PROGRAM]);
-	cJSON_AddStringToObject(object, "gpu", last->properties[PROPERTY_GPU]);
-	cJSON_AddStringToObject(object, "basis", group_basis(basis, r));
-	json_put_movements(object, r);
-	json_put_noise(object, r);
-	json_put_points(object, r);
+	json_begin_object(json, NULL);
+	json_string(json, "name", r->group->name);
+	json_string(json, "program", last->properties[PROPERTY_PROGRAM]);
+	json_string(json, "gpu", last->properties[PROPERTY_GPU]);
+	json_string(json, "basis", group_basis(basis, r));
+	json_put_movements(json, r);
+	json_put_noise(json, r);
+	json_put_points(json, r);
+	json_end_object(json);
 }
 
-static int write_json(FILE *out, const void *context)
+static int write_json(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
-	cJSON *document = cJSON_CreateObject(), *groups;
-	char *text = NULL;
+	struct json json = {.out = out};
 
-	cJSON_AddStringToObject(document, "format", "xtrace-history");
-	cJSON_AddNumberToObject(document, "version", HISTORY_VERSION);
-	cJSON_AddStringToObject(document, "generator", "xtrace " XTRACE_VERSION);
-	cJSON_AddBoolToObject(document, "failed", report->has_failed);
-	json_add_lines(document, "problems", &report->history->problems);
-	json_add_lines(document, "notes", &report->history->notes);
-	groups = cJSON_AddArrayToObject(document, "groups");
+	json_begin_document(&json, "xtrace-history", HISTORY_VERSION);
+	json_bool(&json, "failed", report->has_failed);
+	json_lines(&json, "problems", &report->history->problems);
+	json_lines(&json, "notes", &report->history->notes);
+	json_begin_array(&json, "groups");
 	for (size_t g = 0; g < report->result_count; g++)
-		json_put_group(groups, &report->results[g]);
-	text = cJSON_PrintUnformatted(document);
-	cJSON_Delete(document);
-	fprintf(out, "%s\n", text);
-	free(text);
+		json_put_group(&json, &report->results[g]);
+	json_end_array(&json);
+	json_end_object(&json);
 	return 0;
 }
 
 const struct output_writer report_json = {
 	.name = "json",
 	.help = "Write movements, noise and runs as one JSON document",
-	.write_file = write_json,
+	.write = write_json,
 };
 
 /* RFC 4180. A leading sign would make a spreadsheet run the text as a formula. */
-static void csv_put_text(FILE *out, const char *text)
+static void csv_put_text(struct output *out, const char *text)
 {
-	fputc('"', out);
+	output_char(out, '"');
 	if (*text && strchr("=+-@", *text))
-		fputc('\'', out);
+		output_char(out, '\'');
 	for (; *text; text++) {
 		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
+			output_char(out, '"');
+		output_char(out, *text);
 	}
-	fputc('"', out);
+	output_char(out, '"');
 }
 
-static void csv_put_number(FILE *out, double value)
+static void csv_put_number(struct output *out, double value)
 {
 	if (isfinite(value))
-		fprintf(out, ",%.9g", value);
+		output_format(out, ",%.9g", value);
 	else
-		fputc(',', out);
+		output_char(out, ',');
 }
 
 /* The mean since the last change and until the next one. */
@@ -416,7 +416,8 @@ static bool has_change(const struct track *track, size_t index)
 	return false;
 }
 
-static void csv_put_track(FILE *out, const struct group_result *r, const struct track *track)
+static void csv_put_track(struct output *out, const struct group_result *r,
+			  const struct track *track)
 {
 	const struct history_row *row = &r->history->rows[track->row];
 	double *means = xt_calloc(track->count + 1, sizeof(*means));
@@ -428,25 +429,26 @@ static void csv_put_track(FILE *out, const struct group_result *r, const struct 
 			group_point(r->history, r->group, track->places[i]);
 
 		csv_put_text(out, r->group->name);
-		fprintf(out, ",%zu,", track->places[i]);
+		output_format(out, ",%zu,", track->places[i]);
 		csv_put_text(out, point_label(label, point));
-		fprintf(out, ",%" PRIu64 ",%s,", point->time_ns / 1000000000,
-			level_specs[row->level].word);
+		output_format(out, ",%" PRIu64 ",%s,", point->time_ns / 1000000000,
+			      level_specs[row->level].word);
 		csv_put_text(out, row->name);
-		fprintf(out, ",%s", json_units[row->unit]);
+		output_format(out, ",%s", json_units[row->unit]);
 		csv_put_number(out, track->is_log ? exp(track->values[i]) : track->values[i]);
 		csv_put_number(
 			out, group_value(r->history, r->group, track->row, track->places[i]).count);
 		csv_put_number(out, means[i]);
-		fprintf(out, ",%d\n", has_change(track, i));
+		output_format(out, ",%d\n", has_change(track, i));
 	}
 	free(means);
 }
 
-static int write_csv(FILE *out, const void *context)
+static int write_csv(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
-	fputs("group,run,label,time_s,level,name,unit,value,count,mean,changed\n", out);
+
+	output_string(out, "group,run,label,time_s,level,name,unit,value,count,mean,changed\n");
 	for (size_t g = 0; g < report->result_count; g++) {
 		const struct group_result *r = &report->results[g];
 
@@ -460,5 +462,5 @@ static int write_csv(FILE *out, const void *context)
 const struct output_writer report_csv = {
 	.name = "csv",
 	.help = "Write the values of all rows and runs",
-	.write_file = write_csv,
+	.write = write_csv,
 };

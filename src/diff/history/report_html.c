@@ -31,7 +31,7 @@ struct chart_mark {
 #define TITLES_MAX 400 /* with more dots, one path draws all of them */
 
 /* Writes a text with the characters that HTML reserves escaped. */
-static void html_text(FILE *out, const char *text)
+static void html_text(struct output *out, const char *text)
 {
 	static const struct {
 		char c;
@@ -46,9 +46,9 @@ static void html_text(FILE *out, const char *text)
 			if (escapes[e].c == *text)
 				escape = escapes[e].escape;
 		if (escape)
-			fputs(escape, out);
+			output_string(out, escape);
 		else
-			fputc(*text, out);
+			output_char(out, *text);
 	}
 }
 
@@ -91,7 +91,7 @@ static struct scale make_scale(const struct group_result *r, const struct track 
 	return scale;
 }
 
-static void put_axis(FILE *out, const struct group_result *r, const struct scale *scale,
+static void put_axis(struct output *out, const struct group_result *r, const struct scale *scale,
 		     enum unit unit)
 {
 	char amount[AMOUNT_BYTES], label[LABEL_BYTES];
@@ -101,46 +101,47 @@ static void put_axis(FILE *out, const struct group_result *r, const struct scale
 		double value = scale->low + (scale->high - scale->low) * (0.08 + 0.42 * i);
 		double y = y_of(scale, value);
 
-		fprintf(out,
-			"<path class='axis' d='M%.0f %.1fH%.0f'/><text x='%.0f' y='%.1f' "
-			"text-anchor='end'>%s</text>\n",
-			LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
-			format_amount(amount, unit, value));
+		output_format(out,
+			      "<path class='axis' d='M%.0f %.1fH%.0f'/><text x='%.0f' y='%.1f' "
+			      "text-anchor='end'>%s</text>\n",
+			      LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
+			      format_amount(amount, unit, value));
 	}
 	for (int e = 0; e < 2; e++) {
-		fprintf(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>", e ? WIDTH - 8.0 : LEFT,
-			HEIGHT - 6.0, e ? "end" : "start");
+		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
+			      e ? WIDTH - 8.0 : LEFT, HEIGHT - 6.0, e ? "end" : "start");
 		html_text(out, point_label(label, group_point(r->history, r->group, ends[e])));
-		fputs("</text>\n", out);
+		output_string(out, "</text>\n");
 	}
 }
 
 /* Each dot shows its run if there are few. */
-static void put_dots(FILE *out, const struct group_result *r, const struct track *track,
+static void put_dots(struct output *out, const struct group_result *r, const struct track *track,
 		     const struct scale *scale, enum unit unit)
 {
 	bool has_titles = track->count <= TITLES_MAX;
 	char label[LABEL_BYTES], amount[AMOUNT_BYTES];
 
 	if (!has_titles)
-		fputs("<path class='dots' d='", out);
+		output_string(out, "<path class='dots' d='");
 	for (size_t i = 0; i < track->count; i++) {
 		double value = value_of(track, i), x = x_of(scale, (double)track->places[i]);
 
 		if (!has_titles) {
-			fprintf(out, "M%.1f %.1fh0", x, y_of(scale, value));
+			output_format(out, "M%.1f %.1fh0", x, y_of(scale, value));
 			continue;
 		}
-		fprintf(out, "<path class='dots' d='M%.1f %.1fh0'><title>", x, y_of(scale, value));
+		output_format(out, "<path class='dots' d='M%.1f %.1fh0'><title>", x,
+			      y_of(scale, value));
 		html_text(out,
 			  point_label(label, group_point(r->history, r->group, track->places[i])));
-		fprintf(out, ": %s</title></path>\n", format_amount(amount, unit, value));
+		output_format(out, ": %s</title></path>\n", format_amount(amount, unit, value));
 	}
 	if (!has_titles)
-		fputs("'/>\n", out);
+		output_string(out, "'/>\n");
 }
 
-static void put_means(FILE *out, const struct group_result *r, const struct track *track,
+static void put_means(struct output *out, const struct group_result *r, const struct track *track,
 		      const struct scale *scale)
 {
 	for (size_t i = 0, end; i < track->count; i = end) {
@@ -152,14 +153,14 @@ static void put_means(FILE *out, const struct group_result *r, const struct trac
 			sum += track->values[k];
 		sum /= (double)(end - begin);
 		y = y_of(scale, track->is_log ? exp(sum) : sum);
-		fprintf(out, "<path class='mean' d='M%.1f %.1fH%.1f'/>\n",
-			x_of(scale, (double)track->places[begin] - 0.3), y,
-			x_of(scale, (double)track->places[end - 1] + 0.3));
+		output_format(out, "<path class='mean' d='M%.1f %.1fH%.1f'/>\n",
+			      x_of(scale, (double)track->places[begin] - 0.3), y,
+			      x_of(scale, (double)track->places[end - 1] + 0.3));
 	}
 }
 
 /* A dashed line at a step, or along a drift, with its size. */
-static void put_mark(FILE *out, const struct group_result *r, const struct track *track,
+static void put_mark(struct output *out, const struct group_result *r, const struct track *track,
 		     const struct scale *scale, const struct chart_mark *mark)
 {
 	double x = x_of(scale, (double)mark->place - 0.5), y = 11.0;
@@ -169,38 +170,38 @@ static void put_mark(FILE *out, const struct group_result *r, const struct track
 	if (mark->is_drift) {
 		double end = x_of(scale, (double)track->places[track->count - 1]);
 
-		fprintf(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'>", mark->class,
-			x_of(scale, (double)mark->place), y_of(scale, mark->before), end,
-			y_of(scale, mark->after));
+		output_format(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'>", mark->class,
+			      x_of(scale, (double)mark->place), y_of(scale, mark->before), end,
+			      y_of(scale, mark->after));
 		x = end;
 		is_left = true;
 		/* Below the line, so that it does not hide the size of a step. */
 		y = HEIGHT - BOTTOM - 6.0;
 	} else {
-		fprintf(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", mark->class, x,
-			TOP - 8.0, HEIGHT - BOTTOM);
+		output_format(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", mark->class, x,
+			      TOP - 8.0, HEIGHT - BOTTOM);
 	}
-	fputs("<title>", out);
+	output_string(out, "<title>");
 	html_text(out, point_label(label, group_point(r->history, r->group, mark->place)));
-	fprintf(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
-		x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
-		mark->is_drift ? "drift " : "", format_ratio(ratio, mark->ratio));
+	output_format(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
+		      x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
+		      mark->is_drift ? "drift " : "", format_ratio(ratio, mark->ratio));
 }
 
-static void chart_write(FILE *out, const struct group_result *r, const struct track *track,
+static void chart_write(struct output *out, const struct group_result *r, const struct track *track,
 			const struct chart_mark *marks, size_t mark_count)
 {
 	const struct history_row *row = &r->history->rows[track->row];
 	struct scale scale = make_scale(r, track);
 	enum unit unit = track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit;
 
-	fprintf(out, "<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
+	output_format(out, "<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
 	put_axis(out, r, &scale, unit);
 	put_dots(out, r, track, &scale, unit);
 	put_means(out, r, track, &scale);
 	for (size_t m = 0; m < mark_count; m++)
 		put_mark(out, r, track, &scale, &marks[m]);
-	fputs("</svg>\n", out);
+	output_string(out, "</svg>\n");
 }
 
 #define CHARTS_MAX 60 /* of a group */
@@ -240,45 +241,47 @@ static const char *class_of(const struct movement *movement)
 	return movement->is_worse ? "bad" : "good";
 }
 
-static void put_finding(FILE *out, const struct group_result *r, const struct finding *finding)
+static void put_finding(struct output *out, const struct group_result *r,
+			const struct finding *finding)
 {
 	char title[ROW_TITLE_BYTES], before[AMOUNT_BYTES], after[AMOUNT_BYTES];
 	char ratio[AMOUNT_BYTES], interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
-	fputs("<div><code>", out);
+	output_string(out, "<div><code>");
 	html_text(out,
 		  row_title(title, finding_row(r, finding), finding_track(r, finding)->metric));
-	fprintf(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
-		format_amount(before, unit, finding->before),
-		format_amount(after, unit, finding->after), format_ratio(ratio, finding->ratio),
-		finding_interval(interval, finding));
+	output_format(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
+		      format_amount(before, unit, finding->before),
+		      format_amount(after, unit, finding->after),
+		      format_ratio(ratio, finding->ratio), finding_interval(interval, finding));
 }
 
-static void put_where(FILE *out, const struct group_result *r, const struct movement *movement)
+static void put_where(struct output *out, const struct group_result *r,
+		      const struct movement *movement)
 {
 	char labels[2][LABEL_BYTES];
 	size_t before = movement->first ? movement->first - 1 : 0;
 
-	fputs("<td class=n>", out);
+	output_string(out, "<td class=n>");
 	html_text(out, point_label(labels[0], group_point(r->history, r->group, movement->place)));
 	point_label(labels[0], group_point(r->history, r->group, before));
 	point_label(labels[1], group_point(r->history, r->group, movement->last));
-	fputs("<br><span class=dim>", out);
+	output_string(out, "<br><span class=dim>");
 	if (movement->is_drift)
-		fputs("slow drift since then", out);
+		output_string(out, "slow drift since then");
 	else if (movement->first == movement->last)
-		fputs("after ", out);
+		output_string(out, "after ");
 	if (!movement->is_drift)
 		html_text(out, labels[0]);
 	if (!movement->is_drift && movement->first != movement->last) {
-		fputs("..", out);
+		output_string(out, "..");
 		html_text(out, labels[1]);
 	}
-	fputs("</span></td>", out);
+	output_string(out, "</span></td>");
 }
 
-static void put_movement(FILE *out, const struct group_result *r, size_t index)
+static void put_movement(struct output *out, const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
@@ -286,32 +289,33 @@ static void put_movement(FILE *out, const struct group_result *r, size_t index)
 	size_t count;
 
 	count = movement_findings(r, index, list);
-	fputs("<tr>", out);
+	output_string(out, "<tr>");
 	put_where(out, r, movement);
-	fprintf(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
-		class_of(movement), movement_word(r, movement), movement_cause_text(movement));
+	output_format(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
+		      class_of(movement), movement_word(r, movement),
+		      movement_cause_text(movement));
 	html_text(out, movement->reason ? movement->reason
 					: movement_why(why, sizeof(why), r, movement));
-	fputs("</div></td><td>", out);
+	output_string(out, "</div></td><td>");
 	for (size_t f = 0; f < count && f < ROWS_MAX; f++)
 		put_finding(out, r, list[f]);
 	if (count > ROWS_MAX)
-		fprintf(out, "<div class=dim>and %zu more</div>", count - ROWS_MAX);
-	fputs("</td></tr>\n", out);
+		output_format(out, "<div class=dim>and %zu more</div>", count - ROWS_MAX);
+	output_string(out, "</td></tr>\n");
 	free(list);
 }
 
-static void put_movements(FILE *out, const struct group_result *r)
+static void put_movements(struct output *out, const struct group_result *r)
 {
 	if (!r->movement_count) {
-		fputs("<p>No movement found.</p>\n", out);
+		output_string(out, "<p>No movement found.</p>\n");
 		return;
 	}
-	fputs("<table><tr><th>where<th>what<th>rows</tr>\n", out);
+	output_string(out, "<table><tr><th>where<th>what<th>rows</tr>\n");
 	/* The newest first: it is the one that people look for. */
 	for (size_t m = r->movement_count; m-- > 0;)
 		put_movement(out, r, m);
-	fputs("</table>\n", out);
+	output_string(out, "</table>\n");
 }
 
 static bool is_constant(const struct track *track)
@@ -335,7 +339,7 @@ static bool has_chart(const struct group_result *r, size_t number)
 }
 
 /* Marks the movements of a row in its chart. */
-static void put_chart(FILE *out, const struct group_result *r, size_t number)
+static void put_chart(struct output *out, const struct group_result *r, size_t number)
 {
 	const struct track *track = &r->detection.tracks[number];
 	const struct history_row *row = &r->history->rows[track->row];
@@ -357,14 +361,14 @@ static void put_chart(FILE *out, const struct group_result *r, size_t number)
 			.after = finding->after,
 		};
 	}
-	fputs("<h3>", out);
+	output_string(out, "<h3>");
 	html_text(out, row_title(title, row, track->metric));
-	fputs("</h3>\n", out);
+	output_string(out, "</h3>\n");
 	chart_write(out, r, track, marks, count);
 	free(marks);
 }
 
-static void put_legend(FILE *out)
+static void put_legend(struct output *out)
 {
 	static const struct {
 		const char *class, *sign, *text;
@@ -376,14 +380,14 @@ static void put_legend(FILE *out)
 		{"other", "┆", "accepted, or not caused by the program"},
 	};
 
-	fputs("<p class='legend dim'>", out);
+	output_string(out, "<p class='legend dim'>");
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		fprintf(out, "<span><b class=%s>%s</b> %s</span>\n", keys[k].class, keys[k].sign,
-			keys[k].text);
-	fputs("</p>\n", out);
+		output_format(out, "<span><b class=%s>%s</b> %s</span>\n", keys[k].class,
+			      keys[k].sign, keys[k].text);
+	output_string(out, "</p>\n");
 }
 
-static void put_charts(FILE *out, const struct group_result *r)
+static void put_charts(struct output *out, const struct group_result *r)
 {
 	size_t shown = 0, left = 0;
 
@@ -400,40 +404,43 @@ static void put_charts(FILE *out, const struct group_result *r)
 		shown++;
 	}
 	if (left)
-		fprintf(out, "<p class=dim>%zu more rows moved; --csv has their values.</p>\n",
-			left);
+		output_format(out,
+			      "<p class=dim>%zu more rows moved; --csv has their values.</p>\n",
+			      left);
 }
 
-static void put_group(FILE *out, const struct group_result *r)
+static void put_group(struct output *out, const struct group_result *r)
 {
 	char basis[LABEL_BYTES];
 
-	fputs("<h2>", out);
+	output_string(out, "<h2>");
 	html_text(out, r->group->name);
-	fprintf(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
+	output_format(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
 	html_text(out, group_basis(basis, r));
-	fputs("</p>\n", out);
+	output_string(out, "</p>\n");
 	put_movements(out, r);
 	put_charts(out, r);
 }
 
-static void put_lines(FILE *out, const char *heading, const struct problems *lines)
+static void put_lines(struct output *out, const char *heading, const struct problems *lines)
 {
 	if (lines->count)
-		fprintf(out, "<h2>%s</h2>\n<ul>\n", heading);
+		output_format(out, "<h2>%s</h2>\n<ul>\n", heading);
 	for (size_t i = 0; i < lines->count; i++) {
-		fputs("<li>", out);
+		output_string(out, "<li>");
 		html_text(out, lines->lines[i]);
-		fputs("</li>\n", out);
+		output_string(out, "</li>\n");
 	}
 	if (lines->count)
-		fputs("</ul>\n", out);
+		output_string(out, "</ul>\n");
 }
 
-static int write_html(FILE *out, const void *context)
+static int write_html(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
-	fprintf(out,
+
+	output_format(
+		out,
 		"<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
 		"<meta name=viewport content='width=device-width'>\n<title>xtrace history</title>\n"
 		"<style>\n%s</style></head><body>\n<h1>xtrace history</h1>\n",
@@ -442,12 +449,12 @@ static int write_html(FILE *out, const void *context)
 	for (size_t g = 0; g < report->result_count; g++)
 		put_group(out, &report->results[g]);
 	put_lines(out, "Notes", &report->history->notes);
-	fputs("</body></html>\n", out);
+	output_string(out, "</body></html>\n");
 	return 0;
 }
 
 const struct output_writer report_html = {
 	.name = "html",
 	.help = "Write a page with trend lines",
-	.write_file = write_html,
+	.write = write_html,
 };
