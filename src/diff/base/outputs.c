@@ -5,7 +5,6 @@
 #include "diff/base/outputs.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 
@@ -22,16 +21,6 @@ bool outputs_format(const struct output_writer *writer, struct output_format *ou
 	return true;
 }
 
-static int write_stream(const struct output_writer *writer, struct output *out, const void *result)
-{
-	FILE *file = fdopen(dup(out->fd), "w");
-	int error = file ? writer->write_file(file, result) : -errno;
-
-	if (file && fclose(file) && !error)
-		error = -errno;
-	return error;
-}
-
 int outputs_write(const struct outputs *outputs, const void *result)
 {
 	int status = STATUS_OK;
@@ -43,8 +32,7 @@ int outputs_write(const struct outputs *outputs, const void *result)
 		int error = output_open(&out, path);
 
 		if (!error)
-			error = writer->write ? writer->write(&out, result)
-					      : write_stream(writer, &out, result);
+			error = writer->write(&out, result);
 		if (!error)
 			error = output_commit(&out);
 		output_discard(&out);

@@ -5,8 +5,6 @@
 #ifndef XT_DIFF_OUTPUTS_H
 #define XT_DIFF_OUTPUTS_H
 
-#include <stdio.h>
-
 #include "base/output.h"
 #include "cli/output_options.h"
 
@@ -14,7 +12,6 @@ struct output_writer {
 	const char *name; /* of the option */
 	const char *help;
 	int (*write)(struct output *out, const void *result); /* of the command; 0 or -errno */
-	int (*write_file)(FILE *file, const void *result);    /* instead */
 	bool (*is_there)(void);				      /* in this build; NULL: always */
 };
 

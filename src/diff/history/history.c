@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "base/tables.h"
-#include "diff/base/output_file.h"
+#include "base/output.h"
 #include "base/utf8.h"
 
 void history_init(struct history *h)
@@ -332,83 +332,82 @@ static size_t *number_rows(const struct history *h)
 	return numbers;
 }
 
-static void put_point(FILE *file, const struct history_point *point, const size_t *numbers)
+static void put_point(struct output *out, const struct history_point *point, const size_t *numbers)
 {
-	fprintf(file, "run\t%s\t%" PRIu64 "\t%" PRIu32, point->id, point->time_ns,
-		point->run_count);
+	output_format(out, "run\t%s\t%" PRIu64 "\t%" PRIu32, point->id, point->time_ns,
+		      point->run_count);
 	for (int p = 0; p < PROPERTIES; p++)
-		fprintf(file, "\t%s", point->properties[p]);
-	fputc('\t', file);
+		output_format(out, "\t%s", point->properties[p]);
+	output_char(out, '\t');
 	for (size_t v = 0; v < point->value_count; v++) {
 		const struct history_value *value = &point->values[v];
 
 		if (numbers[v] == SIZE_MAX)
 			continue;
 		if (numbers[v])
-			fputc(' ', file);
+			output_char(out, ' ');
 		if (isnan(value->value))
-			fputc('-', file);
+			output_char(out, '-');
 		else if (value->count == 1.0)
-			fprintf(file, "%.9g", value->value);
+			output_format(out, "%.9g", value->value);
 		else
-			fprintf(file, "%.9g:%.9g", value->value, value->count);
+			output_format(out, "%.9g:%.9g", value->value, value->count);
 	}
-	fputc('\n', file);
+	output_char(out, '\n');
 }
 
-static size_t put_source(FILE *file, const struct history_source *source)
+static size_t put_source(struct output *out, const struct history_source *source)
 {
-	fprintf(file, "source\t%s", source->key);
+	output_format(out, "source\t%s", source->key);
 	for (size_t i = 0; i < source->item_count; i++)
-		fprintf(file, "\t%s\t%s", source->items[i].id, source->items[i].label);
-	fputc('\n', file);
+		output_format(out, "\t%s\t%s", source->items[i].id, source->items[i].label);
+	output_char(out, '\n');
 	for (size_t a = 0; a < source->acceptance_count; a++)
-		fprintf(file, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n", source->acceptances[a].time_ns,
-			source->acceptances[a].label, source->acceptances[a].row,
-			source->acceptances[a].reason);
+		output_format(out, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n",
+			      source->acceptances[a].time_ns, source->acceptances[a].label,
+			      source->acceptances[a].row, source->acceptances[a].reason);
 	return 1 + source->acceptance_count;
 }
 
-static void put_search(FILE *file, const struct history_search *search, const size_t *numbers)
+static void put_search(struct output *out, const struct history_search *search,
+		       const size_t *numbers)
 {
-	fprintf(file, "search\t%016" PRIx64 "\t%zu", search->hash, search->searched);
+	output_format(out, "search\t%016" PRIx64 "\t%zu", search->hash, search->searched);
 	for (size_t p = 0; p < search->place_count; p++)
-		fprintf(file, "\t%zu:%" PRIu32 ":%zu", numbers[search->places[p].row],
-			search->places[p].metric, search->places[p].place);
-	fputc('\n', file);
+		output_format(out, "\t%zu:%" PRIu32 ":%zu", numbers[search->places[p].row],
+			      search->places[p].metric, search->places[p].place);
+	output_char(out, '\n');
 }
 
-static int put_index(FILE *file, void *context)
+static void put_index(struct output *out, const struct history *h)
 {
-	const struct history *h = context;
 	size_t *numbers = number_rows(h), lines = 0;
 
-	fputs(HEADING "\n", file);
+	output_string(out, HEADING "\n");
 	for (size_t r = 0; r < h->row_count; r++) {
 		if (numbers[r] == SIZE_MAX)
 			continue;
-		fprintf(file, "row\t%d\t%s\t%s\n", (int)h->rows[r].level, h->rows[r].key,
-			h->rows[r].name);
+		output_format(out, "row\t%d\t%s\t%s\n", (int)h->rows[r].level, h->rows[r].key,
+			      h->rows[r].name);
 		lines++;
 	}
 	for (size_t p = 0; p < h->point_count; p++) {
 		if (!h->points[p].is_used)
 			continue;
-		put_point(file, &h->points[p], numbers);
+		put_point(out, &h->points[p], numbers);
 		lines++;
 	}
 	for (size_t s = 0; s < h->source_count; s++)
 		if (h->sources[s].is_used)
-			lines += put_source(file, &h->sources[s]);
+			lines += put_source(out, &h->sources[s]);
 	for (size_t s = 0; s < h->search_count; s++) {
 		if (!h->searches[s].is_used)
 			continue;
-		put_search(file, &h->searches[s], numbers);
+		put_search(out, &h->searches[s], numbers);
 		lines++;
 	}
-	fprintf(file, "end\t%zu\n", lines);
+	output_format(out, "end\t%zu\n", lines);
 	free(numbers);
-	return ferror(file) ? -EIO : 0;
 }
 
 /* A file that is not empty and not an index belongs to somebody. */
@@ -426,5 +425,11 @@ static bool is_foreign(const char *path)
 
 int index_write(const struct history *h, const char *path)
 {
-	return is_foreign(path) ? -EEXIST : output_file_write(path, put_index, (void *)h);
+	struct output out;
+	int error = is_foreign(path) ? -EEXIST : output_open(&out, path);
+
+	if (error)
+		return error;
+	put_index(&out, h);
+	return output_commit(&out);
 }

@@ -17,7 +17,7 @@
 #include <zstd_errors.h>
 
 #include "base/memory.h"
-#include "diff/base/output_file.h"
+#include "base/json.h"
 #include "diff/base/text.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
@@ -400,35 +400,31 @@ int baseline_read(struct baseline *baseline, const char *document, size_t docume
 	return error;
 }
 
-static void put_member(FILE *file, const char *key, const char *text)
+static void put_member(struct output *out, const char *key, const char *text)
 {
-	cJSON *string = cJSON_CreateString(text);
-	char *quoted = cJSON_PrintUnformatted(string);
-
-	fprintf(file, "\"%s\":%s,", key, quoted);
-	cJSON_free(quoted);
-	cJSON_Delete(string);
+	json_string(&(struct json){.out = out}, key, text);
+	output_char(out, ',');
 }
 
 /* Writes one line for each accepted change. Without any, the bytes are those of older versions. */
-static void put_accepted(FILE *file, const struct baseline_acceptances *accepted)
+static void put_accepted(struct output *out, const struct baseline_acceptances *accepted)
 {
 	if (!accepted->count)
 		return;
-	fputs(",\n\"accepted\":[", file);
+	output_string(out, ",\n\"accepted\":[");
 	for (size_t a = 0; a < accepted->count; a++) {
-		fputs("\n{", file);
-		put_member(file, "label", accepted->list[a].label);
-		put_member(file, "row", accepted->list[a].row);
-		put_member(file, "reason", accepted->list[a].reason);
+		output_string(out, "\n{");
+		put_member(out, "label", accepted->list[a].label);
+		put_member(out, "row", accepted->list[a].row);
+		put_member(out, "reason", accepted->list[a].reason);
 		/* A number of JSON cannot hold 64 bits. */
-		fprintf(file, "\"time_ns\":\"%" PRIu64 "\"},", accepted->list[a].time_ns);
+		output_format(out, "\"time_ns\":\"%" PRIu64 "\"},", accepted->list[a].time_ns);
 	}
-	fputs("\nnull\n]", file);
+	output_string(out, "\nnull\n]");
 }
 
 /* Writes one line. The members before "profiles" let people review the diff of a baseline. */
-static void put_set(FILE *file, const struct baseline_set *set)
+static void put_set(struct output *out, const struct baseline_set *set)
 {
 	const struct run_profile *run = set->runs.runs[0];
 	time_t seconds = (time_t)(set->time_ns / 1000000000);
@@ -438,36 +434,34 @@ static void put_set(FILE *file, const struct baseline_set *set)
 
 	gmtime_r(&seconds, &parts);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &parts);
-	fputc('{', file);
-	put_member(file, "label", set->label);
-	put_member(file, "time", day);
-	put_member(file, "program", run->program);
-	put_member(file, "device", run->device_count ? run->devices[0].name : "");
-	fprintf(file, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count, packed);
+	output_char(out, '{');
+	put_member(out, "label", set->label);
+	put_member(out, "time", day);
+	put_member(out, "program", run->program);
+	put_member(out, "device", run->device_count ? run->devices[0].name : "");
+	output_format(out, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count, packed);
 	free(packed);
-}
-
-static int put_sets(FILE *file, void *context)
-{
-	const struct baseline *baseline = context;
-
-	fprintf(file, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
-		BASELINE_VERSION);
-	for (size_t s = 0; s < baseline->count; s++)
-		put_set(file, &baseline->sets[s]);
-	/*
-	 * The last element is null, so each line of a set ends with a comma and merges do not
-	 * conflict.
-	 */
-	fputs("null\n]", file);
-	put_accepted(file, &baseline->accepted);
-	fputs("}\n", file);
-	return ferror(file) ? -EIO : 0;
 }
 
 int baseline_write(const struct baseline *baseline, const char *path)
 {
-	return output_file_write(path, put_sets, (void *)baseline);
+	struct output out;
+	int error = output_open(&out, path);
+
+	if (error)
+		return error;
+	output_format(&out, "{\"format\":\"%s\",\n\"version\":%d,\n\"sets\":[\n", BASELINE_FORMAT,
+		      BASELINE_VERSION);
+	for (size_t s = 0; s < baseline->count; s++)
+		put_set(&out, &baseline->sets[s]);
+	/*
+	 * The last element is null, so each line of a set ends with a comma and merges do not
+	 * conflict.
+	 */
+	output_string(&out, "null\n]");
+	put_accepted(&out, &baseline->accepted);
+	output_string(&out, "}\n");
+	return output_commit(&out);
 }
 
 static void note_accepted(struct run_set *side, const struct baseline *baseline,
