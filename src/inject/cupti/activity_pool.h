@@ -6,6 +6,10 @@
 #ifndef XT_INJECT_ACTIVITY_POOL_H
 #define XT_INJECT_ACTIVITY_POOL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_abi/cupti_abi.h"
 #include "inject/cupti/activity.h"
 
 /* Takes a free buffer for CUPTI; NULL if none is free. Hot path. */
@@ -46,9 +50,6 @@ uint32_t activity_buffer_count(void);
  */
 struct activity_buffer *activity_take_completed(void);
 
-/* Writer: the next buffer from *index on that CUPTI owns, or NULL. Start with *index = 0. */
-struct activity_buffer *activity_next_at_cupti(uint32_t *index);
-
 /* Writer: the next buffer that CUPTI owns, or that is completed and not held. */
 struct activity_buffer *activity_next_unread(uint32_t *index);
 
@@ -60,5 +61,27 @@ uint32_t activity_unbacked(void);
 
 /* Writer: zeroes the used part and frees the buffer. */
 void activity_release(struct activity_buffer *buffer);
+
+/*
+ * Learns the size of a record, which depends on CUPTI's version, from the address of the next one.
+ * Keeps the smallest distance.
+ */
+void undelivered_learn_bytes(const struct cupti_activity *record,
+			     const struct cupti_activity *next);
+
+/* The size of a record in a buffer that CUPTI owns; 0: not known. */
+uint32_t undelivered_record_bytes(uint32_t kind);
+
+/* GPU work whose records the writer has not read: CUPTI has them, or they were just delivered. */
+struct undelivered_work {
+	uint64_t kernel_count;
+	uint64_t unfinished_count, finished_count; /* also of copies and memsets */
+};
+
+/* False if the size of a record is not known yet, so that not all were found. */
+bool find_undelivered_work(struct undelivered_work *undelivered);
+
+/* Whether CUPTI, after a forced flush, still owns a buffer with work that ended before since_ns. */
+bool cupti_holds_unfinished_work(uint64_t since_ns);
 
 #endif

@@ -50,7 +50,7 @@
 #include "inject/cupti/cupti_handoff.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/writer/control.h"
-#include "inject/writer/snapshot_triggers.h"
+#include "inject/writer/snapshot.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"

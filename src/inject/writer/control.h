@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts and stops recording, and takes snapshots, at the request of another process, through the
- * crash buffer. Publishes there what the tracer does. Writer thread only.
+ * crash buffer. Publishes there what the tracer does. Keeps the log within --max-size. Writer
+ * thread only.
  */
 #ifndef XT_INJECT_CONTROL_H
 #define XT_INJECT_CONTROL_H
@@ -27,5 +28,9 @@ bool control_log_is_deleted(void);
  * deleted.
  */
 void control_update(struct recorder *rec);
+
+/* Keeps the log within --max-size. Once per round. */
+void size_limit_enforce(struct recorder *rec);
+void size_limit_end(struct recorder *rec); /* discards an unfinished compaction */
 
 #endif

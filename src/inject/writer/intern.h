@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives equal keys equal ids, for the interned tables of the log: strings, stacks, streams, shapes.
- * Writer thread only; may allocate.
+ * Ids of the log. struct intern gives equal keys equal ids, for interned tables: strings, stacks,
+ * streams, shapes. struct suppressed_ids has the correlation ids of calls that were not recorded,
+ * so that their GPU work is dropped too. Writer thread only; may allocate.
  */
 #ifndef XT_INJECT_INTERN_H
 #define XT_INJECT_INTERN_H
@@ -34,5 +35,28 @@ void intern_withdraw(struct intern *table);
 
 /* Forgets all keys; they get new ids. */
 void intern_forget(struct intern *table);
+
+#define SKIPPED_PAGES_MAX 64
+
+/*
+ * A bit set in pages that are created as needed. Zero-initialised means empty. Keeps the latest
+ * thirty million calls; the GPU work of older ones has ended.
+ */
+struct suppressed_ids {
+	uint8_t **pages;
+	uint32_t made[SKIPPED_PAGES_MAX]; /* page numbers in order of creation, a ring buffer */
+	uint32_t made_count;		  /* total; modulo SKIPPED_PAGES_MAX, the oldest page */
+	uint64_t count;			  /* ids ever added */
+};
+
+/* If out of memory, the id is not added; its GPU work then appears without a call. */
+void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id);
+
+/* A recorded call reuses the id. */
+void suppressed_ids_remove(struct suppressed_ids *set, uint32_t correlation_id);
+bool suppressed_ids_has(const struct suppressed_ids *set, uint32_t correlation_id);
+/* CUPTI restarts its ids: removes all, keeps the count. */
+void suppressed_ids_forget(struct suppressed_ids *set);
+void suppressed_ids_free(struct suppressed_ids *set);
 
 #endif

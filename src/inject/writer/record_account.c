@@ -15,7 +15,7 @@
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
-#include "inject/writer/modules.h"
+#include "inject/writer/record_run.h"
 #include "xtrace/ring_accounts.h"
 
 #define COUNTS_MAX 128

@@ -8,15 +8,11 @@
 #include <string.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
-#include "inject/capture/callbacks.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
-#include "inject/writer/kernel_names.h"
-#include "inject/writer/recorder.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/writer/record_calls.h"
-#include "inject/writer/undelivered_work.h"
 
 /*
  * Interns a tuple of numbers and writes a row if it is new. 0 if out of memory. The members are the

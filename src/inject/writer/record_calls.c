@@ -1,24 +1,191 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns ring records into CALL, STACK, GRAPH_NODE and RANGE rows.
+ * Turns ring records into CALL, STACK, PYTHON_FRAME, AUTOGRAD, GRAPH_NODE and RANGE rows. Writer
+ * thread only.
  */
 #include "inject/writer/record_calls.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
-#include "inject/writer/kernel_names.h"
-#include "inject/writer/module_paths.h"
-#include "inject/runtime/clock.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
-#include "inject/writer/record_autograd.h"
-#include "inject/writer/record_python.h"
+#include "inject/runtime/clock.h"
 #include "inject/writer/record_run.h"
-#include "inject/writer/recorder.h"
-#include "inject/writer/snapshot_triggers.h"
+#include "inject/writer/snapshot.h"
+#include "log/base/grow.h"
+#include "log/base/python_part.h"
 #include "log/write/event_rows.h"
+#include "xtrace/crash_buffer_format.h"
+
+#define OPEN_RANGES_MAX 4096
+
+static bool open_range(struct open_ranges *open, const struct open_range *range)
+{
+	if (open->count < OPEN_RANGES_MAX &&
+	    !grow(&open->rows, &open->capacity, open->count + 1, sizeof(*open->rows)))
+		open->rows[open->count++] = *range;
+	return true;
+}
+
+static bool close_range(struct open_ranges *open, const struct open_range *end,
+			struct open_range *closed)
+{
+	for (size_t i = open->count; i-- > 0;) {
+		const struct open_range *range = &open->rows[i];
+
+		if (range->is_start != end->is_start ||
+		    (end->is_start
+			     ? range->key != end->key
+			     : range->thread_id != end->thread_id || range->domain != end->domain))
+			continue;
+		*closed = *range;
+		open->count--;
+		memmove(&open->rows[i], &open->rows[i + 1],
+			(open->count - i) * sizeof(*open->rows));
+		return true;
+	}
+	/* Another thread may end a range before its own events are read. */
+	return !open->had_stop || open->count == OPEN_RANGES_MAX ||
+	       (end->is_start && end->key > open->key_before);
+}
+
+/*
+ * Notes an event. Returns false if it ends a range that began while recording was stopped. Tracks
+ * at most OPEN_RANGES_MAX ranges, and accepts every end beyond that.
+ * triggers: of the range, if the event opens one
+ * closed: receives the range that the event ends, if it is tracked
+ */
+static bool note_range(struct open_ranges *open, const struct xt_record_range *record,
+		       uint32_t thread_id, uint32_t triggers, struct open_range *closed)
+{
+	const struct open_range range = {
+		.key = record->key,
+		.domain = record->domain,
+		.thread_id = thread_id,
+		.is_start =
+			record->operation == XT_RANGE_START || record->operation == XT_RANGE_END,
+		.start_ns = record->time_ns,
+		.triggers = triggers,
+	};
+
+	switch (record->operation) {
+	case XT_RANGE_PUSH:
+	case XT_RANGE_START:
+		return open_range(open, &range);
+	case XT_RANGE_POP:
+	case XT_RANGE_END:
+		return close_range(open, &range, closed);
+	default:
+		return true;
+	}
+}
+
+/* The Python frames of a stack. */
+struct recorded_python {
+	uint32_t count;
+	uint64_t ids[XT_PYTHON_FRAMES_MAX];    /* XT_PYTHON_FRAME_ID, innermost first */
+	uint64_t places[XT_PYTHON_FRAMES_MAX]; /* XT_STACK_PLACES */
+};
+
+struct frame_key {
+	uint32_t name, file, line, first_line;
+};
+
+static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
+{
+	bool is_new;
+	uint32_t id = intern_id(&rec->python_frames, key, sizeof(*key), &is_new);
+	struct xt_table *table;
+
+	if (!is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->python_frames, XT_KIND_PYTHON_FRAME, 0);
+	if (!table)
+		return 0;
+	xt_write_python_frame(table, &(struct xt_row_python_frame){id, key->name, key->file,
+								   key->line, key->first_line});
+	return id;
+}
+
+/* False if out of memory for a row. */
+static bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
+				 struct recorded_python *out)
+{
+	const struct xt_python_part *part = xt_python_part(record, true);
+	struct frame_key codes[XT_PYTHON_CODES_MAX];
+	const struct xt_python_code *code;
+
+	out->count = part ? part->frame_count : 0;
+	code = part ? xt_python_first_code(part) : NULL;
+	for (uint32_t i = 0; part && i < part->code_count; i++) {
+		codes[i].name = recorder_string(rec, code->text, code->name_bytes);
+		codes[i].file =
+			recorder_string(rec, code->text + code->name_bytes, code->file_bytes);
+		if ((!codes[i].name && code->name_bytes) || (!codes[i].file && code->file_bytes))
+			return false;
+		codes[i].first_line = code->first_line;
+		code = xt_python_next_code(code);
+	}
+	for (uint32_t i = 0; i < out->count; i++) {
+		struct frame_key key = codes[part->frames[i].code];
+
+		key.line = part->frames[i].line;
+		out->ids[i] = frame_id(rec, &key);
+		if (!out->ids[i])
+			return false;
+		out->places[i] = part->frames[i].place;
+	}
+	return true;
+}
+
+/*
+ * The XT_AUTOGRAD_ID of a state; 0 if out of memory. caller_stack: XT_STACK_ID of the Python frames
+ * in backward(), or 0.
+ */
+static uint32_t record_autograd(struct recorder *rec, const struct xt_record_autograd *record,
+				uint32_t caller_stack)
+{
+	const struct {
+		uint64_t thread, node_thread;
+		uint32_t type, class_name, caller, caller_stack;
+	} key = {
+		.thread = record->thread,
+		.node_thread = record->node_thread,
+		.type = recorder_string(rec, record->text, record->type_bytes),
+		.class_name = recorder_string(rec, record->text + record->type_bytes,
+					      record->class_bytes),
+		.caller = record->caller,
+		.caller_stack = caller_stack,
+	};
+	struct xt_table *table;
+	bool is_new;
+	uint32_t id;
+
+	if ((!key.type && record->type_bytes) || (!key.class_name && record->class_bytes))
+		return 0;
+	id = intern_id(&rec->autograd, &key, sizeof(key), &is_new);
+	if (!id || !is_new)
+		return id;
+	table = recorder_table_of_id(rec, &rec->autograd, XT_KIND_AUTOGRAD, 0);
+	if (!table)
+		return 0;
+	xt_write_autograd(table, &(struct xt_row_autograd){
+					 .id = id,
+					 .thread = record->thread,
+					 .node_type = key.type,
+					 .node_class = key.class_name,
+					 .node_thread = record->node_thread,
+					 .caller = record->caller,
+					 .caller_stack = key.caller_stack,
+				 });
+	return id;
+}
 
 static void take_module(struct recorder *rec, struct thread_buffer *tb,
 			const struct xt_record_module *record)
@@ -212,7 +379,7 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 	uint32_t triggers = snapshot_triggers_of_range(record->text, record->text_bytes);
 	struct open_range closed = {0};
 
-	if (!open_ranges_note(&rec->open_ranges, record, tb->known_thread_id, triggers, &closed)) {
+	if (!note_range(&rec->open_ranges, record, tb->known_thread_id, triggers, &closed)) {
 		rec->open_ranges.ignored_count++;
 		return;
 	}
@@ -233,9 +400,8 @@ static void take_range(struct recorder *rec, struct thread_buffer *tb,
 
 void record_range_ends(struct recorder *rec)
 {
-	struct open_range open;
-
-	while (open_ranges_take(&rec->open_ranges, &open)) {
+	while (rec->open_ranges.count) {
+		const struct open_range open = rec->open_ranges.rows[--rec->open_ranges.count];
 		const struct xt_record_range end = {
 			.operation = open.is_start ? XT_RANGE_END : XT_RANGE_POP,
 			.time_ns = monotonic_ns(),

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows about the run itself: the process, its modules and threads, clocks, pauses.
+ * Rows about the run itself: the process, its modules and threads, clocks, pauses. Writer thread
+ * only.
+ *
+ * Reads /proc/thread-self. /proc/self would be empty after the main thread ended while others run.
+ * The callback of dl_iterate_phdr() runs under the loader's list lock, so it only copies into
+ * existing memory.
  */
 #include "inject/writer/record_run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,28 +20,247 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "inject/capture/sampling.h"
 #include "inject/cupti/api_table.h"
-#include "inject/memory/budget.h"
-#include "inject/capture/callbacks.h"
-#include "inject/runtime/clock.h"
+#include "inject/cupti/cupti.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/flusher.h"
 #include "inject/cupti/gpu_names.h"
-#include "inject/runtime/loader_lock.h"
-#include "inject/writer/modules.h"
+#include "inject/memory/map_memory.h"
 #include "inject/nvtx/nvtx_events.h"
-#include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"
-#include "inject/torch/torch_runtime.h"
-#include "inject/writer/recorder.h"
-#include "inject/capture/sampling.h"
-#include "inject/cupti/activity_pool.h"
-#include "inject/memory/crash_buffer.h"
-#include "inject/cupti/cupti_owner.h"
+#include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader_watch.h"
 #include "inject/runtime/own_program.h"
+#include "inject/runtime/process_identity.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/runtime/settings.h"
-#include "xtrace/ring_accounts.h"
+#include "inject/torch/torch_runtime.h"
+
+#define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
+
+/* Reads /proc/thread-self/maps line by line. */
+struct maps {
+	int fd;
+	size_t begin, end; /* part of the text not returned yet */
+	char text[2 * LINE_BYTES_MAX];
+};
+
+/* The next line without its end; NULL after the last. Valid until the next call. */
+static char *next_line(struct maps *maps)
+{
+	char *line = maps->text + maps->begin, *end;
+	ssize_t n = 1;
+
+	while (!(end = memchr(line, '\n', maps->end - maps->begin)) && n > 0) {
+		memmove(maps->text, line, maps->end - maps->begin);
+		maps->end -= maps->begin;
+		maps->begin = 0;
+		line = maps->text;
+		do
+			n = read(maps->fd, maps->text + maps->end, sizeof(maps->text) - maps->end);
+		while (n < 0 && errno == EINTR);
+		maps->end += n > 0 ? (size_t)n : 0;
+	}
+	if (!end)
+		return NULL;
+	*end = '\0';
+	maps->begin = (size_t)(end + 1 - maps->text);
+	return line;
+}
+
+/* Finds the file mapped at an address; false if there is none. */
+static bool find_mapped(uint64_t address, char *path)
+{
+	static const char deleted_suffix[] = " (deleted)";
+	static struct maps maps; /* too large for a stack */
+	char *line, *file, *end;
+	bool is_found = false;
+
+	maps.begin = maps.end = 0;
+	maps.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+	while (maps.fd >= 0 && !is_found && (line = next_line(&maps))) {
+		if (strtoull(line, &end, 16) > address)
+			break;
+		if (*end != '-' || strtoull(end + 1, NULL, 16) <= address)
+			continue;
+		file = strchr(line, '/');
+		if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
+			break;
+		end = file + strlen(file);
+		if ((size_t)(end - file) > strlen(deleted_suffix) &&
+		    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
+			end -= strlen(deleted_suffix);
+		memcpy(path, file, (size_t)(end - file));
+		path[end - file] = '\0';
+		is_found = true;
+	}
+	if (maps.fd >= 0)
+		close(maps.fd);
+	return is_found;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether the file may have been opened by that name. Another file may be mapped there by now. */
+static bool could_be_file(const char *path, const char *name)
+{
+	static char whole[PATH_MAX];
+
+	return !strcmp(last_component(path), last_component(name)) ||
+	       (realpath(name, whole) && !strcmp(whole, path));
+}
+
+size_t module_path(const struct module_image *image, const char *name, size_t name_bytes,
+		   char *path)
+{
+	static char own[XT_MODULE_PATH_MAX], found[XT_MODULE_PATH_MAX];
+
+	if (name_bytes >= XT_MODULE_PATH_MAX)
+		name_bytes = XT_MODULE_PATH_MAX - 1;
+	if (!name_bytes)
+		return own_program_path(path, XT_MODULE_PATH_MAX);
+	memcpy(own, name, name_bytes);
+	own[name_bytes] = '\0';
+	name = own;
+	/* "linux-vdso.so.1" is no file. */
+	if (name[0] != '/' && find_mapped(image->start, found) && could_be_file(found, name))
+		name = found;
+	name_bytes = strlen(name);
+	memcpy(path, name, name_bytes);
+	return name_bytes;
+}
+
+struct module {
+	struct module_image image;
+	char path[PATH_MAX];
+};
+
+/* Called for each module found; `module` is valid during the call. */
+struct module_sink {
+	void (*loaded)(void *context, const struct module *module);
+	void (*unloaded)(void *context, const struct module *module);
+	void *context;
+};
+
+#define MODULES_MAX 8192
+
+struct module_list {
+	struct module *modules; /* MODULES_MAX elements; pages are used as needed */
+	uint32_t count;
+};
+
+static struct {
+	struct module_list known, seen;
+	uint64_t generation;
+	uint64_t seen_generation; /* of the last list */
+	bool scanned;
+	uint64_t failed_count; /* scans that ran out of memory */
+} state;
+
+static bool map_list(struct module_list *list)
+{
+	list->modules = map_memory(MODULES_MAX * sizeof(struct module));
+	return list->modules;
+}
+
+static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)
+{
+	struct module *module = &state.seen.modules[state.seen.count];
+
+	(void)info_bytes, (void)unused;
+	state.seen_generation = info->dlpi_adds;
+	if (state.seen.count == MODULES_MAX)
+		return 1;
+	if (!module_image_read(&module->image, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum))
+		return 0;
+	if (info->dlpi_name)
+		memccpy(module->path, info->dlpi_name, '\0', sizeof(module->path) - 1);
+	else
+		module->path[0] = '\0';
+	state.seen.count++;
+	return 0;
+}
+
+/* Whether a list has the module; most keep their position. */
+static bool is_in(const struct module_list *list, const struct module *module, uint32_t likely)
+{
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct module *other = &list->modules[(likely + n) % list->count];
+
+		if (module_image_is_same(&other->image, &module->image) &&
+		    !strcmp(other->path, module->path))
+			return true;
+	}
+	return false;
+}
+
+/* Reports modules that are in one list and not in the other. */
+static bool report_changes(const struct module_list *list, const struct module_list *other,
+			   void (*told)(void *, const struct module *), void *context)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (is_in(other, &list->modules[i], i))
+			continue;
+		any = true;
+		told(context, &list->modules[i]);
+	}
+	return any;
+}
+
+/* Not under the loader's lock: makes system calls. */
+static void find_path(struct module *module)
+{
+	char path[PATH_MAX];
+
+	if (module->path[0] == '/')
+		return;
+	path[module_path(&module->image, module->path, strlen(module->path), path)] = '\0';
+	memcpy(module->path, path, sizeof(path));
+}
+
+/* Reports modules loaded or unloaded since the last call. True if any was loaded. */
+static bool modules_scan(const struct module_sink *sink)
+{
+	uint64_t generation = loader_watch_poll();
+	struct module_list seen;
+	bool any_came;
+
+	if ((!state.known.modules && !map_list(&state.known)) ||
+	    (!state.seen.modules && !map_list(&state.seen))) {
+		state.failed_count++;
+		return false;
+	}
+	/* An unload alone does not change the count; it is found at the next load. */
+	if (state.scanned && generation == state.generation)
+		return false;
+	state.seen.count = 0;
+	loader_iterate(see_module, NULL);
+	for (uint32_t i = 0; i < state.seen.count; i++)
+		find_path(&state.seen.modules[i]);
+	any_came = report_changes(&state.seen, &state.known, sink->loaded, sink->context);
+	report_changes(&state.known, &state.seen, sink->unloaded, sink->context);
+	seen = state.seen;
+	state.seen = state.known;
+	state.known = seen;
+	state.scanned = true;
+	state.generation = state.seen_generation;
+	return any_came;
+}
+
+uint64_t modules_lost(void)
+{
+	return state.failed_count > 1 ? state.failed_count : 0;
+}
 
 #define META_VALUE_BYTES_MAX (32u << 10)
 

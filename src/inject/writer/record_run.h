@@ -3,6 +3,11 @@
 #ifndef XT_INJECT_RECORD_RUN_H
 #define XT_INJECT_RECORD_RUN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inject/unwind/module_image.h"
 #include "inject/writer/recorder.h"
 
 void record_meta(struct recorder *rec, const char *key, const char *value);
@@ -17,5 +22,17 @@ void record_rate(struct recorder *rec);
 /* Rows for handoffs of CUPTI (cupti_owner.h). */
 void record_handoffs(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver has answered */
+
+/*
+ * Stores the path of the module's file, shorter than XT_MODULE_PATH_MAX, and returns its length.
+ * The program has no name (name_bytes 0). A relative name such as "./plugin.so" depends on the
+ * directory at that time, so the path is taken from the kernel. If the module is no longer
+ * mapped, the name is kept. Does not keep errno.
+ */
+size_t module_path(const struct module_image *image, const char *name, size_t name_bytes,
+		   char *path);
+
+/* Scans that ran out of memory. The next scan makes up for a single one. */
+uint64_t modules_lost(void);
 
 #endif

@@ -1,23 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables of rows, and how they are written to the file. Writer thread only.
+ *
+ * Kernel names are addresses in GPU modules. They are read with a system call, because a module may
+ * be unloaded at any time, and cached by address until any module is unloaded.
  */
 #include "inject/writer/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "inject/capture/ring.h"
 #include "inject/cupti/activity_pool.h"
-#include "inject/runtime/loader_lock.h"
-#include "inject/runtime/log_message.h"
+#include "inject/cupti/cupti.h"
+#include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/memory/crash_buffer_names.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
+#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/log_message.h"
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
+#include "xtrace/log_format.h"
+
+#define KERNEL_NAME_BYTES_MAX CRASH_BUFFER_NAME_BYTES_MAX
+
+/* For containers that forbid process_vm_readv(). */
+static ssize_t read_own_file(const void *from, void *out, size_t bytes)
+{
+	ssize_t n;
+	int fd;
+
+	/* A child forked meanwhile would inherit the descriptor. */
+	loader_lock();
+	fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, out, bytes, (off_t)(uintptr_t)from);
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
+	return n;
+}
+
+/*
+ * Reads memory that may be unmapped: all of it, or returns false. By this thread's id, because a
+ * main thread that has ended has no memory.
+ */
+static bool read_own_memory(const void *from, void *out, size_t bytes)
+{
+	pid_t thread_id = (pid_t)syscall(SYS_gettid);
+	struct iovec here = {out, bytes}, there = {(void *)(uintptr_t)from, bytes};
+	ssize_t n = process_vm_readv(thread_id, &here, 1, &there, 1, 0);
+
+	if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		n = read_own_file(from, out, bytes);
+	return n == (ssize_t)bytes;
+}
+
+/*
+ * Reads a kernel name. It points into a GPU module, which may have been unloaded since. Returns 0
+ * if the name is unreadable, has no end, or has invalid characters.
+ */
+static size_t read_name(const char *name, char *out)
+{
+	size_t length = 0;
+
+	while (length < KERNEL_NAME_BYTES_MAX) {
+		size_t to_page = 4096 - ((uintptr_t)(name + length) & 4095);
+		const char *end;
+
+		if (!read_own_memory(name + length, out + length, to_page))
+			return 0;
+		end = memchr(out + length, '\0', to_page);
+		if (end)
+			length = (size_t)(end - out);
+		else
+			length += to_page;
+		for (const char *c = out; end && c < end; c++)
+			if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+				return 0;
+		if (end)
+			return length;
+	}
+	return 0;
+}
+
+uint32_t kernel_name_id(struct recorder *rec, const char *name)
+{
+	static char text[KERNEL_NAME_BYTES_MAX + 4096];
+	struct known_name *known;
+	uint64_t epoch = atomic_load(&cupti_module_unloads) + 1;
+	size_t length;
+
+	if (!name)
+		return 0;
+	known = &rec->names[((uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15)) >>
+			    (64 - KNOWN_NAMES_BITS)];
+	if (known->address != name || known->epoch != epoch || !known->id) {
+		known->address = name;
+		known->epoch = epoch;
+		length = read_name(name, text);
+		known->id = recorder_string(rec, text, length);
+		recorder_crash_buffer_name(rec, XT_NAME_KERNEL, (uintptr_t)name, text, length);
+	}
+	return known->id;
+}
+
+void record_node_name(struct recorder *rec, const struct xt_record_node_name *record)
+{
+	uint32_t name = kernel_name_id(rec, (const char *)(uintptr_t)record->name);
+	struct xt_table *table = name ? recorder_table(rec, XT_KIND_GRAPH_NODE_NAME, 0) : NULL;
+
+	if (table)
+		xt_write_graph_node_name(table, &(struct xt_row_graph_node_name){
+							record->node_id, record->time_ns, name});
+}
+
+#define MEMORY_TOTALS_MAX 16384 /* allocations; with more, nothing is known */
+
+/* The table at its largest, with the smaller one from which it grows. */
+#define TABLE_BYTES ((size_t)MEMORY_TOTALS_MAX * 3 * sizeof(struct xt_allocation))
+
+static void memory_totals_free(struct memory_totals *totals)
+{
+	if (totals->allocations.slots)
+		budget_give_back(TABLE_BYTES);
+	xt_allocations_free(&totals->allocations);
+}
+
+static void memory_totals_give_up(struct memory_totals *totals)
+{
+	totals->is_unknown = true;
+	memory_totals_free(totals);
+}
+
+static void memory_totals_add(struct memory_totals *totals,
+			      const struct cupti_activity_memory *memory)
+{
+	const struct xt_allocation new = {.address = memory->address,
+					  .bytes = memory->bytes,
+					  .time_ns = memory->timestamp_ns,
+					  .gpu = memory->device_id};
+	struct xt_allocation old;
+	int outcome = -ENOSPC;
+
+	if (!totals->allocations.slots && !budget_take(TABLE_BYTES)) {
+		totals->is_unknown = true;
+		return;
+	}
+	if (totals->allocations.count < MEMORY_TOTALS_MAX)
+		outcome = xt_allocations_add(&totals->allocations, &new, &old);
+	if (outcome < 0) {
+		memory_totals_give_up(totals);
+		return;
+	}
+	if (outcome)
+		totals->bytes[old.gpu] -= old.bytes;
+	totals->bytes[new.gpu] += new.bytes;
+	totals->is_used[new.gpu] = true;
+}
+
+void memory_totals_take(struct memory_totals *totals, const struct cupti_activity_memory *memory)
+{
+	struct xt_allocation old;
+
+	if (totals->is_unknown || !xt_memory_is_on_gpu(memory->memory_kind) ||
+	    memory->device_id >= MEMORY_TOTALS_DEVICES_MAX)
+		return;
+	if (memory->operation == XT_CUPTI_MEMORY_ALLOC)
+		memory_totals_add(totals, memory);
+	else if (xt_allocations_remove(&totals->allocations, memory->address, memory->timestamp_ns,
+				       &old))
+		totals->bytes[old.gpu] -= old.bytes;
+}
+
+bool memory_totals_text(const struct memory_totals *totals, uint64_t now_ns, char *out,
+			size_t out_bytes)
+{
+	int length = snprintf(out, out_bytes, "%" PRIu64, now_ns);
+	bool is_used = false;
+
+	for (unsigned d = 0; d < MEMORY_TOTALS_DEVICES_MAX; d++) {
+		if (!totals->is_used[d])
+			continue;
+		is_used = true;
+		if ((size_t)length < out_bytes)
+			length += snprintf(out + length, out_bytes - (size_t)length, " %u:%" PRIu64,
+					   d, totals->bytes[d]);
+	}
+	return is_used && !totals->is_unknown && (size_t)length < out_bytes;
+}
 
 /* Tables in the order of their chunks: an id is defined before it is used. */
 static const struct {
@@ -82,7 +262,7 @@ void recorder_free(struct recorder *rec)
 		xt_table_free(&rec->tables[layout[i].kind]);
 	suppressed_ids_free(&rec->skipped);
 	suppressed_ids_free(&rec->shutdown_dropped);
-	open_ranges_free(&rec->open_ranges);
+	free(rec->open_ranges.rows);
 	memory_totals_free(&rec->memory_totals);
 	intern_free(&rec->strings);
 	intern_free(&rec->modules);

@@ -13,15 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/cupti/activity.h"
-#include "inject/writer/intern.h"
-#include "inject/writer/memory_totals.h"
-#include "inject/writer/open_ranges.h"
+#include "cuda_abi/cupti_abi.h"
 #include "inject/capture/thread_buffer.h"
+#include "inject/cupti/activity.h"
 #include "inject/unwind/module_image.h"
-#include "inject/writer/suppressed_ids.h"
-#include "log/read/rows.h"
+#include "inject/writer/intern.h"
+#include "log/base/allocations.h"
 #include "log/base/size_text.h"
+#include "log/read/rows.h"
 #include "log/write/writer.h"
 
 #define HELD_BUFFERS_MAX 64
@@ -41,6 +40,41 @@ struct known_name {
 	const char *address;
 	uint64_t epoch;
 	uint32_t id; /* XT_STRING_ID */
+};
+
+/*
+ * NVTX ranges that are open. While recording is stopped, their ends are not recorded, so they end
+ * when it stops.
+ */
+struct open_range {
+	uint64_t key;	 /* of a started range */
+	uint64_t domain; /* as in struct xt_record_range */
+	uint32_t thread_id;
+	bool is_start;
+	uint64_t start_ns;
+	uint32_t triggers; /* snapshot_triggers_of_range() */
+};
+
+struct open_ranges {
+	struct open_range *rows;
+	size_t count, capacity;
+	uint64_t ended_count;	/* ends that record_range_ends() added */
+	uint64_t ignored_count; /* ends that note_range() refused */
+	bool had_stop;		/* ignore ends of ranges that began before */
+	uint64_t key_before;	/* the last key from before recording started again */
+};
+
+#define MEMORY_TOTALS_DEVICES_MAX 64
+
+/*
+ * The GPU memory that is allocated, for readers of logs that lack their beginning. Zeros are a
+ * program that has not allocated anything.
+ */
+struct memory_totals {
+	struct xt_allocations allocations;
+	uint64_t bytes[MEMORY_TOTALS_DEVICES_MAX];
+	bool is_used[MEMORY_TOTALS_DEVICES_MAX];
+	bool is_unknown; /* too many allocations, or out of memory */
 };
 
 /* The log's size relative to --max-size. */
@@ -153,5 +187,21 @@ static inline bool recorder_is_full(const struct recorder *rec)
 {
 	return rec->size_limit.state == SIZE_LIMIT_REACHED;
 }
+
+/* The string id of the name at that address; 0: unknown, or out of memory. */
+uint32_t kernel_name_id(struct recorder *rec, const char *name);
+
+/* Writes the row of a graph node's kernel. */
+void record_node_name(struct recorder *rec, const struct xt_record_node_name *record);
+
+/* Takes an allocation or a free that was added to the log. */
+void memory_totals_take(struct memory_totals *totals, const struct cupti_activity_memory *memory);
+
+/*
+ * "TIME DEVICE:BYTES ...", as of the last one taken. False if that is not known, if there was none,
+ * or if it does not fit.
+ */
+bool memory_totals_text(const struct memory_totals *totals, uint64_t now_ns, char *out,
+			size_t out_bytes);
 
 #endif

@@ -41,10 +41,7 @@
 #include "inject/writer/record_account.h"
 #include "inject/writer/control.h"
 #include "inject/writer/record_run.h"
-#include "inject/writer/size_limit.h"
 #include "inject/writer/snapshot.h"
-#include "inject/writer/snapshot_triggers.h"
-#include "inject/writer/undelivered_work.h"
 
 /*
  * A ring of 256 KiB has room for 6,500 calls; this period suffices for a million calls per second.

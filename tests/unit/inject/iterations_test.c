@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "inject/writer/launch_period.h"
-#include "inject/writer/typical_time.h"
+#include "inject/writer/snapshot.h"
 #include "log/base/call_result.h"
 #include "log/base/snapshot_trigger.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "inject/unwind/module_image.h"
-#include "inject/writer/module_paths.h"
+#include "inject/writer/record_run.h"
 
 #define PAGE_BYTES XT_CRASH_BUFFER_PAGE_BYTES
 

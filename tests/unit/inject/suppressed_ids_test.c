@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "inject/writer/suppressed_ids.h"
+#include "inject/writer/intern.h"
 
 static void adds_and_removes(void **unused)
 {
