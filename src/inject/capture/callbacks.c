@@ -23,8 +23,6 @@
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/cupti/profiler_calls.h"
-#include "inject/cupti/unsafe_kinds.h"
 #include "inject/capture/sampling.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
@@ -548,7 +546,7 @@ static COLD void deliver_holder(uint32_t domain, uint32_t cbid, uint32_t use,
 		graph_level_leave(hold);
 }
 
-/* Calls that graph_level.h and unsafe_kinds.h must know, recorded or not. */
+/* Calls that graph_level.h and cupti_subscriber.h must know, recorded or not. */
 static COLD void deliver_kind_call(uint32_t domain, uint32_t cbid,
 				   const struct cupti_callback_data *data,
 				   const struct caller_regs *regs)

@@ -10,7 +10,7 @@
 #include "inject/capture/torch_capture.h"
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/unsafe_kinds.h"
+#include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hotpath.h"
 

@@ -44,7 +44,7 @@ enum api_use {
 	API_UPDATES_EXEC = 1 << 3,   /* changes a CUgraphExec to match a CUgraph */
 	API_SETS_EXEC_CHILD =
 		1 << 4, /* with API_SETS_EXEC_NODE; the third argument is the new child CUgraph */
-	API_IS_PROFILER = 1 << 5,	 /* see profiler_calls.h */
+	API_IS_PROFILER = 1 << 5,	 /* see enum profiler_call */
 	API_MAKES_WORK = 1 << 6,	 /* a launch, copy or memset: its stack may be sampled */
 	API_LAUNCHES_GRAPH = 1 << 7,	 /* first argument: a CUgraphExec */
 	API_INSTANTIATES_GRAPH = 1 << 8, /* first argument: where it stores the CUgraphExec */
@@ -61,7 +61,7 @@ enum {
 		API_SETS_NODE | API_SETS_EXEC_NODE | API_UPDATES_EXEC | API_SETS_EXEC_CHILD,
 	API_NAMES_NODE = API_ADDS_KERNEL_NODE | API_ADDS_NODE | API_ADDS_NODE_V2,
 	API_SYNCS = API_SYNCS_CONTEXT | API_SYNCS_STREAM, /* only with CUPTI before CUDA 13 */
-	/* Calls that graph_level.h and unsafe_kinds.h must know. */
+	/* Calls that graph_level.h and cupti_subscriber.h must know. */
 	API_CHANGES_KINDS = API_LAUNCHES_GRAPH | API_INSTANTIATES_GRAPH | API_FREES_ASYNC |
 			    API_SYNCS | API_DELAYS_STOP,
 	/* Calls about graphs that are handled at every level. */

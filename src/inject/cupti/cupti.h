@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Access to CUPTI: the library and a table of its functions.
+ * Access to CUPTI: candidates for the library, the library, a table of its functions. And what the
+ * driver says about the GPUs.
  */
 #ifndef XT_INJECT_CUPTI_H
 #define XT_INJECT_CUPTI_H
@@ -58,5 +59,59 @@ extern atomic_uint_fast64_t cupti_module_unloads;
 
 /* The text of a CUPTI result; static. */
 const char *cupti_result_text(uint32_t result);
+
+struct cupti_candidate {
+	char path[PATH_MAX]; /* for dlopen(): absolute, or a bare name */
+	const char *rule;    /* static: the rule that found it */
+};
+
+struct cupti_search;
+
+/* asked_path: if not empty, the only candidate. NULL if out of memory. */
+struct cupti_search *cupti_search_begin(const char *asked_path);
+
+/* The next candidate that exists; false when there are no more. */
+bool cupti_search_next(struct cupti_search *search, struct cupti_candidate *candidate);
+
+/* The searched places, for a message; valid until cupti_search_end(). */
+const char *cupti_search_places(const struct cupti_search *search);
+
+void cupti_search_end(struct cupti_search *search);
+
+#define GPUS_MAX       64
+#define GPU_NAME_BYTES 128
+#define GPU_UUID_BYTES 16
+
+/* Attributes of a device, as "gpu.<n>.<name>" in the log (gpu_limit_names). */
+enum gpu_limit {
+	GPU_MULTIPROCESSORS,
+	GPU_CAPABILITY_MAJOR,
+	GPU_CAPABILITY_MINOR,
+	GPU_THREADS,
+	GPU_BLOCKS,
+	GPU_REGISTERS,
+	GPU_SHARED_BYTES,
+	GPU_RESERVED_SHARED_BYTES,
+	GPU_LIMITS
+};
+
+extern const char *const gpu_limit_names[GPU_LIMITS];
+
+struct gpu_names {
+	uint32_t count;
+	char names[GPUS_MAX][GPU_NAME_BYTES];
+	int limits[GPUS_MAX][GPU_LIMITS]; /* -1: unknown */
+	uint8_t uuids[GPUS_MAX]
+		     [GPU_UUID_BYTES]; /* of a MIG instance, if it is one; zeros: unknown */
+};
+
+/*
+ * Asks the driver. The flusher thread calls it until gpu_names() returns a result. May hang in the
+ * driver.
+ */
+void gpu_names_read(void);
+
+/* NULL until the driver has answered. Any thread. */
+const struct gpu_names *gpu_names(void);
 
 #endif

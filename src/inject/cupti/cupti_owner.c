@@ -2,24 +2,123 @@
 /*
  * An atomic word holds the state. The thread that changes it to OWNER_RELEASING or OWNER_STARTING
  * does the work; others wait for it, up to a timeout. No lock is held during a CUPTI call.
+ *
+ * Calls of the flusher thread may block forever, so all waits for it have a timeout.
  */
 #include "inject/cupti/cupti_owner.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/cupti/flusher.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/recording_state.h"
 #include "inject/runtime/sleep.h"
+
+#define SLOW_FLUSH_NS UINT64_C(1000000)
+
+static _Atomic(void (*)(void)) requested_work;
+static atomic_bool allowed, stopping, done;
+static atomic_uint_fast64_t dropped_records, cpu_ns, flush_count;
+
+/* Flusher thread only: flushes CUPTI's records. flag: enum xt_cupti_flush. */
+static void flusher_flush(uint32_t flag)
+{
+	uint64_t start_ns = monotonic_ns(), took_ns;
+	size_t dropped = 0;
+
+	cupti.cuptiActivityFlushAll(flag);
+	took_ns = monotonic_ns() - start_ns;
+	if (cupti.cuptiActivityGetNumDroppedRecords &&
+	    cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == XT_CUPTI_SUCCESS)
+		atomic_fetch_add(&dropped_records, dropped);
+	if (took_ns >= SLOW_FLUSH_NS || dropped || flag == XT_CUPTI_FLUSH_FORCED)
+		debug_log(DEBUG_CUPTI, "%s flush took %llu us; CUPTI dropped %zu records",
+			  flag == XT_CUPTI_FLUSH_FORCED ? "forced" : "slow",
+			  (unsigned long long)took_ns / 1000, dropped);
+	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	atomic_fetch_add(&flush_count, 1);
+}
+
+/*
+ * Flusher thread only: runs requested work. Clears the request only when done: flusher_run() waits
+ * for that.
+ */
+static void flusher_do_work(void)
+{
+	void (*work)(void) = atomic_load(&requested_work);
+
+	if (work)
+		work();
+	atomic_compare_exchange_strong(&requested_work, &work, NULL);
+}
+
+/*
+ * Runs work() on the flusher thread and waits until it is done. False after a timeout, or if the
+ * thread has ended. One caller at a time.
+ */
+static bool flusher_run(void (*work)(void), uint64_t timeout_ns)
+{
+	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
+
+	atomic_store(&requested_work, work);
+	while (atomic_load(&requested_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
+		xt_sleep_ns(1000000);
+	return !atomic_exchange(&requested_work, NULL);
+}
+
+void flusher_allow(void)
+{
+	atomic_store(&allowed, true);
+}
+
+static bool flusher_is_allowed(void)
+{
+	return atomic_load(&allowed);
+}
+
+static bool flusher_is_stopping(void)
+{
+	return atomic_load(&stopping);
+}
+
+static void flusher_mark_done(void)
+{
+	atomic_store(&done, true);
+}
+
+void flusher_stop(void)
+{
+	atomic_store(&stopping, true);
+}
+
+bool flusher_is_done(void)
+{
+	return atomic_load(&done);
+}
+
+uint64_t flusher_flush_count(void)
+{
+	return atomic_load(&flush_count);
+}
+
+uint64_t flusher_cpu_ns(void)
+{
+	return atomic_load(&cpu_ns);
+}
+
+uint64_t flusher_dropped_records(void)
+{
+	return atomic_load(&dropped_records);
+}
 
 #define NAP_NS		   1000000
 #define COLLECT_TIMEOUT_NS UINT64_C(300000000)	/* for work that the GPU is executing */
@@ -158,7 +257,8 @@ bool cupti_owner_left_records(void)
 	return cupti_owner_is_released() && atomic_load(&records_are_left);
 }
 
-bool cupti_owner_may_flush(void)
+/* Flusher thread: whether CUPTI may hold our records. If not, do not call it. */
+static bool cupti_owner_may_flush(void)
 {
 	return atomic_load(&state) == OWNER_SUBSCRIBED || atomic_load(&is_draining);
 }
@@ -471,7 +571,8 @@ static void report_refusal(void)
 	log_message("GPU work is not recorded any more: %s", graph_level_refusal());
 }
 
-void cupti_owner_update(void)
+/* Flusher thread, every few milliseconds: starts, stops or resumes. */
+static void cupti_owner_update(void)
 {
 	bool wanted = atomic_load(&is_wanted), is_due;
 	int now = atomic_load(&state);
@@ -498,4 +599,45 @@ void cupti_owner_update(void)
 	} else if (!wanted && config.keeps_graphs && change_state(OWNER_RELEASED, OWNER_STARTING)) {
 		watch_graphs();
 	}
+}
+
+#define PERIOD_MS     50
+#define STOP_CHECK_MS 2
+#define IDLE_CHECK_MS 10 /* while nothing is recorded */
+
+void *flusher_main(void *unused)
+{
+	unsigned waited_ms = 0;
+
+	(void)unused;
+	prctl(PR_SET_NAME, "xtrace-flush");
+	while (!flusher_is_stopping()) {
+		unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
+
+		xt_sleep_ns(nap_ms * 1000000);
+		waited_ms += nap_ms;
+		flusher_do_work();
+		if (!flusher_is_allowed())
+			continue;
+		cupti_owner_update();
+		if (!cupti_owner_may_flush())
+			waited_ms = 0;
+		if (waited_ms < PERIOD_MS)
+			continue;
+		if (!gpu_names() && waited_ms < PERIOD_MS + nap_ms)
+			gpu_names_read();
+		if (graph_level_may_flush()) {
+			flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+			waited_ms = 0;
+		}
+	}
+	if (flusher_is_allowed() && cupti_owner_may_flush()) {
+		if (!gpu_names())
+			gpu_names_read();
+		/* Completed buffers first, then all records, finished or not. */
+		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
+		flusher_flush(XT_CUPTI_FLUSH_FORCED);
+	}
+	flusher_mark_done();
+	return NULL;
 }

@@ -8,8 +8,10 @@
  * callback, so recording also steps back while another tool uses it.
  *
  * The writer thread says whether recording is wanted. The flusher thread acts on it, because CUPTI
- * may hang. The hooks of cupti_handoff.c run in the threads of another tool and wait at most a few
- * seconds.
+ * may hang: it is the tracer's only thread that may hang in calls of CUPTI and the driver. Every 50
+ * ms it also asks CUPTI for finished records, unless graph_level_may_flush() says otherwise, and
+ * the driver for other data. The hooks of cupti_handoff.c run in the threads of another tool and
+ * wait at most a few seconds.
  */
 #ifndef XT_INJECT_CUPTI_OWNER_H
 #define XT_INJECT_CUPTI_OWNER_H
@@ -57,12 +59,6 @@ bool cupti_owner_is_settled(void);
 /* Why the last start failed, or recording cannot resume: one line. NULL: no problem. */
 const char *cupti_owner_problem(void);
 
-/* Flusher thread, every few milliseconds: starts, stops or resumes. */
-void cupti_owner_update(void);
-
-/* Flusher thread: whether CUPTI may hold our records. If not, do not call it. */
-bool cupti_owner_may_flush(void);
-
 /* Whether we step back for a tool that subscribes. Any thread. */
 bool cupti_owner_yields(void);
 
@@ -87,5 +83,28 @@ void cupti_owner_tool_needs_clock(void);
 
 /* Writer thread: takes the next event; false if there is none. */
 bool cupti_owner_next_event(struct cupti_owner_event *event);
+
+/* Allows flushes; before this, CUPTI may not be set up. */
+void flusher_allow(void);
+
+/* Asks the thread to flush once more and end. */
+void flusher_stop(void);
+
+/* Whether the last flush is done. */
+bool flusher_is_done(void);
+
+/* Flushes of CUPTI that have ended. */
+uint64_t flusher_flush_count(void);
+
+/* CPU time of the thread at its last flush. */
+uint64_t flusher_cpu_ns(void);
+
+/* Records that CUPTI reports as dropped, so far. */
+uint64_t flusher_dropped_records(void);
+
+/*
+ * The main function of the flusher thread. Returns after flusher_stop() and a last, forced flush.
+ */
+void *flusher_main(void *unused);
 
 #endif

@@ -1,22 +1,263 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs in the thread of InitializeInjection(), on the flusher thread, and in the thread of another
- * tool.
+ * tool. The functions of unsafe kinds also run in callbacks of CUPTI.
  */
 #include "inject/cupti/cupti_subscriber.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/cupti/api_table.h"
-#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
-#include "inject/cupti/profiler_calls.h"
-#include "inject/cupti/unsafe_kinds.h"
+#include "inject/runtime/clock.h"
 #include "inject/runtime/debug_log.h"
 #include "inject/runtime/sleep.h"
+
+#define PROFILER_CALLS_MAX 8
+
+static struct {
+	uint32_t api;
+	enum profiler_call call;
+} profiler_calls[PROFILER_CALLS_MAX];
+static uint32_t profiler_call_count;
+
+enum profiler_call profiler_call_of(uint32_t api)
+{
+	for (uint32_t i = 0; i < profiler_call_count; i++)
+		if (profiler_calls[i].api == api)
+			return profiler_calls[i].call;
+	return PROFILER_NONE;
+}
+
+/* CUPTI appends a version to the names of runtime API functions. */
+static enum profiler_call profiler_call_of_name(const char *name)
+{
+	static const struct {
+		const char *beginning;
+		enum profiler_call call;
+	} names[] = {
+		{"cuProfilerStart", PROFILER_START},
+		{"cuProfilerStop", PROFILER_STOP},
+		{"cudaProfilerStart", PROFILER_START},
+		{"cudaProfilerStop", PROFILER_STOP},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i].beginning, strlen(names[i].beginning)))
+			return names[i].call;
+	return PROFILER_NONE;
+}
+
+static void profiler_calls_enable_in(void *subscriber, uint32_t domain)
+{
+	for (uint32_t cbid = 1; cbid < API_CBID_END && profiler_call_count < PROFILER_CALLS_MAX;
+	     cbid++) {
+		const char *name = NULL;
+		enum profiler_call call;
+
+		if (cupti.cuptiGetCallbackName(domain, cbid, &name) != XT_CUPTI_SUCCESS || !name)
+			continue;
+		call = profiler_call_of_name(name);
+		if (call == PROFILER_NONE ||
+		    cupti.cuptiEnableCallback(1, subscriber, domain, cbid) != XT_CUPTI_SUCCESS)
+			continue;
+		profiler_calls[profiler_call_count].api = domain << 16 | cbid;
+		profiler_calls[profiler_call_count++].call = call;
+		if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
+			api_uses[cbid] |= API_IS_PROFILER;
+	}
+}
+
+/* Enables their callbacks. Once for each subscription, before calls are recorded. */
+static void profiler_calls_enable(void *subscriber)
+{
+	if (!cupti.cuptiGetCallbackName)
+		return;
+	profiler_call_count = 0; /* a new subscription */
+	profiler_calls_enable_in(subscriber, XT_CUPTI_CB_DOMAIN_DRIVER_API);
+	profiler_calls_enable_in(subscriber, XT_CUPTI_CB_DOMAIN_RUNTIME_API);
+}
+
+#define DEVICE_NONE	       UINT32_MAX
+#define POINTER_MEMPOOL_HANDLE 17 /* of CUpointer_attribute */
+#define POOL_RESERVED_BYTES    5  /* of CUmemPool_attribute */
+
+/*
+ * Kinds of records that are enabled only as far as they are safe. A kind that turns out to be
+ * unsafe is disabled for good, and counted. docs/internals/CONDITIONAL_GRAPHS.md has the
+ * measurements.
+ *
+ * MEMCPY2, copies between devices: if this kind and MEMCPY are both enabled while a CUDA graph with
+ * copy nodes is launched, the program fails with CUDA_ERROR_LAUNCH_FAILED. Therefore only processes
+ * that use several devices enable this kind, and only while no graph has a copy node, as far as we
+ * saw all graphs.
+ *
+ * MEMORY2, allocations and frees: CUPTI ends the process with SIGSEGV in cuMemFreeAsync(), if the
+ * memory is from no memory pool or from another process. CUPTI of CUDA 11 does so at graphs that
+ * allocate memory, so it does not get this kind.
+ *
+ * They change only while the kinds are locked (graph_level.h), except is_unsafe and is_off.
+ */
+static struct kind {
+	uint32_t id;
+	atomic_uint_fast64_t *lost_count; /* kinds that were given up */
+	bool is_useful;			  /* while anything is recorded */
+	bool is_enabled;
+	bool is_lost;	       /* counted */
+	atomic_bool is_unsafe; /* for good */
+	atomic_bool is_off;    /* it is unsafe, and disabled for good */
+} peer_copies = {.id = XT_CUPTI_ACTIVITY_MEMCPY2, .lost_count = &cupti_unsafe_kinds},
+  memory = {.id = XT_CUPTI_ACTIVITY_MEMORY2, .lost_count = &cupti_unsafe_memory, .is_useful = true};
+static bool is_recording;
+static uint32_t first_device = DEVICE_NONE;
+
+static void disable_kind(struct kind *kind)
+{
+	if (kind->is_enabled && cupti.cuptiActivityDisable(kind->id) == XT_CUPTI_SUCCESS)
+		kind->is_enabled = false;
+}
+
+static void enable_kind(struct kind *kind)
+{
+	uint32_t result = kind->is_enabled ? XT_CUPTI_SUCCESS : cupti.cuptiActivityEnable(kind->id);
+
+	kind->is_enabled = result == XT_CUPTI_SUCCESS;
+	if (cupti_has_failed(result))
+		atomic_fetch_add(&cupti_lost_kinds, 1);
+	/* give_up_kind() may have waited in vain for the lock that this thread has. */
+	if (atomic_load(&kind->is_unsafe))
+		disable_kind(kind);
+}
+
+static void update_kind(struct kind *kind)
+{
+	bool is_useful = is_recording && kind->is_useful;
+	int saved_errno = errno;
+
+	if (is_useful && !atomic_load(&kind->is_unsafe))
+		enable_kind(kind);
+	else
+		disable_kind(kind);
+	if (is_useful && atomic_load(&kind->is_unsafe) && !kind->is_lost) {
+		kind->is_lost = true;
+		atomic_fetch_add(kind->lost_count, 1);
+	}
+	errno = saved_errno;
+}
+
+static void give_up_kind(struct kind *kind)
+{
+	bool are_locked;
+
+	if (atomic_load(&kind->is_off))
+		return;
+	atomic_store(&kind->is_unsafe, true);
+	are_locked = graph_level_lock_kinds();
+	update_kind(kind);
+	atomic_store(&kind->is_off, are_locked && !kind->is_enabled);
+	graph_level_unlock_kinds(are_locked);
+}
+
+static void note_device(uint32_t device)
+{
+	peer_copies.is_useful |= first_device != DEVICE_NONE && first_device != device;
+	first_device = device;
+}
+
+/* Contexts that are older than our subscription. Graphs that are as old may have copies. */
+static void find_older_contexts(void)
+{
+	int count = 0, is_active;
+	unsigned flags;
+
+	if (!cupti.cuDeviceGetCount || cupti.cuDeviceGetCount(&count) || count < 2 ||
+	    !cupti.cuDevicePrimaryCtxGetState)
+		return;
+	for (int device = 0; device < count; device++) {
+		if (cupti.cuDevicePrimaryCtxGetState(device, &flags, &is_active) || !is_active)
+			continue;
+		note_device((uint32_t)device);
+		atomic_store(&peer_copies.is_unsafe, true);
+	}
+}
+
+/*
+ * Recording starts, with copies and memory. sees_frees: unsafe_kinds_note_free() will be called at
+ * each cuMemFreeAsync(). The kinds are locked (graph_level.h).
+ */
+static void unsafe_kinds_start(bool sees_frees)
+{
+	if (first_device == DEVICE_NONE)
+		find_older_contexts();
+	if (!sees_frees || cupti.version < XT_CUPTI_OF_CUDA12)
+		atomic_store(&memory.is_unsafe, true);
+	is_recording = true;
+	/* Another tool may have changed the kinds since the last stop. */
+	peer_copies.is_enabled = memory.is_enabled = false;
+	update_kind(&peer_copies);
+	update_kind(&memory);
+	if (atomic_load(&memory.is_unsafe))
+		atomic_store(&memory.is_off, true);
+}
+
+/* Recording stops. The kinds are locked. Returns how many kinds it disabled. */
+static unsigned unsafe_kinds_stop(void)
+{
+	unsigned count = peer_copies.is_enabled + memory.is_enabled;
+
+	is_recording = false;
+	update_kind(&peer_copies);
+	update_kind(&memory);
+	return count - peer_copies.is_enabled - memory.is_enabled;
+}
+
+void unsafe_kinds_note_context(void *context)
+{
+	uint32_t device;
+	bool are_locked;
+
+	if (!cupti.cuptiGetDeviceId || cupti.cuptiGetDeviceId(context, &device))
+		return;
+	are_locked = graph_level_lock_kinds();
+	note_device(device);
+	update_kind(&peer_copies);
+	graph_level_unlock_kinds(are_locked);
+}
+
+void unsafe_kinds_note_graph_copy(void)
+{
+	give_up_kind(&peer_copies);
+}
+
+/*
+ * The driver refuses the attribute of a pool that belongs to another process. Without a driver, as
+ * after fork(), nothing is freed.
+ */
+static bool is_safe_to_free(uint64_t address)
+{
+	void *pool = NULL;
+	uint64_t bytes;
+	int error;
+
+	if (!cupti.cuPointerGetAttribute || !cupti.cuMemPoolGetAttribute)
+		return false;
+	error = cupti.cuPointerGetAttribute(&pool, POINTER_MEMPOOL_HANDLE, address);
+	if (error == XT_CUDA_ERROR_NOT_INITIALIZED || error == XT_CUDA_ERROR_DEINITIALIZED)
+		return true;
+	return !error && pool && !cupti.cuMemPoolGetAttribute(pool, POOL_RESERVED_BYTES, &bytes);
+}
+
+void unsafe_kinds_note_free(uint64_t address)
+{
+	int saved_errno = errno;
+
+	if (address && !atomic_load(&memory.is_off) && !is_safe_to_free(address))
+		give_up_kind(&memory);
+	errno = saved_errno;
+}
 
 atomic_bool cupti_subscriber_records_calls, cupti_subscriber_lost_memory;
 
@@ -148,7 +389,7 @@ static bool enable_callback(uint32_t domain, uint32_t cbid)
 
 /*
  * Calls that matter before recording starts. Waits tell whether a graph may still run. Frees tell
- * whether the start can record memory (unsafe_kinds.h).
+ * whether the start can record memory (memory.is_unsafe).
  */
 static bool is_watched(uint32_t cbid)
 {

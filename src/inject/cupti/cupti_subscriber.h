@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "inject/cupti/api_table.h"
 
@@ -70,7 +71,25 @@ void cupti_subscriber_watch_graphs(void);
 /* Ends the subscription and all callbacks. Records are disabled. */
 void cupti_subscriber_unsubscribe(void);
 
-/* Also enables the callbacks of profiler_calls.h, for this and later subscriptions. */
+/*
+ * The calls by which a program limits recording to a range: cuProfilerStart(), cuProfilerStop(),
+ * and their runtime API equivalents.
+ */
+enum profiler_call { PROFILER_NONE, PROFILER_START, PROFILER_STOP };
+
+/* Also enables the callbacks of these calls, for this and later subscriptions. */
 void cupti_subscriber_follow_profiler(void);
+
+/* Which of these calls it is, by domain << 16 | callback id. Any thread, in callbacks. */
+enum profiler_call profiler_call_of(uint32_t api);
+
+/* A context was created, also while nothing is recorded. */
+void unsafe_kinds_note_context(void *context);
+
+/* A graph gets a copy node, or graphs were made that were not seen. */
+void unsafe_kinds_note_graph_copy(void);
+
+/* cuMemFreeAsync() is called. */
+void unsafe_kinds_note_free(uint64_t address);
 
 #endif

@@ -9,7 +9,7 @@
 #include "inject/capture/sampling.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
-#include "inject/cupti/flusher.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/nvtx/nvtx_events.h"

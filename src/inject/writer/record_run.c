@@ -24,8 +24,6 @@
 #include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
-#include "inject/cupti/flusher.h"
-#include "inject/cupti/gpu_names.h"
 #include "inject/memory/map_memory.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/python/python_runtime.h"

@@ -20,7 +20,7 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/api_table.h"
-#include "inject/cupti/flusher.h"
+#include "inject/cupti/cupti_owner.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/runtime/clock.h"

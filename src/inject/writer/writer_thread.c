@@ -26,8 +26,6 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
-#include "inject/cupti/flusher.h"
-#include "inject/cupti/flusher_thread.h"
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/sleep.h"

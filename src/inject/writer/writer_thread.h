@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts and ends the tracer's two threads. This is the writer, which moves committed records to
- * the log. See flusher_thread.h for the other one.
+ * the log. See cupti_owner.h for the other one.
  */
 #ifndef XT_INJECT_WRITER_THREAD_H
 #define XT_INJECT_WRITER_THREAD_H

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/cupti/cupti_search.h"
+#include "inject/cupti/cupti.h"
 #include "inject/runtime/machine.h"
 #include "support.h"
 

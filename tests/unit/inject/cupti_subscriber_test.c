@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/cupti/unsafe_kinds.h"
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 
