@@ -30,9 +30,9 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/runtime/loader_watch.h"
+#include "inject/runtime/loader_lock.h"
 #include "inject/capture/stack_capture.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "inject/unwind/stack_walk.h"
 
 #define BATCHES	     31

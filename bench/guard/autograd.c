@@ -17,7 +17,7 @@ struct counts {
 	int32_t shared, weak;
 };
 
-/* Has PyTorch's layout: inject/torch/torch_node.h. */
+/* Has PyTorch's layout: inject/torch/torch_runtime.h. */
 struct node {
 	const void *vtable;
 	struct node *weak_this;

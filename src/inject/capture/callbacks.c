@@ -21,7 +21,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/sampling.h"
 #include "inject/memory/crash_buffer.h"

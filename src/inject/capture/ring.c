@@ -8,8 +8,7 @@
 #include <errno.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/runtime/counter.h"
-#include "inject/runtime/sleep.h"
+#include "inject/runtime/hot_state.h"
 
 #define NAP_NS 200000
 

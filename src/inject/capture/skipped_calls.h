@@ -15,7 +15,7 @@
 
 #include "cuda_abi/cupti_abi.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 
 /* Skipped on request, with flags, or dropped because the process ends, which counts as a loss. */
 #define CALL_IS_SKIPPED	      UINT64_C(0x78747261636520)

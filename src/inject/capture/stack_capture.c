@@ -11,10 +11,10 @@
 
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_match.h"
-#include "inject/runtime/call_on_stack.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/loader_watch.h"
+#include "inject/runtime/loader_lock.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/capture/stack_modules.h"
 #include "inject/runtime/hotpath.h"

@@ -12,7 +12,7 @@
 
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/unwind/module_image.h"
+#include "inject/unwind/stack_walk.h"
 
 _Static_assert(WALK_MODULES_MAX < XT_MODULE_SLOT_COUNT,
 	       "the modules of a stack have slots at a time");

@@ -17,8 +17,6 @@
 #include "inject/memory/budget.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/sleep.h"
-#include "inject/memory/map_memory.h"
 #include "inject/memory/crash_buffer.h"
 
 _Thread_local struct thread_buffer *current_thread_buffer

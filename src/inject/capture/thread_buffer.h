@@ -23,7 +23,7 @@
 #include "inject/capture/stack_cache.h"
 #include "inject/capture/stack_modules.h"
 #include "inject/capture/torch_thread.h"
-#include "inject/runtime/counter.h"
+#include "inject/runtime/hot_state.h"
 #include "xtrace/crash_buffer_format.h"
 
 #define THREAD_BUFFER_TEXT_BYTES  4096
@@ -80,7 +80,7 @@ struct thread_buffer {
 	uint64_t unsampled_count; /* calls without a stack, by sampling */
 	uint64_t event_return;	  /* return address of the NVTX call in progress, or 0 */
 	uint32_t rng_state;	  /* sampling.h */
-	void *walk_stack_top;	  /* call_on_stack.h */
+	void *walk_stack_top;	  /* for call_on_stack() */
 	struct stack_modules modules;
 	struct torch_thread torch;
 	struct stack_walk walk;

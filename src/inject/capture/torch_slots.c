@@ -17,7 +17,7 @@
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/python/python_chain.h"
-#include "inject/runtime/call_on_stack.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/runtime/clock.h"
 
 #define SEARCHES_MAX	   3	/* for the caller of one task */

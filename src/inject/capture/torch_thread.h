@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "inject/python/python_chain.h"
-#include "inject/torch/torch_node.h"
+#include "inject/torch/torch_runtime.h"
 #include "xtrace/crash_buffer_format.h"
 
 #define TORCH_TASKS_RECENT 8

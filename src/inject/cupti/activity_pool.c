@@ -21,7 +21,6 @@
 #include "inject/cupti/cupti.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/memory/map_memory.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 
@@ -192,7 +191,7 @@ uint8_t *activity_take_free(void)
 
 /*
  * Sleeps until the writer releases a buffer. Hundreds of threads may wait: polling would starve the
- * writer. A raw system call, because futex waits must not be cancellation points; see sleep.h.
+ * writer. A raw system call, because futex waits must not be cancellation points; see clock.h.
  */
 static void sleep_until_release(unsigned seen)
 {

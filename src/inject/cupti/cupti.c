@@ -16,8 +16,7 @@
 #include <unistd.h>
 
 #include "inject/runtime/machine.h"
-#include "inject/runtime/own_program.h"
-#include "inject/runtime/settings.h"
+#include "inject/runtime/process.h"
 #include "log/base/compare.h"
 
 #define CANDIDATES_MAX 64

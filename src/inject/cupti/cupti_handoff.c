@@ -15,7 +15,6 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/runtime/find_object.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/symbol_hooks.h"

@@ -18,10 +18,8 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/recording_state.h"
-#include "inject/runtime/sleep.h"
+#include "inject/runtime/process.h"
 
 #define SLOW_FLUSH_NS UINT64_C(1000000)
 

@@ -13,8 +13,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/debug_log.h"
-#include "inject/runtime/sleep.h"
+#include "inject/runtime/log_message.h"
 
 #define PROFILER_CALLS_MAX 8
 

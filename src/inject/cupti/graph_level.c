@@ -14,8 +14,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/recording_state.h"
-#include "inject/runtime/sleep.h"
+#include "inject/runtime/process.h"
 
 #define NAP_NS		10000
 #define PAUSE_NS	1000000		      /* until all threads see a pause: thread_buffer.h */

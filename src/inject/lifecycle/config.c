@@ -11,10 +11,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/process_identity.h"
-#include "inject/runtime/settings.h"
+#include "inject/runtime/process.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
 #define CPU_HZ_MAX	       1000

@@ -46,7 +46,7 @@ struct config {
 };
 
 /*
- * Reads the settings (runtime/settings.h). False if the process must not be traced: it runs with
+ * Reads the settings (runtime/process.h). False if the process must not be traced: it runs with
  * raised privileges, so its environment cannot be trusted.
  */
 bool config_read(struct config *config);

@@ -23,9 +23,8 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/runtime/debug_log.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/settings.h"
+#include "inject/runtime/process.h"
 #include "inject/writer/writer_thread.h"
 #include "log/base/guarded_fd.h"
 #include "log/base/sampler_socket.h"

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/runtime/process_exit_watch.h"
+#include "inject/runtime/process.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/capture/callbacks.h"
@@ -33,15 +33,11 @@
 #include "inject/cupti/cupti.h"
 #include "inject/lifecycle/shutdown.h"
 #include "inject/runtime/loader_lock.h"
-#include "inject/runtime/loader_watch.h"
 #include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_events.h"
-#include "inject/runtime/fork_guard.h"
-#include "inject/runtime/process_identity.h"
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/settings.h"
 #include "inject/runtime/signal_guard.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/capture/stack_capture.h"
@@ -51,8 +47,6 @@
 #include "inject/cupti/cupti_owner.h"
 #include "inject/writer/control.h"
 #include "inject/writer/snapshot.h"
-#include "inject/runtime/debug_log.h"
-#include "inject/runtime/recording_state.h"
 #include "log/write/compact.h"
 #include "log/write/writer.h"
 

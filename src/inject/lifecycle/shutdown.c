@@ -23,11 +23,9 @@
 #include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx_events.h"
-#include "inject/runtime/fork_guard.h"
+#include "inject/runtime/process.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/sleep.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/runtime/recording_state.h"
 #include "inject/runtime/symbol_hooks.h"
 #include "inject/writer/writer_thread.h"
 

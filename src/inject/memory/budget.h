@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits the tracer's memory to 32 MiB per process and 256 KiB per thread.
+ * The tracer's memory: limits it to 32 MiB per process and 256 KiB per thread, and maps it.
  *
  * Fixed needs are reserved here: the writer's tables and the initial size of each thread buffer.
  * Everything that grows with the program asks first: rings of busy threads, stack caches, id
@@ -16,12 +16,6 @@
 #define BUDGET_PROCESS_BYTES (32u << 20)
 #define BUDGET_THREAD_BYTES  (256u << 10)
 
-/*
- * The writer's tables and buffers, two threads, code and data, spare thread buffers, and the
- * activity buffers that always exist.
- */
-#define BUDGET_FIXED_BYTES (15u << 20)
-
 /* False if not enough is left. Any thread, no locks. */
 bool budget_take(size_t bytes);
 void budget_give_back(size_t bytes);
@@ -35,5 +29,16 @@ void budget_add_thread_buffer(size_t own_bytes);
 /* The most memory used at any time, and the number of refusals. */
 uint64_t budget_peak_bytes(void);
 uint64_t budget_refusals(void);
+
+#define MAP_LEFT_BYTES (16u << 20) /* mapped beyond each request, and given back */
+
+/* Private, zeroed memory that gets pages when touched. NULL if there is no room; errno says why. */
+void *map_memory(size_t bytes);
+
+/* A part of a file, shared. */
+void *map_file_part(int fd, uint64_t offset, size_t bytes);
+
+/* Whether a mapping failed a short time ago. Callers that can do without memory then do not try. */
+bool map_has_failed_lately(void);
 
 #endif

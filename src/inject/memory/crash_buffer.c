@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file and its areas. crash_buffer_area() may run on any thread, in the cold path of a
- * callback: no lock, no malloc, but system calls.
+ * callback: no lock, no malloc, but system calls. Names are appended to areas by the writer thread
+ * only.
  */
 #include "inject/memory/crash_buffer.h"
 
@@ -15,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/memory/map_memory.h"
-#include "inject/runtime/fork_guard.h"
+#include "inject/memory/budget.h"
+#include "inject/runtime/process.h"
 #include "inject/runtime/signal_guard.h"
 #include "log/base/guarded_fd.h"
 
@@ -414,4 +415,38 @@ void crash_buffer_remove(void)
 {
 	if (header_now())
 		unlink(crash_buffer.path);
+}
+
+#define NAMES_AREA_BYTES (256u << 10)
+#define NAMES_AREAS_MAX	 64
+#define NAMES_OWN_AREAS	 2 /* not charged to the budget */
+#define NAMES_DATA_BYTES (NAMES_AREA_BYTES - XT_NAMES_DATA_OFFSET)
+
+static struct xt_names_header *names_area; /* the area being filled; NULL: none yet */
+static unsigned names_area_count;
+
+void crash_buffer_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t text_bytes)
+{
+	size_t bytes = (sizeof(struct xt_crash_buffer_name) + text_bytes + 7) & ~(size_t)7;
+	struct xt_crash_buffer_name *name;
+
+	if (bytes > NAMES_DATA_BYTES)
+		return;
+	if (!names_area || NAMES_DATA_BYTES - names_area->used_bytes < bytes) {
+		if (names_area_count == NAMES_AREAS_MAX ||
+		    (names_area_count >= NAMES_OWN_AREAS && !budget_take(NAMES_AREA_BYTES)))
+			return;
+		names_area_count++;
+		names_area = crash_buffer_area(NAMES_AREA_BYTES, XT_AREA_NAMES);
+		if (!names_area)
+			return;
+	}
+	name = (struct xt_crash_buffer_name *)((uint8_t *)names_area + XT_NAMES_DATA_OFFSET +
+					       names_area->used_bytes);
+	name->key = key;
+	name->of = of;
+	name->text_bytes = (uint32_t)text_bytes;
+	memcpy(name->text, text, text_bytes);
+	/* A kill may come at any moment: publish the name once it is complete. */
+	__atomic_store_n(&names_area->used_bytes, names_area->used_bytes + bytes, __ATOMIC_RELEASE);
 }

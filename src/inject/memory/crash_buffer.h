@@ -101,4 +101,13 @@ void crash_buffer_abandon(void);
 /* Deletes the file; its areas stay mapped. */
 void crash_buffer_remove(void);
 
+#define CRASH_BUFFER_NAME_BYTES_MAX 16384
+
+/*
+ * Adds the name of a kernel or an NVTX domain, when it is first seen or has changed, so that
+ * recovery knows it. Drops it if 64 areas are full; recovered records then have no name. Writer
+ * thread.
+ */
+void crash_buffer_name_add(enum xt_name_of of, uint64_t key, const char *text, size_t text_bytes);
+
 #endif

@@ -19,7 +19,7 @@
 #include "inject/nvtx/nvtx_payload.h"
 #include "inject/nvtx/nvtx_store.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 
 /* A domain handle that we returned points to this. */
 struct domain {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/memory/map_memory.h"
+#include "inject/memory/budget.h"
 
 #define TEXT_STORE_BYTES (4u << 20)
 

@@ -15,8 +15,8 @@
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/module_symbols.h"
-#include "inject/runtime/own_program.h"
+#include "inject/runtime/symbol_hooks.h"
+#include "inject/runtime/process.h"
 
 #define REJECTED_MAX 4
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's lock around work that must not be in progress when the program forks. Such work asks
- * the C library for the loaded libraries, or has a file open for a moment.
+ * The tracer's lock around work that must not be in progress when the program forks, and a watch
+ * for libraries that are loaded. Such work asks the C library for the loaded libraries, or has a
+ * file open for a moment.
  *
  * The C library holds its list lock (that of dl_iterate_phdr()) during such a query. A child forked
  * then could never load a library again, and would inherit the open file.
@@ -13,8 +14,13 @@
 #ifndef XT_INJECT_LOADER_LOCK_H
 #define XT_INJECT_LOADER_LOCK_H
 
+#include <dlfcn.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "inject/runtime/hot_state.h"
 
 /* Once, before any other function here. InitializeInjection() calls it. */
 void loader_lock_begin(void);
@@ -22,12 +28,6 @@ void loader_lock_begin(void);
 /* Takes and release the tracer's lock (see above). Not recursive. */
 void loader_lock(void);
 void loader_unlock(void);
-
-/*
- * Returns the loader's exported data; *bytes_out is 0 if there is none. Takes the loader's own
- * lock.
- */
-const void *loader_data(size_t *bytes_out);
 
 /* dl_iterate_phdr() under the lock. */
 int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
@@ -41,5 +41,75 @@ int loader_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void 
 void loader_lock_before_fork(void);
 void loader_lock_in_parent(void);
 void loader_lock_in_child(void);
+
+/*
+ * Detects whether another thread is blocked on a lock that the calling thread may hold.
+ *
+ * A signal handler may interrupt a thread that holds one of the loader's locks, while the writer
+ * thread needs that lock. Only the loader knows who holds its locks. So the probe samples the other
+ * thread's state: a thread that sleeps in every sample is deadlocked, because these locks are
+ * otherwise held only briefly. Initialise to zero.
+ */
+struct deadlock_probe {
+	unsigned turn;
+	uint64_t since_ns, sampled_ns;
+};
+
+/*
+ * Call repeatedly. Returns for how many nanoseconds thread `id` has been asleep in every sample of
+ * the same `turn`. `turn` identifies one attempt to take a lock and is not 0. Returns 0 if the
+ * thread is running or runnable, cannot be inspected, or if id is 0. Async-signal-safe; no
+ * cancellation point; keeps errno.
+ */
+uint64_t deadlock_probe_blocked_ns(struct deadlock_probe *probe, int id, unsigned turn,
+				   uint64_t now_ns);
+
+/*
+ * Detects whether a library has been loaded since. Every launch asks this, because a cached stack
+ * is void once other code may be at its addresses. That takes an unload and a load, so counting
+ * loads is enough.
+ *
+ * glibc reports its load counter through dl_iterate_phdr(), under a lock. loader_watch_*() finds
+ * the counter itself in the loader's exported data. A query is then one memory read. If the counter
+ * cannot be found, the writer thread polls the loader every few milliseconds.
+ *
+ * Start the search for the counter, then narrow it after each load or unload of a library. At
+ * start-up, from one thread.
+ */
+void loader_watch_begin(void);
+void loader_watch_narrow(void);
+
+/* Ends the search; true if the counter was found. */
+bool loader_watch_end(void);
+
+/*
+ * The number of loads, for the writer thread. If the counter was not found, asks the loader and
+ * stores the answer for loader_generation().
+ */
+uint64_t loader_watch_poll(void);
+
+HOT_EXTERN const uint64_t *loader_generation_word;
+
+/* The number of loads so far. Any thread; one memory read. */
+static inline uint64_t loader_generation(void)
+{
+	return __atomic_load_n(__atomic_load_n(&loader_generation_word, __ATOMIC_RELAXED),
+			       __ATOMIC_RELAXED);
+}
+
+/*
+ * The result of glibc's _dl_find_object(), for headers older than glibc 2.35. A build against an
+ * older glibc still uses the function if the traced program's glibc has it: callers look it up.
+ */
+#ifndef DLFO_STRUCT_HAS_EH_DBASE
+struct dl_find_object {
+	unsigned long long dlfo_flags;
+	void *dlfo_map_start; /* of the module's mapping */
+	void *dlfo_map_end;
+	struct link_map *dlfo_link_map;
+	void *dlfo_eh_frame; /* the module's .eh_frame_hdr */
+	unsigned long long reserved[7];
+};
+#endif
 
 #endif

@@ -23,4 +23,39 @@ void log_message_collect(char *lines, size_t line_bytes);
 /* Prints the text as it is. Async-signal-safe, also on a small stack. */
 void log_message_text(const char *text);
 
+/*
+ * A debug log of the tracer, for its developers: XTRACE_DEBUG=writer,cupti writes lines of these
+ * domains to <log>.debug, beside the log.
+ *
+ * Only the tracer's own threads and start-up may write there. Callbacks and other code in the
+ * program's threads count instead (enum xt_ring_counter), and the writer thread logs the counts.
+ * If a domain is off, debug_log() tests one word and returns.
+ */
+enum debug_domain {
+	DEBUG_PROCESS,
+	DEBUG_WRITER,
+	DEBUG_CUPTI,
+	DEBUG_STACK,
+	DEBUG_PYTHON,
+	DEBUG_NVTX,
+	DEBUG_MEMORY,
+	DEBUG_DOMAINS
+};
+
+/*
+ * Enables the domains of a comma-separated list, or `all`. Warns about an unknown domain and names
+ * the closest one. NULL or an empty list disables all.
+ */
+void debug_log_enable(const char *list);
+
+/* Creates <log_path>.debug if a domain is enabled. 0 or -errno; then nothing is logged. */
+int debug_log_open(const char *log_path);
+
+/* Writes one line. Keeps errno. Drops the line if it cannot be written. */
+void debug_log(enum debug_domain domain, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* In a forked child: closes the parent's file. Async-signal-safe. */
+void debug_log_abandon(void);
+
 #endif

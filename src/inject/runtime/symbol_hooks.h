@@ -9,8 +9,11 @@
 #ifndef XT_INJECT_SYMBOL_HOOKS_H
 #define XT_INJECT_SYMBOL_HOOKS_H
 
+#include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct symbol_hook {
 	const char *name;
@@ -32,5 +35,27 @@ static inline void symbol_hook_entered(void)
 {
 	atomic_thread_fence(memory_order_acquire);
 }
+
+/*
+ * Exported symbols in a module's own table. dlsym() would wait for a thread that is loading a
+ * library.
+ *
+ * From the dynamic section of a module. Valid while the module is loaded.
+ */
+struct module_symbols {
+	uintptr_t bias;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+/* False if the module has no GNU hash table. For callbacks of loader_iterate(). */
+bool module_symbols_open(const struct dl_phdr_info *info, struct module_symbols *out);
+
+/* NULL if the module does not define it. Its address is bias + st_value. */
+const ElfW(Sym) * module_symbols_find(const struct module_symbols *module, const char *name);
+
+/* The address of a symbol, or 0. */
+uintptr_t module_symbols_address(const struct module_symbols *module, const char *name);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk, its accessors, and a cache of unwind information by return address.
+ * The walk, its accessors, and a cache of unwind information by return address. And what the tracer
+ * knows of modules without libunwind.
  *
- * Runs in the program's threads on the cold path. Several threads may walk at once; they share only
- * the cache.
+ * Runs in the program's threads on the cold path: no lock, no malloc. Several threads may walk at
+ * once; they share only the cache. The writer thread reads module images, too.
  */
 #include "inject/unwind/stack_walk.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,13 +19,182 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/runtime/find_object.h"
-#include "inject/runtime/loader_watch.h"
-#include "inject/memory/map_memory.h"
+#include "inject/memory/budget.h"
+#include "inject/runtime/loader_lock.h"
 #include "inject/unwind/guarded_words.h"
-#include "inject/unwind/signed_returns.h"
-#include "inject/unwind/unwind_machine.h"
 #include "log/base/unwind_stubs.h"
+
+/*
+ * libunwind's names for this processor, and where struct caller_regs has its registers.
+ *
+ * UNWIND_SIGNAL_IS_FOR_NEXT: unw_is_signal_frame() reports whether the frame is a signal handler's
+ * return code, rather than the frame that was interrupted.
+ * UNWIND_READS_CODE: libunwind reads two words of code at the frame's address to find that out.
+ * They are not inputs of the walk: code changes only when a library is loaded.
+ * UNWIND_RETURN: the register with the address of a frame that made a call. On aarch64 it has no
+ * value if libunwind guessed, because the frame had no unwind information.
+ * UNWIND_HAS_SIGNATURES: return addresses may be signed; see signed_returns_find().
+ */
+#define SLOT(member) (offsetof(struct caller_regs, member) + 1) /* 0: not known */
+
+#if defined(__x86_64__)
+#include <libunwind-x86_64.h>
+
+#define LIBUNWIND_NAME		  "libunwind-x86_64.so.8"
+#define LIBUNWIND_FUNCTION(name)  "_Ux86_64_" name
+#define UNWIND_IP		  UNW_X86_64_RIP
+#define UNWIND_SP		  UNW_X86_64_RSP
+#define UNWIND_RETURN		  UNW_X86_64_RIP
+#define UNWIND_SIGNAL_IS_FOR_NEXT false
+#define UNWIND_READS_CODE	  false
+#define UNWIND_HAS_SIGNATURES	  false
+
+static const uint8_t register_slots[] = {
+	[UNW_X86_64_RBX] = SLOT(rbx),	    [UNW_X86_64_RBP] = SLOT(rbp),
+	[UNW_X86_64_R12] = SLOT(r12),	    [UNW_X86_64_R13] = SLOT(r13),
+	[UNW_X86_64_R14] = SLOT(r14),	    [UNW_X86_64_R15] = SLOT(r15),
+	[UNWIND_IP] = SLOT(return_address),
+};
+#else
+#include <libunwind-aarch64.h>
+
+#define LIBUNWIND_NAME		  "libunwind-aarch64.so.8"
+#define LIBUNWIND_FUNCTION(name)  "_Uaarch64_" name
+#define UNWIND_IP		  UNW_AARCH64_PC
+#define UNWIND_SP		  UNW_AARCH64_SP
+#define UNWIND_RETURN		  UNW_AARCH64_X30
+#define UNWIND_SIGNAL_IS_FOR_NEXT true
+#define UNWIND_READS_CODE	  true
+#define UNWIND_HAS_SIGNATURES	  true
+
+static const uint8_t register_slots[] = {
+	[UNW_AARCH64_X19] = SLOT(x19), [UNW_AARCH64_X20] = SLOT(x20),
+	[UNW_AARCH64_X21] = SLOT(x21), [UNW_AARCH64_X22] = SLOT(x22),
+	[UNW_AARCH64_X23] = SLOT(x23), [UNW_AARCH64_X24] = SLOT(x24),
+	[UNW_AARCH64_X25] = SLOT(x25), [UNW_AARCH64_X26] = SLOT(x26),
+	[UNW_AARCH64_X27] = SLOT(x27), [UNW_AARCH64_X28] = SLOT(x28),
+	[UNW_AARCH64_X29] = SLOT(x29), [UNWIND_IP] = SLOT(return_address),
+};
+#endif
+
+#undef SLOT
+
+#define NEGATE_RA_STATE_WITH_PC 0x2c /* the signature also depends on the code's address */
+#define NEGATE_RA_STATE		0x2d
+#define OFFSET			0x80 /* in the upper two bits; the others of these have no operand */
+#define UPPER_BITS		0xc0
+#define UPPER_BITS_BYTE		0x3f
+
+/* The operands of an instruction, in this order (DWARF 5, 6.4.2). */
+struct operands {
+	bool is_known;
+	uint8_t bytes;	 /* of fixed size */
+	uint8_t numbers; /* LEB128 */
+	bool has_block;	 /* a LEB128 length, then so many bytes */
+};
+
+#define NUMBERS(count)                                                                             \
+	{                                                                                          \
+		.is_known = true, .numbers = count                                                 \
+	}
+#define BYTES(count)                                                                               \
+	{                                                                                          \
+		.is_known = true, .bytes = count                                                   \
+	}
+#define BLOCK(numbers_before)                                                                      \
+	{                                                                                          \
+		.is_known = true, .numbers = numbers_before, .has_block = true                     \
+	}
+
+/* DW_CFA_set_loc (0x01) is missing: the size of its operand depends on the table. */
+static const struct operands operands_of[UPPER_BITS_BYTE + 1] = {
+	[0x00] = NUMBERS(0), /* nop */
+	[0x02] = BYTES(1),   /* advance_loc1 */
+	[0x03] = BYTES(2),   /* advance_loc2 */
+	[0x04] = BYTES(4),   /* advance_loc4 */
+	[0x05] = NUMBERS(2), /* offset_extended */
+	[0x06] = NUMBERS(1), /* restore_extended */
+	[0x07] = NUMBERS(1), /* undefined */
+	[0x08] = NUMBERS(1), /* same_value */
+	[0x09] = NUMBERS(2), /* register */
+	[0x0a] = NUMBERS(0), /* remember_state */
+	[0x0b] = NUMBERS(0), /* restore_state */
+	[0x0c] = NUMBERS(2), /* def_cfa */
+	[0x0d] = NUMBERS(1), /* def_cfa_register */
+	[0x0e] = NUMBERS(1), /* def_cfa_offset */
+	[0x0f] = BLOCK(0),   /* def_cfa_expression */
+	[0x10] = BLOCK(1),   /* expression */
+	[0x11] = NUMBERS(2), /* offset_extended_sf */
+	[0x12] = NUMBERS(2), /* def_cfa_sf */
+	[0x13] = NUMBERS(1), /* def_cfa_offset_sf */
+	[0x14] = NUMBERS(2), /* val_offset */
+	[0x15] = NUMBERS(2), /* val_offset_sf */
+	[0x16] = BLOCK(1),   /* val_expression */
+	[NEGATE_RA_STATE_WITH_PC] = NUMBERS(0),
+	[NEGATE_RA_STATE] = NUMBERS(0),
+	[0x2e] = NUMBERS(1), /* GNU_args_size */
+	[0x2f] = NUMBERS(2), /* GNU_negative_offset_extended */
+};
+
+/* Advances *at past a LEB128 number. Returns its lower 63 bits. */
+static uint64_t read_number(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; *at < end; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		if (shift < 63)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			break;
+	}
+	return value;
+}
+
+/* Advances *at past the operands. False if they do not end before `end`. */
+static bool skip_operands(const struct operands *operands, const uint8_t **at, const uint8_t *end)
+{
+	uint64_t bytes = operands->bytes;
+
+	for (unsigned i = 0; i < operands->numbers; i++)
+		read_number(at, end);
+	if (operands->has_block)
+		bytes += read_number(at, end);
+	if (bytes > (uint64_t)(end - *at))
+		return false;
+	*at += bytes;
+	return true;
+}
+
+size_t signed_returns_find(const uint8_t *instructions, size_t byte_count, uintptr_t *addresses_out,
+			   size_t count_max)
+{
+	static const struct operands one_number = NUMBERS(1), none = NUMBERS(0);
+	const uint8_t *at = instructions, *end = instructions + byte_count;
+	size_t count = 0;
+
+	while (at < end && count < count_max) {
+		uint8_t code = *at++, upper = code & UPPER_BITS;
+		const struct operands *operands = &operands_of[code & UPPER_BITS_BYTE];
+
+		if (upper)
+			operands = upper == OFFSET ? &one_number : &none;
+		if (code == NEGATE_RA_STATE || code == NEGATE_RA_STATE_WITH_PC)
+			addresses_out[count++] = (uintptr_t)(at - 1);
+		if (!operands->is_known || !skip_operands(operands, &at, end))
+			break;
+	}
+	return count;
+}
+
+void signed_returns_hide(const uintptr_t *addresses, size_t count, uintptr_t address,
+			 uint64_t *word)
+{
+	for (size_t i = 0; i < count; i++)
+		if (addresses[i] - address < sizeof(*word))
+			memset((uint8_t *)word + (addresses[i] - address), 0, 1);
+}
 
 /* Exported by libunwind for tools with accessors of their own, but declared in no header. */
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
@@ -532,4 +701,112 @@ void stack_walk_close(void)
 	if (lib.handle)
 		dlclose(lib.handle);
 	lib.handle = NULL;
+}
+
+/* System calls, because the kernel's signal sets are small; see signal_guard.h. */
+#define BIT(signal) (UINT64_C(1) << ((signal)-1))
+
+/* Synchronous signals. If one of these is raised while blocked, the kernel kills the process. */
+#define FAULTS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP) | BIT(SIGSYS))
+
+void xt_switch_stack(void *top, void (*work)(void *argument), void *argument);
+SWITCH_STACK(xt_switch_stack);
+
+void call_on_stack(void *top, void (*work)(void *argument), void *argument)
+{
+	uint64_t held = ~FAULTS, before;
+	int saved_errno = errno;
+
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof(held))) {
+		work(argument);
+	} else {
+		xt_switch_stack(top, work, argument);
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	}
+	errno = saved_errno;
+}
+
+#define NOTES_BYTES_MAX 65536
+
+/* Finds the GNU build id in the notes of one PT_NOTE segment. */
+static void read_build_id(struct module_image *image, const uint8_t *notes, size_t bytes)
+{
+	const ElfW(Nhdr) * note;
+
+	for (size_t at = 0; at + sizeof(*note) <= bytes;) {
+		size_t name_bytes, description_bytes;
+
+		note = (const ElfW(Nhdr) *)(notes + at);
+		name_bytes = (note->n_namesz + 3u) & ~3u;
+		description_bytes = (note->n_descsz + 3u) & ~3u;
+		at += sizeof(*note);
+		if (name_bytes > bytes - at || description_bytes > bytes - at - name_bytes)
+			return;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+		    !memcmp(notes + at, "GNU", 4) && note->n_descsz <= XT_MODULE_BUILD_ID_MAX) {
+			image->build_id_bytes = note->n_descsz;
+			memcpy(image->build_id, notes + at + name_bytes, note->n_descsz);
+			return;
+		}
+		at += name_bytes + description_bytes;
+	}
+}
+
+/*
+ * Whether the segment is part of a PT_LOAD segment. Notes may be in the file without being mapped.
+ */
+static bool is_loaded(const ElfW(Phdr) * headers, size_t header_count, const ElfW(Phdr) * notes)
+{
+	for (size_t i = 0; i < header_count; i++) {
+		const ElfW(Phdr) *segment = &headers[i];
+
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) &&
+		    notes->p_vaddr >= segment->p_vaddr &&
+		    notes->p_vaddr - segment->p_vaddr <= segment->p_filesz &&
+		    notes->p_filesz <= segment->p_filesz - (notes->p_vaddr - segment->p_vaddr))
+			return true;
+	}
+	return false;
+}
+
+/* The program may have unmapped these pages or truncated the mapped file. */
+static bool can_read(uint64_t start, uint64_t bytes)
+{
+	uint64_t end = start + bytes, page = start & ~(uint64_t)(XT_CRASH_BUFFER_PAGE_BYTES - 1);
+	int saved_errno = errno;
+	bool can = bytes <= NOTES_BYTES_MAX;
+
+	for (; can && page < end; page += XT_CRASH_BUFFER_PAGE_BYTES)
+		can = stack_walk_can_read(page);
+	errno = saved_errno;
+	return can;
+}
+
+bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phdr) * headers,
+		       size_t header_count)
+{
+	*image = (struct module_image){.start = UINT64_MAX, .bias = bias};
+	for (size_t i = 0; i < header_count; i++) {
+		const ElfW(Phdr) *segment = &headers[i];
+		uint64_t start = bias + segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD) {
+			if (start < image->start)
+				image->start = start;
+			if (start + segment->p_memsz > image->end)
+				image->end = start + segment->p_memsz;
+		} else if (segment->p_type == PT_NOTE && !image->build_id_bytes &&
+			   is_loaded(headers, header_count, segment) &&
+			   can_read(start, segment->p_filesz)) {
+			read_build_id(image, (const uint8_t *)start, segment->p_filesz);
+		}
+	}
+	return image->start < image->end;
+}
+
+bool module_image_is_same(const struct module_image *a, const struct module_image *b)
+{
+	return a->start == b->start && a->end == b->end && a->bias == b->bias &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_bytes);
 }

@@ -14,6 +14,7 @@
 #ifndef XT_INJECT_STACK_WALK_H
 #define XT_INJECT_STACK_WALK_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +47,7 @@ struct walk_module {
 	uint16_t slot; /* set by stack_modules.c */
 };
 
-#define WALK_SIGNED_RETURNS_MAX 64 /* in a function; see signed_returns.h */
+#define WALK_SIGNED_RETURNS_MAX 64 /* in a function; see signed_returns_find() */
 #define UNWIND_INFO_WORDS	32 /* libunwind's description of one function */
 
 /* The result of a walk and its working memory; too large for a small stack. One per thread. */
@@ -97,5 +98,52 @@ bool stack_walk_can_read(uintptr_t page);
 
 /* Walks the stack of the callback's caller. Returns at least one frame. */
 void stack_walk(struct stack_walk *walk, const struct caller_regs *regs);
+
+/*
+ * Functions that sign their return address (pointer authentication of aarch64).
+ *
+ * Their unwind tables have the instruction DW_CFA_AARCH64_negate_ra_state, or its form _with_pc.
+ * libunwind before 1.8 rejects it, so that it cannot unwind such a function at all. The walk
+ * removes signatures from all words that it reads, so for libunwind the instruction is a
+ * DW_CFA_nop. Any thread; no state.
+ *
+ * Finds these instructions among the call frame instructions of a function. Stores the address of
+ * each, up to `count_max`, and returns their number. Stops at an instruction that it does not know.
+ * libunwind ends the walk at one that is not found, if it is before the frame's address.
+ */
+size_t signed_returns_find(const uint8_t *instructions, size_t byte_count, uintptr_t *addresses_out,
+			   size_t count_max);
+
+/* Replaces those of the instructions that are in the word read at an address by DW_CFA_nop. */
+void signed_returns_hide(const uintptr_t *addresses, size_t count, uintptr_t address,
+			 uint64_t *word);
+
+/*
+ * A program may launch on a stack of a few kilobytes, most of which the driver uses. A stack walk
+ * needs three kilobytes.
+ *
+ * Calls work(argument) on the stack that ends at `top` (aligned to 16 bytes). Asynchronous signals
+ * are blocked meanwhile, because a handler could need more stack or look for the thread's own.
+ * Faults are not blocked. If the signal mask cannot be changed, calls work() on the caller's stack.
+ * Any thread. Makes two system calls. Keeps errno.
+ */
+void call_on_stack(void *top, void (*work)(void *argument), void *argument);
+
+/* A mapped module, as its program headers and notes describe it. */
+struct module_image {
+	uint64_t start, end; /* [start, end): from the first to the last mapped byte */
+	uint64_t bias;	     /* address - bias = ELF virtual address */
+	uint32_t build_id_bytes;
+	uint8_t build_id[XT_MODULE_BUILD_ID_MAX];
+};
+
+/*
+ * Describes the module that has these program headers, which must be mapped. False if no segment is
+ * mapped. Any thread; no lock, no malloc.
+ */
+bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phdr) * headers,
+		       size_t header_count);
+
+bool module_image_is_same(const struct module_image *a, const struct module_image *b);
 
 #endif

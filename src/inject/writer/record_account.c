@@ -14,7 +14,7 @@
 #include "inject/memory/crash_buffer.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/debug_log.h"
+#include "inject/runtime/log_message.h"
 #include "inject/writer/record_run.h"
 #include "xtrace/ring_accounts.h"
 

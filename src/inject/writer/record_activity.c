@@ -11,7 +11,7 @@
 #include "inject/cupti/activity_pool.h"
 #include "inject/cupti/cupti.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "inject/writer/record_calls.h"
 
 /*

@@ -25,7 +25,7 @@
 
 #define OPEN_RANGES_MAX 4096
 
-static bool open_range(struct open_ranges *open, const struct open_range *range)
+static bool add_open_range(struct open_ranges *open, const struct open_range *range)
 {
 	if (open->count < OPEN_RANGES_MAX &&
 	    !grow(&open->rows, &open->capacity, open->count + 1, sizeof(*open->rows)))
@@ -33,8 +33,8 @@ static bool open_range(struct open_ranges *open, const struct open_range *range)
 	return true;
 }
 
-static bool close_range(struct open_ranges *open, const struct open_range *end,
-			struct open_range *closed)
+static bool end_open_range(struct open_ranges *open, const struct open_range *end,
+			   struct open_range *closed)
 {
 	for (size_t i = open->count; i-- > 0;) {
 		const struct open_range *range = &open->rows[i];
@@ -77,10 +77,10 @@ static bool note_range(struct open_ranges *open, const struct xt_record_range *r
 	switch (record->operation) {
 	case XT_RANGE_PUSH:
 	case XT_RANGE_START:
-		return open_range(open, &range);
+		return add_open_range(open, &range);
 	case XT_RANGE_POP:
 	case XT_RANGE_END:
-		return close_range(open, &range, closed);
+		return end_open_range(open, &range, closed);
 	default:
 		return true;
 	}

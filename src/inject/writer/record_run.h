@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/unwind/module_image.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/writer/recorder.h"
 
 void record_meta(struct recorder *rec, const char *key, const char *value);

@@ -16,7 +16,7 @@
 #include "cuda_abi/cupti_abi.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/cupti/activity.h"
-#include "inject/unwind/module_image.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/writer/intern.h"
 #include "log/base/allocations.h"
 #include "log/base/size_text.h"

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/runtime/process_exit_watch.h"
+#include "inject/runtime/process.h"
 #include "inject/capture/callbacks.h"
 #include "inject/cupti/activity_pool.h"
 #include "inject/runtime/clock.h"
@@ -28,12 +28,9 @@
 #include "inject/cupti/cupti_owner.h"
 #include "inject/writer/recorder.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/sleep.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/memory/map_memory.h"
-#include "inject/runtime/deadlock_probe.h"
-#include "inject/runtime/debug_log.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/memory/budget.h"
+#include "inject/runtime/loader_lock.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"

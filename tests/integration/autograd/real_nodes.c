@@ -2,7 +2,7 @@
 /* Reads nodes of the PyTorch in this process as the tracer does, for real_nodes.py. */
 #include <string.h>
 
-#include "inject/torch/torch_node.h"
+#include "inject/torch/torch_runtime.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -22,7 +22,6 @@
 #include "inject/cupti/activity_pool.h"
 #include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/memory/map_memory.h"
 
 static uint8_t *request(size_t *bytes)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "inject/runtime/call_on_stack.h"
+#include "inject/unwind/stack_walk.h"
 
 static _Alignas(16) uint8_t stack[64 << 10];
 

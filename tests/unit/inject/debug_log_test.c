@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inject/runtime/debug_log.h"
+#include "inject/runtime/log_message.h"
 
 static const char *const names[DEBUG_DOMAINS] = {"process", "writer", "cupti", "stack",
 						 "python",  "nvtx",   "memory"};

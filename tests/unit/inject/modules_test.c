@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inject/unwind/module_image.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/writer/record_run.h"
 
 #define PAGE_BYTES XT_CRASH_BUFFER_PAGE_BYTES

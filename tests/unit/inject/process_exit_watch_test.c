@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/runtime/process_exit_watch.h"
+#include "inject/runtime/process.h"
 
 #define SELF "/proc/self/"
 

@@ -25,7 +25,7 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"

@@ -17,7 +17,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "inject/unwind/signed_returns.h"
+#include "inject/unwind/stack_walk.h"
 
 #define NEGATE 0x2d
 #define MAX    4

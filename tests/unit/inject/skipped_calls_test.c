@@ -15,7 +15,7 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/recording_state.h"
+#include "inject/runtime/process.h"
 #include "support.h"
 
 #define SOON_NS UINT64_C(20000000)

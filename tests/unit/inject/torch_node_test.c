@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/torch/torch_node.h"
+#include "inject/torch/torch_runtime.h"
 
 struct counts {
 	void *vtable;

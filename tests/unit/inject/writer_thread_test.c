@@ -24,7 +24,6 @@
 #include "inject/cupti/api_table.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader_lock.h"
-#include "inject/runtime/loader_watch.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/writer/writer_thread.h"
 #include "log/base/size_text.h"
