@@ -87,7 +87,7 @@ struct thread_buffer {
 	struct python_walk python;
 	char text[THREAD_BUFFER_TEXT_BYTES]; /* of the event being committed */
 
-	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* of the same event; see nvtx_payload.h */
+	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* of the same event; see nvtx_events.c */
 
 	struct starting_node starting[THREAD_BUFFER_STARTING_NODES]; /* nested node creations */
 	struct starting_node made;				     /* the last one created */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Payload schemas: layouts of NVTX payloads that a program registered. Kept for the life of the
- * process. Any thread; no lock, no malloc.
+ * What programs register with NVTX: strings, and payload schemas, the layouts of payloads. Kept for
+ * the life of the process, in memory that is never freed. Any thread; no lock, no malloc.
  */
 #ifndef XT_INJECT_NVTX_SCHEMA_H
 #define XT_INJECT_NVTX_SCHEMA_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <wchar.h>
 
 #include "cuda_abi/nvtx_abi.h"
 
-#define SCHEMAS_MAX	   1024 /* per process; payloads of further ones are not decoded */
-#define SCHEMA_ENTRIES_MAX 128	/* larger schemas are refused */
-#define SCHEMA_TEXTS_MAX   16	/* per payload, by pointer */
+#define SCHEMA_ENTRIES_MAX 128 /* larger schemas are refused */
+#define SCHEMA_TEXTS_MAX   16  /* per payload, by pointer */
 #define SCHEMA_ENUM                                                                                \
 	100 /* kind of an enum, whose entries are its values (else enum xt_nvtx_schema_kind) */
 #define OFFSET_UNKNOWN UINT32_MAX
@@ -100,5 +100,16 @@ uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *describe
 /* The schema with our number, or with NVTX's id in a domain; NULL if there is none. */
 const struct payload_schema *nvtx_schema(uint32_t number);
 const struct payload_schema *nvtx_find_schema(uint32_t domain, uint64_t id);
+
+#define TEXT_BYTES_MAX 4096 /* longer texts are cut */
+
+/* Copies the text into the store. "" if it is full. */
+const char *nvtx_keep_text(const char *text);
+
+/* Whether the text is a registered string in the store. */
+int nvtx_is_registered(const char *text);
+
+/* Converts to UTF-8. Cuts at the end of a character; returns the length. */
+size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes);
 
 #endif

@@ -9,7 +9,7 @@
 #define VALUES_BYTES_MAX 4096
 
 /*
- * Writer: decodes what nvtx_payload_take() copied into at most VALUES_BYTES_MAX bytes. Returns the
+ * Writer: decodes what payload_take() copied into at most VALUES_BYTES_MAX bytes. Returns the
  * length.
  */
 size_t nvtx_payload_values(const struct xt_record_range *record, char *out);

@@ -122,6 +122,14 @@ static bool has_room(const struct intern *table, size_t key_bytes)
 	       table->keys_used + key_bytes <= table->keys_limit;
 }
 
+/* Forgets all keys; they get new ids. */
+static void intern_forget(struct intern *table)
+{
+	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
+	table->used = 0;
+	table->keys_used = 0;
+}
+
 /* If no memory is available, forgets all keys. */
 static bool make_room(struct intern *table, size_t key_bytes)
 {
@@ -181,13 +189,6 @@ void intern_withdraw(struct intern *table)
 	table->keys_used = table->newest->key;
 	table->used--;
 	memset(table->newest, 0, sizeof(*table->newest));
-}
-
-void intern_forget(struct intern *table)
-{
-	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
-	table->used = 0;
-	table->keys_used = 0;
 }
 
 #define PAGE_BITS  19 /* 64 KiB */

@@ -33,9 +33,6 @@ uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool
 /* Forgets the newest key, whose row could not be written. */
 void intern_withdraw(struct intern *table);
 
-/* Forgets all keys; they get new ids. */
-void intern_forget(struct intern *table);
-
 #define SKIPPED_PAGES_MAX 64
 
 /*

@@ -20,7 +20,6 @@
 #include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
-#include "inject/nvtx/nvtx_objects.h"
 
 #define EVENTS 20000 /* several times the capacity of a ring */
 
