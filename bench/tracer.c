@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "inject/capture/stack_cache_index.h"
+#include "inject/capture/stack_cache.h"
 #include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"

@@ -198,7 +198,7 @@ static size_t put_text(char *out, size_t out_bytes, const uint8_t *text, uint64_
 	return used;
 }
 
-/* Cuts long texts as the injected library does (python_text.c): a file keeps its end. */
+/* Cuts long texts as the injected library does (python_read.c): a file keeps its end. */
 static bool read_text(struct python_code_copy *copy, const struct python_place *place,
 		      uint64_t object, bool keeps_end, char *out, size_t out_bytes,
 		      size_t *bytes_out)

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cuda_abi/cupti_abi.h"
+#include "inject/capture/thread_buffer.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/process.h"
 
 /* While false, callbacks return at once. */
 extern atomic_bool callbacks_active;

@@ -24,13 +24,9 @@
 
 #define CACHE_BUCKET_BITS 9
 #define CACHE_NODE_BITS	  13
-#define CACHE_NODE_MANY	  4	      /* a node with more variants is split */
 #define CACHE_ARENA_BYTES (24u << 20) /* address space; touched as it is used */
 #define CACHE_OWN_BYTES	  (96u << 10) /* part that is not charged to the budget */
-#define CACHE_STEP_BYTES  (64u << 10) /* unit of requests to the budget */
-
 #define CACHE_LINE_BYTES  64
-#define CACHE_INPUT_BYTES (sizeof(uint64_t) + sizeof(uint16_t)) /* of an entry */
 
 /* Objects in the arena, stored one after another. */
 enum cache_kind {
@@ -148,10 +144,9 @@ stack_cache_fetch_expected(const struct stack_cache *cache)
 }
 
 /*
- * Adds a walk of both stacks and assigns a slot; evicts others if needed (stack_cache_evict.c).
- * `is_in_torch`: a frame is in one of PyTorch's libraries. `generation` is the loader's before the
- * walk. NULL if the walk cannot be cached: inputs are
- * incomplete, below the callback, or too far above it.
+ * Adds a walk of both stacks and assigns a slot; evicts others if needed. `is_in_torch`: a
+ * frame is in one of PyTorch's libraries. `generation` is the loader's before the walk. NULL if the
+ * walk cannot be cached: inputs are incomplete, below the callback, or too far above it.
  */
 struct cache_variant *stack_cache_add(struct stack_cache *cache, const struct caller_regs *regs,
 				      const struct stack_walk *walk,
@@ -176,5 +171,8 @@ void stack_cache_drop(struct stack_cache *cache, struct cache_variant *variant);
  * runs.
  */
 void stack_cache_begin(struct stack_cache *cache);
+
+/* Empties the cache. All slots are free again. */
+void stack_cache_clear(struct stack_cache *cache);
 
 #endif

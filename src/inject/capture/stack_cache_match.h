@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "inject/capture/stack_cache_index.h"
+#include "inject/capture/stack_cache.h"
 
 /* A run has a multiple of this many inputs; its last one repeats. */
 #define INPUTS_AT_ONCE 4

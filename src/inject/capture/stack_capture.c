@@ -16,7 +16,7 @@
 #include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader_lock.h"
 #include "inject/torch/torch_runtime.h"
-#include "inject/capture/stack_modules.h"
+#include "inject/capture/thread_buffer.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE uint32_t stack_capture_audit_interval;

@@ -21,20 +21,132 @@
 #include <stdint.h>
 
 #include "inject/capture/stack_cache.h"
-#include "inject/capture/stack_modules.h"
-#include "inject/capture/torch_thread.h"
+#include "inject/python/python_walk.h"
 #include "inject/runtime/hot_state.h"
+#include "inject/torch/torch_runtime.h"
+#include "inject/unwind/stack_walk.h"
 #include "xtrace/crash_buffer_format.h"
 
-#define THREAD_BUFFER_TEXT_BYTES  4096
-#define THREAD_BUFFERS_MAX	  4096
-#define RING_DATA_BYTES		  (256u << 10)
-#define RING_FIRST_BYTES	  (64u << 10) /* initial window */
-#define RING_TOUCHED_BYTES	  (8u << 10) /* faulted in by a thread that creates its own buffer */
-#define THREAD_BUFFER_STACK_BYTES (64u << 10) /* for walks; uses pages as needed */
-#define THREAD_BUFFERS_SPARE	  4	      /* free buffers that the writer maintains */
+#define THREAD_BUFFER_TEXT_BYTES 4096
+#define THREAD_BUFFERS_MAX	 4096
+#define RING_DATA_BYTES		 (256u << 10)
+#define RING_FIRST_BYTES	 (64u << 10) /* initial window */
+#define THREAD_BUFFERS_SPARE	 4	     /* free buffers that the writer maintains */
 
 #define THREAD_BUFFER_PAYLOAD_BYTES 2048
+
+#define MODULE_SLOTS_HASHED (2 * XT_MODULE_SLOT_COUNT)
+#define MODULES_RECENT_BITS 6
+
+/*
+ * Caches modules by address while nothing is loaded: the loader increments its count before it runs
+ * a library's code. `end` and `name` matter if that count is only polled.
+ */
+struct recent_module {
+	uintptr_t start, end;
+	const char *name;
+	uint64_t generation;
+	uint16_t slot;
+};
+
+/*
+ * The module of each frame of a stack, at the time of the walk.
+ *
+ * A plugin may be unloaded and replaced at the same addresses a moment later. Only while a frame is
+ * on the stack is its module certain to stay loaded. So the thread identifies the modules itself,
+ * once per new stack. A stack record refers to modules by slots of its ring; a slot is defined by
+ * its own record at first use.
+ */
+struct stack_modules {
+	uint64_t identities[XT_MODULE_SLOT_COUNT]; /* by slot: hash of address and contents */
+	uint16_t slots[MODULE_SLOTS_HASHED];	   /* hash table of identities; 0: free */
+	uint32_t slot_count;			   /* slots 1 to slot_count are defined */
+	struct recent_module recent[1 << MODULES_RECENT_BITS]; /* by hash of the start address */
+};
+
+#define TORCH_TASKS_RECENT 8
+
+/* A call of backward() that the thread works for. */
+struct torch_task {
+	int64_t id;	   /* PyTorch's graph task */
+	uint32_t number;   /* equal for equal callers; 0: the caller is not known yet */
+	uint32_t attempts; /* searches for the caller that found none */
+};
+
+/* A distinct caller of backward(): its thread, and its Python frames. */
+struct torch_caller {
+	uint32_t thread;   /* XT_THREAD_ID; 0: unknown, or another thread may be the caller */
+	uint32_t failures; /* to define its frames */
+	uintptr_t state;   /* of Python */
+	uint64_t hash;	   /* of its frames from run_backward() outward */
+};
+#define TORCH_CALLERS_MAX 63
+
+/* Where a state was found the last time. */
+struct torch_recent {
+	struct torch_node_key key; /* without its caller */
+	uint64_t task;		   /* torch_task_of(); 0: the entry is free */
+	uint32_t slot;
+};
+#define TORCH_RECENT_BITS 8
+
+/*
+ * A thread's autograd state: slots defined so far, and callers of backward(). Used by the thread,
+ * except the fields that other threads read.
+ */
+struct torch_thread {
+	/* Each call reads these. */
+	bool is_ready;
+	uint64_t last_node_sequence;
+	uint64_t thread;				    /* PyTorch's number of this thread */
+	struct torch_recent outside;			    /* while no node runs */
+	struct torch_recent recent[1 << TORCH_RECENT_BITS]; /* see torch_recent_place() */
+
+	uint32_t slot_count;
+	struct torch_node_key keys[XT_AUTOGRAD_SLOT_COUNT];
+	struct torch_node_names names; /* of the slot being defined */
+	struct python_chain chain;     /* of the thread being looked at */
+	struct torch_task tasks[TORCH_TASKS_RECENT];
+	uint32_t task_next;				    /* to replace */
+	struct torch_caller callers[TORCH_CALLERS_MAX + 1]; /* by number, from 1 */
+	uint32_t caller_count, caller_last; /* caller_last: of the task before; 0: none */
+	uint64_t cold_begin_ns;		    /* of the first search */
+	uint64_t search_ns, definition_ns;  /* total time of both */
+
+	/* Read by other threads: what they need to find the caller of backward(). 0: unknown. */
+	_Atomic uint64_t shared_thread;
+	atomic_uintptr_t python_state;
+};
+
+/* The largest of PyTorch's numbers of threads whose calls were seen. */
+extern atomic_uint_fast64_t torch_threads_seen;
+
+/* A graph task as it is stored; -1: none is known. */
+static inline uint64_t torch_task_of(int64_t task_id)
+{
+	return (uint64_t)(task_id + 2);
+}
+
+/*
+ * The place of a node's state: two entries, the one with an even index first. Types are at regular
+ * distances, which one multiplication would map to few places.
+ */
+static inline struct torch_recent *
+torch_recent_place(struct torch_thread *torch, const struct torch_node_key *key, uint64_t task)
+{
+	uint64_t hash = (key->type ^ key->python_type << 24 ^ key->thread << 48 ^ task << 40) *
+			UINT64_C(0x9e3779b97f4a7c15);
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return &torch->recent[hash >> (65 - TORCH_RECENT_BITS) << 1];
+}
+
+static inline bool torch_is_recent(const struct torch_recent *recent,
+				   const struct torch_node_key *key, uint64_t task)
+{
+	return recent->key.type == key->type && recent->task == task &&
+	       recent->key.thread == key->thread && recent->key.python_type == key->python_type;
+}
 
 /* A graph node that is being created. CUPTI reports its type only at this point. */
 #define THREAD_BUFFER_STARTING_NODES 32
@@ -95,7 +207,7 @@ struct thread_buffer {
 	uint64_t made_id; /* id of the last node */
 	/* graph_nodes.c: the call in progress instantiates a graph, and what it holds */
 	bool is_instantiating;
-	uint8_t call_hold; /* skipped_calls.h: what the call in progress holds */
+	uint8_t call_hold; /* callbacks.c: what the call in progress holds */
 	uint8_t instantiation_hold, instantiation_epoch;
 
 	/* Shared fields. */
@@ -186,12 +298,6 @@ bool thread_buffer_create_spare(void);
 uint32_t thread_buffer_count(void);
 struct thread_buffer *thread_buffer_at(uint32_t index);
 
-/*
- * While the log cannot be written, rings stay full and threads do not wait. Rings of ended threads
- * keep their events, so only THREAD_BUFFERS_STALLED more rings are created. Calls without a ring
- * are counted. Writer thread.
- */
-#define THREAD_BUFFERS_STALLED 256
 void thread_buffers_stall(bool is_stalled);
 
 /*
@@ -219,5 +325,22 @@ static inline void thread_buffer_count_lost(struct thread_buffer *tb, enum xt_ri
 {
 	counter_add_lost(&tb->ring->counters[counter], 1);
 }
+
+/*
+ * Defines slots for all modules of the thread buffer's walk and stores them in walk_module.slot.
+ * `generation`: the loader's, from before the walk. False if the ring has no room for a definition.
+ * Owner, on the cold path: no lock, no malloc. If a module's headers are not at its start, takes the
+ * loader's list lock briefly.
+ */
+bool stack_modules_define(struct thread_buffer *tb, uint64_t generation);
+
+/* Forgets all slots. */
+void stack_modules_clear(struct stack_modules *modules);
+
+/* Forgets where states were found. */
+void torch_thread_forget(struct torch_thread *torch);
+
+/* Forgets all slots, because the writer or the stack cache forgot what they refer to. */
+void torch_thread_clear(struct torch_thread *torch);
 
 #endif

@@ -16,7 +16,7 @@
 #include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/python/python_chain.h"
+#include "inject/python/python_walk.h"
 #include "inject/unwind/stack_walk.h"
 #include "inject/runtime/clock.h"
 

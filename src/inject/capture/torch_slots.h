@@ -5,7 +5,7 @@
 #ifndef XT_INJECT_TORCH_SLOTS_H
 #define XT_INJECT_TORCH_SLOTS_H
 
-#include "inject/capture/torch_thread.h"
+#include "inject/capture/thread_buffer.h"
 
 struct thread_buffer;
 

@@ -15,7 +15,7 @@
  *
  * If kinds change during a call that makes GPU work, or that makes or destroys a context, the
  * program can end with SIGSEGV. So these calls are holders, too: the former while recording is
- * paused (skipped_calls.h), because a stop pauses it and waits for the others first.
+ * paused (callbacks.c), because a stop pauses it and waits for the others first.
  *
  * With CUPTI before 13.0.1, calls that load code and launches of graphs can deadlock when kernel
  * records are disabled. Code is loaded at the first launch of a kernel, and no callback precedes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the interpreter's memory during a walk: words and bytes, which may become inputs, and types
- * of objects. Runs in the walking thread, on the cold path.
+ * Reads the interpreter's memory during a walk: words and bytes, which may become inputs, types of
+ * objects, strings. Runs in the walking thread, on the cold path.
  */
 #ifndef XT_INJECT_PYTHON_READ_H
 #define XT_INJECT_PYTHON_READ_H
@@ -27,5 +27,15 @@ bool python_can_read(struct python_walk *walk, uintptr_t address, size_t bytes);
 
 /* Whether the object has the type of this name. */
 bool python_is_a(struct python_walk *walk, uintptr_t object, const char *type_name);
+
+/* Which part to keep of a string that does not fit. */
+enum python_keep { PYTHON_KEEP_BEGINNING, PYTHON_KEEP_END };
+
+/*
+ * Copies the string as UTF-8. Adds its hash, or else its whole text, to the inputs. False if not
+ * readable; the walk is then incomplete.
+ */
+bool python_text(struct python_walk *walk, uintptr_t object, enum python_keep keep, bool as_input,
+		 uint8_t *out, size_t out_bytes, uint16_t *bytes_out);
 
 #endif

@@ -21,15 +21,14 @@
 #include "inject/python/python_runtime.h"
 #include "inject/python/python_steps.h"
 #include "inject/unwind/stack_walk.h"
-#include "xtrace/log_format.h"
 #include "xtrace/crash_buffer_format.h"
+#include "xtrace/log_format.h"
 
 #define PYTHON_INPUTS_MAX      8192
 #define PYTHON_RUNS_MAX	       2048
 #define PYTHON_COPY_WORDS_MAX  16384
 #define PYTHON_CODE_PART_BYTES 47104 /* the part of a stack record for code objects */
 #define PYTHON_NAME_BYTES_MAX  1024
-#define PYTHON_FILE_BYTES_MAX  4096
 
 #define PYTHON_STEPS_MAX  4096
 #define PYTHON_CALLED_MAX 256
@@ -137,5 +136,38 @@ static inline uint32_t python_part_bytes(const struct python_walk *walk)
 			  walk->frame_count * sizeof(struct xt_python_frame)) +
 	       walk->code_part_bytes;
 }
+
+#define PYTHON_CHAIN_MAX 1024
+
+/*
+ * The chain of frames of another thread: code and instruction of each frame that executes code,
+ * innermost first.
+ */
+struct python_chain {
+	uint32_t count;
+	bool is_whole; /* not cut at PYTHON_CHAIN_MAX */
+	struct python_link {
+		uint64_t code;
+		uint64_t instruction;
+		uintptr_t frame;
+	} links[PYTHON_CHAIN_MAX];
+};
+
+/* Reads the chain of a state. False if a frame is unreadable, or the state is being freed. */
+bool python_chain_read(const struct python_runtime *python, uintptr_t state,
+		       struct python_chain *chain);
+
+/*
+ * The states of the threads of the interpreter that this state belongs to. Other threads may start
+ * and end meanwhile. *is_whole_out: whether these are all. Returns their number.
+ */
+uint32_t python_chain_states(uintptr_t state, uintptr_t *out, uint32_t max, bool *is_whole_out);
+
+/*
+ * Whether the code object is a function of that name, in a file whose path ends so. file_end NULL:
+ * in any file. Copies its texts, which must be ASCII.
+ */
+bool python_code_is(const struct python_runtime *python, uintptr_t code, const char *name,
+		    const char *file_end);
 
 #endif

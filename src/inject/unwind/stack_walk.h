@@ -44,7 +44,7 @@ struct walk_module {
 	uintptr_t bias;
 	uintptr_t eh_frame_hdr; /* 0: none */
 	const char *name;
-	uint16_t slot; /* set by stack_modules.c */
+	uint16_t slot; /* set by stack_modules_define() */
 };
 
 #define WALK_SIGNED_RETURNS_MAX 64 /* in a function; see signed_returns_find() */

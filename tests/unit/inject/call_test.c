@@ -14,7 +14,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "inject/capture/stack_cache_index.h"
+#include "inject/capture/stack_cache.h"
 #include "inject/cupti/api_table.h"
 #include "inject/capture/sampling.h"
 #include "support.h"
