@@ -27,9 +27,8 @@
 #include <time.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/cupti/api_table.h"
-#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/clock.h"
 
 #define BUFFERS		 256
 #define POOL_BYTES	 (64u << 20) /* limit of the pool, if buffers are large */

@@ -13,7 +13,7 @@
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"

@@ -30,7 +30,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/runtime/process.h"
 #include "inject/unwind/stack_walk.h"

@@ -27,7 +27,7 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
 #include "log/base/table.h"

@@ -8,9 +8,9 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/torch_capture.h"
-#include "inject/cupti/api_table.h"
-#include "inject/cupti/graph_level.h"
+#include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
+#include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hotpath.h"
 

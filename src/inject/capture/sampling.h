@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "inject/runtime/hot_state.h"
 #include "inject/capture/thread_buffer.h"
+#include "inject/runtime/hot_state.h"
 
 #define SAMPLING_SHIFT_MAX 6 /* 1 in 64 */
 

@@ -11,12 +11,12 @@
 
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_match.h"
-#include "inject/unwind/stack_walk.h"
+#include "inject/capture/thread_buffer.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/torch/torch_runtime.h"
-#include "inject/capture/thread_buffer.h"
+#include "inject/unwind/stack_walk.h"
 #include "inject/runtime/hotpath.h"
 
 HOT_STATE uint32_t stack_capture_audit_interval;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "inject/runtime/hot_state.h"
 #include "inject/capture/thread_buffer.h"
+#include "inject/runtime/hot_state.h"
 
 /* One stack cache hit in so many is checked by a walk; 0: none. Set before the first capture. */
 HOT_EXTERN uint32_t stack_capture_audit_interval;

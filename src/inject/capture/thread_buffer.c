@@ -18,9 +18,9 @@
 
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache.h"
-#include "inject/cupti/api_table.h"
-#include "inject/memory/budget.h"
+#include "inject/cupti/cupti.h"
 #include "inject/memory/crash_buffer.h"
+#include "inject/memory/memory.h"
 #include "inject/runtime/clock.h"
 
 atomic_uint_fast64_t torch_threads_seen;

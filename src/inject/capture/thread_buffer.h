@@ -199,7 +199,7 @@ struct thread_buffer {
 	struct python_walk python;
 	char text[THREAD_BUFFER_TEXT_BYTES]; /* of the event being committed */
 
-	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* of the same event; see nvtx_events.c */
+	uint8_t payload[THREAD_BUFFER_PAYLOAD_BYTES]; /* of the same event; see nvtx.c */
 
 	struct starting_node starting[THREAD_BUFFER_STARTING_NODES]; /* nested node creations */
 	struct starting_node made;				     /* the last one created */
@@ -329,7 +329,7 @@ static inline void thread_buffer_count_lost(struct thread_buffer *tb, enum xt_ri
 /*
  * Defines slots for all modules of the thread buffer's walk and stores them in walk_module.slot.
  * `generation`: the loader's, from before the walk. False if the ring has no room for a definition.
- * Owner, on the cold path: no lock, no malloc. If a module's headers are not at its start, takes the
+ * Owner, on the cold path: no lock, no malloc. If headers are not at the module start, takes the
  * loader's list lock briefly.
  */
 bool stack_modules_define(struct thread_buffer *tb, uint64_t generation);

@@ -17,8 +17,8 @@
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/python/python_walk.h"
-#include "inject/unwind/stack_walk.h"
 #include "inject/runtime/clock.h"
+#include "inject/unwind/stack_walk.h"
 
 #define SEARCHES_MAX	   3	/* for the caller of one task */
 #define THREADS_SEARCHED   1024 /* beyond this, no caller is certain */

@@ -19,8 +19,8 @@
 
 #include "cuda_abi/cupti_record_bytes.h"
 #include "inject/cupti/cupti.h"
-#include "inject/memory/budget.h"
 #include "inject/memory/crash_buffer.h"
+#include "inject/memory/memory.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 

@@ -10,8 +10,8 @@
  * The writer thread says whether recording is wanted. The flusher thread acts on it, because CUPTI
  * may hang: it is the tracer's only thread that may hang in calls of CUPTI and the driver. Every 50
  * ms it also asks CUPTI for finished records, unless graph_level_may_flush() says otherwise, and
- * the driver for other data. The hooks of cupti_handoff.c run in the threads of another tool and
- * wait at most a few seconds.
+ * the driver for other data. Hooks run in the threads of another tool and wait at most a few
+ * seconds.
  */
 #ifndef XT_INJECT_CUPTI_OWNER_H
 #define XT_INJECT_CUPTI_OWNER_H
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 
 #define CUPTI_OWNER_NAME_BYTES 128
 
@@ -59,27 +59,8 @@ bool cupti_owner_is_settled(void);
 /* Why the last start failed, or recording cannot resume: one line. NULL: no problem. */
 const char *cupti_owner_problem(void);
 
-/* Whether we step back for a tool that subscribes. Any thread. */
-bool cupti_owner_yields(void);
-
-/*
- * In the thread of another tool, named `who`, before its call of `function`: releases CUPTI. True
- * if our records were disabled for it.
- */
-bool cupti_owner_yield(const char *function, const char *who);
-
-/* Whether another tool's call takes effect: we do not use CUPTI. */
-bool cupti_owner_is_released(void);
-
 /* The same, but records could not be disabled, so buffers of CUPTI contain some. Any thread. */
 bool cupti_owner_left_records(void);
-
-/* The other tool seems to be done, or was refused: we may come back in a while. */
-void cupti_owner_tool_left(void);
-
-/* In the thread of another tool, before its call: what the call does to the clock of records. */
-void cupti_owner_tool_sets_clock(void);
-void cupti_owner_tool_needs_clock(void);
 
 /* Writer thread: takes the next event; false if there is none. */
 bool cupti_owner_next_event(struct cupti_owner_event *event);
@@ -106,5 +87,11 @@ uint64_t flusher_dropped_records(void);
  * The main function of the flusher thread. Returns after flusher_stop() and a last, forced flush.
  */
 void *flusher_main(void *unused);
+
+/* Installs the hooks. Once, after cupti_owner_begin(). */
+void cupti_handoff_begin(void);
+
+/* In a forked child and at exit: disables the hooks. Async-signal-safe. */
+void cupti_handoff_abandon(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 
 /* Calls are recorded: false while only graphs are watched. */
 extern atomic_bool cupti_subscriber_records_calls;

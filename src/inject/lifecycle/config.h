@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/writer/snapshot.h"
 #include "inject/writer/writer_thread.h"
 #include "log/base/snapshot_trigger.h"

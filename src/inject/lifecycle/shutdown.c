@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 #include "inject/capture/callbacks.h"
-#include "inject/runtime/clock.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/nvtx/nvtx_events.h"
-#include "inject/runtime/process.h"
-#include "inject/runtime/log_message.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/runtime/symbol_hooks.h"
+#include "inject/nvtx/nvtx.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/loader.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/process.h"
 #include "inject/writer/writer_thread.h"
 
 #define EXIT_STATUS_WAIT_NS UINT64_C(100000000)

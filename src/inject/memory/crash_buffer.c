@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inject/memory/budget.h"
+#include "inject/memory/memory.h"
 #include "inject/runtime/process.h"
 #include "inject/runtime/signal_guard.h"
 #include "log/base/guarded_fd.h"

@@ -6,8 +6,15 @@
 #ifndef XT_INJECT_NVTX_H
 #define XT_INJECT_NVTX_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
 #include "cuda_abi/nvtx_abi.h"
-#include "inject/nvtx/nvtx_events.h"
+#include "inject/nvtx/nvtx_schema.h"
+#include "inject/runtime/machine.h"
 
 /*
  * Replaces NVTX's functions by ours; 1 for success. Called once by each library that has NVTX
@@ -18,7 +25,44 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table);
 /* Does the same for an extension of NVTX; 0 if we do not implement it. */
 int nvtx_take_over_extension(const struct xt_nvtx_extension *extension);
 
+struct nvtx_entry {
+	unsigned place;
+	xt_nvtx_function function;
+};
+
 /* Entries of the table XT_NVTX_CUDA; index 0 ends the list. For tests. */
 extern const struct nvtx_entry nvtx_cuda_entries[];
+
+/* Events lost because no ring could take them. */
+extern atomic_uint_fast64_t nvtx_events_without_thread_buffer;
+
+/* Commits an enum xt_range_operation that names something. One of the texts is NULL. */
+void nvtx_note_name(uint32_t operation, uint64_t key, uint64_t payload, const char *text,
+		    const wchar_t *wide_text, const struct caller_regs *regs);
+
+/* The name of a domain by its number in ring records. "" for the default domain. Never freed. */
+const char *nvtx_domain_name(uint64_t domain);
+
+uint64_t nvtx_last_key(void); /* that nvtx_next_key() returned */
+
+/* Stops recording NVTX events: if tracing does not start, in a forked child, or at process exit. */
+void nvtx_abandon(void);
+
+/*
+ * A payload in a ring record. Its data follow, then a struct taken_text for each text that the
+ * schema points to; each padded to a multiple of 8 bytes.
+ */
+struct taken_payload {
+	uint32_t schema; /* number; 0: not registered */
+	uint32_t data_bytes;
+	uint64_t schema_id;    /* NVTX's id; XT_NVTX_TYPE_NONE: payloads that did not fit */
+	uint64_t stated_bytes; /* stated by the program; or how many payloads did not fit */
+};
+
+struct taken_text {
+	uint32_t text_bytes; /* or TEXT_NULL */
+	uint32_t is_cut;     /* the text may be longer */
+};
+#define TEXT_NULL UINT32_MAX
 
 #endif

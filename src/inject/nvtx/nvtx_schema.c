@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/memory/budget.h"
+#include "inject/memory/memory.h"
 
 #define TEXT_STORE_BYTES (4u << 20)
 

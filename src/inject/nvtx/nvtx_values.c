@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inject/nvtx/nvtx_events.h"
+#include "inject/nvtx/nvtx.h"
 
 #define DEPTH_MAX      4    /* nested schemas */
 #define STEPS_MAX      4096 /* entries decoded per event */

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inject/memory/memory.h"
 #include "inject/python/python_read.h"
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/read_memory.h"
 #include "python/python_layout.h"
 
 #define OBJECT_CLASSES_KEPT 8

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "inject/runtime/read_memory.h"
+#include "inject/memory/memory.h"
 #include "python/python_layout.h"
 
 /* Reads the aligned word that contains `address`; false if not readable. */

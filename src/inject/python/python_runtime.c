@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "inject/runtime/hot_state.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/symbol_hooks.h"
 #include "inject/runtime/process.h"
 
 #define REJECTED_MAX 4

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "inject/memory/memory.h"
 #include "inject/python/python_modules.h"
 #include "inject/python/python_read.h"
-#include "inject/runtime/read_memory.h"
 #include "python/python_layout.h"
 
 /*

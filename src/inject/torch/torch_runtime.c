@@ -14,10 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inject/memory/memory.h"
 #include "inject/python/python_runtime.h"
-#include "inject/runtime/loader_lock.h"
-#include "inject/runtime/read_memory.h"
-#include "inject/runtime/symbol_hooks.h"
+#include "inject/runtime/loader.h"
 
 HOT_STATE const struct torch_runtime *torch_runtime;
 bool torch_wanted;

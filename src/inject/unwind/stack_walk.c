@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/memory/budget.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/memory/memory.h"
+#include "inject/runtime/loader.h"
 #include "inject/unwind/guarded_words.h"
 #include "log/base/unwind_stubs.h"
 

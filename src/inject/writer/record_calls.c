@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "inject/capture/ring.h"
-#include "inject/cupti/api_table.h"
-#include "inject/nvtx/nvtx_events.h"
+#include "inject/cupti/cupti.h"
+#include "inject/nvtx/nvtx.h"
 #include "inject/nvtx/nvtx_values.h"
 #include "inject/runtime/clock.h"
 #include "inject/writer/record_run.h"

@@ -21,15 +21,14 @@
 #include <unistd.h>
 
 #include "inject/capture/sampling.h"
-#include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
-#include "inject/memory/budget.h"
-#include "inject/nvtx/nvtx_events.h"
+#include "inject/memory/memory.h"
+#include "inject/nvtx/nvtx.h"
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/clock.h"
+#include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"
-#include "inject/runtime/loader_lock.h"
 #include "inject/runtime/process.h"
 #include "inject/torch/torch_runtime.h"
 

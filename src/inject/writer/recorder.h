@@ -17,7 +17,6 @@
 #include "inject/capture/thread_buffer.h"
 #include "inject/cupti/activity.h"
 #include "inject/unwind/stack_walk.h"
-#include "inject/writer/intern.h"
 #include "log/base/allocations.h"
 #include "log/base/size_text.h"
 #include "log/read/rows.h"
@@ -25,6 +24,36 @@
 
 #define HELD_BUFFERS_MAX 64
 #define KNOWN_NAMES_BITS 12
+
+/*
+ * Gives equal keys equal ids, for interned tables of the log: strings, stacks, streams, shapes.
+ */
+struct intern {
+	struct intern_slot *slots; /* a power of two */
+	size_t slot_count;
+	size_t used;
+	uint8_t *keys; /* stored one after another */
+	size_t keys_used;
+	size_t keys_capacity;
+	size_t keys_limit;	    /* above this, or the budget, the table forgets its keys */
+	uint32_t last_id;	    /* continues after intern_forget() */
+	struct intern_slot *newest; /* slot of last_id */
+};
+
+#define SKIPPED_PAGES_MAX 64
+
+/*
+ * Correlation ids of calls that were not recorded, so that their GPU work is dropped too.
+ *
+ * A bit set in pages that are created as needed. Zero-initialised means empty. Keeps the latest
+ * thirty million calls; the GPU work of older ones has ended.
+ */
+struct suppressed_ids {
+	uint8_t **pages;
+	uint32_t made[SKIPPED_PAGES_MAX]; /* page numbers in order of creation, a ring buffer */
+	uint32_t made_count;		  /* total; modulo SKIPPED_PAGES_MAX, the oldest page */
+	uint64_t count;			  /* ids ever added */
+};
 
 /* Counts rows of one kind. */
 struct row_counts {
@@ -203,5 +232,22 @@ void memory_totals_take(struct memory_totals *totals, const struct cupti_activit
  */
 bool memory_totals_text(const struct memory_totals *totals, uint64_t now_ns, char *out,
 			size_t out_bytes);
+
+/* keys_limit_bytes limits the memory for keys. 0 or -ENOMEM. */
+int intern_init(struct intern *table, size_t keys_limit_bytes);
+void intern_free(struct intern *table);
+
+/* Returns the key's id; *is_new if it was assigned by this call. 0 if out of memory. */
+uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool *is_new);
+
+/* If out of memory, the id is not added; its GPU work then appears without a call. */
+void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id);
+
+/* A recorded call reuses the id. */
+void suppressed_ids_remove(struct suppressed_ids *set, uint32_t correlation_id);
+bool suppressed_ids_has(const struct suppressed_ids *set, uint32_t correlation_id);
+/* CUPTI restarts its ids: removes all, keeps the count. */
+void suppressed_ids_forget(struct suppressed_ids *set);
+void suppressed_ids_free(struct suppressed_ids *set);
 
 #endif

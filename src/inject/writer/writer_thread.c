@@ -19,23 +19,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/cupti/activity.h"
-#include "inject/runtime/process.h"
 #include "inject/capture/callbacks.h"
+#include "inject/cupti/activity.h"
 #include "inject/cupti/activity_pool.h"
-#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
-#include "inject/writer/recorder.h"
-#include "inject/runtime/log_message.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/memory/budget.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/memory/memory.h"
+#include "inject/runtime/clock.h"
+#include "inject/runtime/loader.h"
+#include "inject/runtime/log_message.h"
+#include "inject/runtime/process.h"
+#include "inject/writer/control.h"
+#include "inject/writer/record_account.h"
 #include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/control.h"
 #include "inject/writer/record_run.h"
+#include "inject/writer/recorder.h"
 #include "inject/writer/snapshot.h"
 
 /*

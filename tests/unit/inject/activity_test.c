@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity_pool.h"
-#include "inject/memory/budget.h"
+#include "inject/memory/memory.h"
 #include "inject/memory/crash_buffer.h"
 
 static uint8_t *request(size_t *bytes)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/cupti/api_table.h"
 #include "inject/cupti/cupti.h"
 
 #define NONE XT_API_CLASSES

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "inject/capture/stack_cache.h"
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/capture/sampling.h"
 #include "support.h"
 

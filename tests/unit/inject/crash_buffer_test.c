@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
 #include "inject/memory/crash_buffer.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "inject/writer/intern.h"
+#include "inject/writer/recorder.h"
 
 static void gives_equal_keys_equal_ids(void **unused)
 {

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 
 static pthread_mutex_t forkers = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint had; /* times that the other thread took the lock */

@@ -18,7 +18,6 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx.h"
-#include "inject/nvtx/nvtx_events.h"
 #include "inject/nvtx/nvtx_values.h"
 
 #define EVENTS 20000 /* several times the capacity of a ring */

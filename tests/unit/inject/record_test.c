@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "inject/capture/ring.h"
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/process.h"
 #include "inject/writer/record_activity.h"

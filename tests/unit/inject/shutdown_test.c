@@ -13,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inject/cupti/api_table.h"
-#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti.h"
+#include "inject/runtime/clock.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/process.h"
 #include "inject/writer/record_activity.h"

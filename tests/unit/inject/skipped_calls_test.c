@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "inject/capture/ring.h"
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"

@@ -24,7 +24,7 @@
 #include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/unwind/stack_walk.h"
 

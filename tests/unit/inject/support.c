@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "inject/capture/ring.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/unwind/stack_walk.h"
 #include "support.h"
 #include "xtrace/reader.h"

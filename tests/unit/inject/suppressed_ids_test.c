@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "inject/writer/intern.h"
+#include "inject/writer/recorder.h"
 
 static void adds_and_removes(void **unused)
 {

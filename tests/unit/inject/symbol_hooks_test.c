@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inject/runtime/symbol_hooks.h"
+#include "inject/runtime/loader.h"
 
 #define RIGHTS_BYTES 256
 

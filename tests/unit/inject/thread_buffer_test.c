@@ -17,7 +17,7 @@
 
 #include "inject/capture/ring.h"
 #include "inject/cupti/activity.h"
-#include "inject/memory/budget.h"
+#include "inject/memory/memory.h"
 #include "inject/memory/crash_buffer.h"
 #include "support.h"
 

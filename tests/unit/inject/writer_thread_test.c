@@ -21,9 +21,9 @@
 
 #include "inject/cupti/cupti_owner.h"
 #include "inject/cupti/activity.h"
-#include "inject/cupti/api_table.h"
+#include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/loader_lock.h"
+#include "inject/runtime/loader.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/writer/writer_thread.h"
 #include "log/base/size_text.h"

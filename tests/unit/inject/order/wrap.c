@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/memory/budget.h"
+#include "inject/memory/memory.h"
 #include "scenarios.h"
 
 uint8_t scenario_area[SCENARIO_AREA_BYTES] __attribute__((aligned(4096)));

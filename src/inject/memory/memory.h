@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's memory: limits it to 32 MiB per process and 256 KiB per thread, and maps it.
+ * The tracer's memory: limits it to 32 MiB per process and 256 KiB per thread, and maps it. Copies
+ * memory of the program that may be unmapped meanwhile.
  *
  * Fixed needs are reserved here: the writer's tables and the initial size of each thread buffer.
  * Everything that grows with the program asks first: rings of busy threads, stack caches, id
  * tables, activity buffers. If refused, it does not grow.
  */
-#ifndef XT_INJECT_BUDGET_H
-#define XT_INJECT_BUDGET_H
+#ifndef XT_INJECT_MEMORY_H
+#define XT_INJECT_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +41,18 @@ void *map_file_part(int fd, uint64_t offset, size_t bytes);
 
 /* Whether a mapping failed a short time ago. Callers that can do without memory then do not try. */
 bool map_has_failed_lately(void);
+
+/*
+ * Copies all bytes, or returns false. Cold path of any thread: a system call, which a sandbox may
+ * forbid. Keeps errno.
+ */
+bool read_memory(void *to, uintptr_t from, size_t bytes);
+
+/* Copies 8 bytes from each address. At most READ_WORDS_MAX of them. */
+#define READ_WORDS_MAX 64
+bool read_memory_words(uint64_t *to, const uintptr_t *from, size_t count);
+
+/* Copies a text, cut to out_bytes - 1. Returns its length; 0 if it is empty or unreadable. */
+size_t read_memory_text(char *out, size_t out_bytes, uintptr_t from);
 
 #endif
