@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Maps byte strings to small numbers: equal keys get equal ids, counted from 1. It keeps every key,
- * unlike the tracer's tables (inject/writer/recorder.h), which may be cleared. Belongs to one thread.
+ * unlike the tracer's tables (inject/writer/recorder.h), which may be cleared. Belongs to one
+ * thread.
  */
 #ifndef XT_LOG_INTERNER_H
 #define XT_LOG_INTERNER_H
