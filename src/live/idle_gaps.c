@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 
 #define NODE_STEPS_MAX (4 * LIVE_CALLS)
@@ -115,12 +116,7 @@ static void live_calls_free(struct live_calls *calls)
 	*calls = (struct live_calls){0};
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct live_span *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+COMPARE_BY(compare_spans, struct live_span, UP(start_ns))
 
 /* The first row that ends at or after `ns`. */
 static size_t find_span(const struct live_spans *spans, uint64_t ns)

@@ -693,12 +693,7 @@ static int write_metas(struct cpu_log *log, struct xt_table *table)
 	return xt_writer_add(log->writer, table);
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct cpu_row *one = a, *other = b;
-
-	return (one->time_ns > other->time_ns) - (one->time_ns < other->time_ns);
-}
+COMPARE_BY(by_time, struct cpu_row, UP(time_ns))
 
 static void put_row(struct xt_table *table, const struct cpu_row *row)
 {

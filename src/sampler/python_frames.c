@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "sampler/process_read.h"
@@ -304,12 +305,7 @@ static int list_threads(struct python_states *out, const struct python_place *pl
 	return rc;
 }
 
-static int by_tid(const void *a, const void *b)
-{
-	const struct python_state *left = a, *right = b;
-
-	return (left->tid > right->tid) - (left->tid < right->tid);
-}
+COMPARE_BY(by_tid, struct python_state, UP(tid))
 
 /* See struct _gil_runtime_state in CPython's pycore_gil.h. */
 #define GIL_BYTES	 208

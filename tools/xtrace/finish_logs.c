@@ -493,12 +493,7 @@ static bool has_cuda_log(const struct finished *f, const char *cpu_log)
 	return false;
 }
 
-static int by_bytes_descending(const void *a, const void *b)
-{
-	const struct sized_log *left = a, *right = b;
-
-	return (left->bytes < right->bytes) - (left->bytes > right->bytes);
-}
+COMPARE_BY(by_bytes_descending, struct sized_log, DOWN(bytes))
 
 /*
  * Marks the logs that get no symbols. It takes about 15 ms for each log, so a build script with

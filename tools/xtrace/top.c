@@ -20,6 +20,7 @@
 #include "commands.h"
 #include "json_file.h"
 #include "live_processes.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
@@ -273,14 +274,7 @@ static int compute_processes(struct top_figures *top)
 	return error;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct top_line *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
+COMPARE_BY(compare_lines, struct top_line, DOWN(ns) UP(row))
 
 /* Adds the window of a process to the lines, which are in the order of rows. */
 static int add_ranking(struct top_ranking *sum, const struct live_ranking *ranking)

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "diff/base/text.h"
 #include "diff/load/run_profile.h"
+#include "log/base/compare.h"
 
 #define SIMILARITY_MIN	0.6	   /* minimum share of common frames */
 #define FRAMES_MAX	256	   /* innermost frames of a path */
@@ -80,16 +81,7 @@ static void add_pair(struct pairs *pairs, double similarity, size_t base, size_t
 	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
 }
 
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *x = a, *y = b;
-
-	if (x->similarity != y->similarity)
-		return x->similarity > y->similarity ? -1 : 1;
-	if (x->base != y->base)
-		return x->base < y->base ? -1 : 1;
-	return x->new < y->new ? -1 : x->new > y->new;
-}
+COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))
 
 /* Takes the most similar pairs first, each path once. */
 static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "diff/rules/rule.h"
 #include "diff/stats/statistics.h"
+#include "log/base/compare.h"
 #include "log/base/weighted_median.h"
 
 #define WORDS_MAX 512 /* the last word contains the rest */
@@ -527,14 +528,7 @@ static void classify(struct group_result *r)
 	}
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct movement *x = a, *y = b;
-
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	return x->is_drift - y->is_drift;
-}
+COMPARE_BY(compare_places, struct movement, UP(place) UP(is_drift))
 
 /* Sorts the movements and renumbers them in the findings. */
 static void sort_movements(struct group_result *r)

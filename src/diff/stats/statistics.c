@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/weighted_median.h"
 
 #define INTERVAL_STEPS 30  /* bisections; bounds are exact to 1e-9 */
@@ -284,14 +285,7 @@ struct place {
 	size_t index;
 };
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->order != y->order)
-		return x->order < y->order ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
+COMPARE_BY(compare_places, struct place, UP(order) UP(index))
 
 void holm_adjust(double *p, const double *weights, size_t count)
 {

@@ -20,6 +20,25 @@ DEFINE_COMPARE(compare_u64, uint64_t)
 DEFINE_COMPARE(compare_doubles, double)
 #undef DEFINE_COMPARE
 
+/*
+ * Defines such an order by members of a struct. The first that differs decides:
+ *
+ *	COMPARE_BY(compare_rows, struct row, DOWN(total_ns) UP(name))
+ */
+#define COMPARE_BY(name, type, steps)                                                              \
+	static int name(const void *a, const void *b)                                              \
+	{                                                                                          \
+		const type *x = a, *y = b;                                                         \
+                                                                                                   \
+		steps return 0;                                                                    \
+	}
+#define UP(member)                                                                                 \
+	if (x->member != y->member)                                                                \
+		return x->member < y->member ? -1 : 1;
+#define DOWN(member)                                                                               \
+	if (x->member != y->member)                                                                \
+		return x->member > y->member ? -1 : 1;
+
 static inline uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log/base/compare.h"
+
 static int compare_calls(const void *a, const void *b, void *rows)
 {
 	const struct recovery_work *x = (const struct recovery_work *)rows + *(const uint32_t *)a;
@@ -60,14 +62,7 @@ void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_o
 	recovery->switches[recovery->switch_count++] = (struct recovery_switch){time_ns, is_on};
 }
 
-static int compare_switches(const void *a, const void *b)
-{
-	const struct recovery_switch *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->is_on - y->is_on;
-}
+COMPARE_BY(compare_switches, struct recovery_switch, UP(time_ns) UP(is_on))
 
 void recovery_index_switches(struct recovery *recovery)
 {

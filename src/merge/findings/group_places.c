@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/findings/finding_place.h"
 
 #define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
@@ -20,25 +21,9 @@ struct group {
 	uint32_t function, file, line, api;
 };
 
-static int compare_candidates(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
+COMPARE_BY(compare_candidates, struct candidate, DOWN(cost_ns) DOWN(count) UP(callsite))
 
-	if (x->cost_ns != y->cost_ns)
-		return x->cost_ns > y->cost_ns ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->callsite < y->callsite ? -1 : x->callsite > y->callsite;
-}
-
-static int compare_groups(const void *a, const void *b)
-{
-	const struct group *x = a, *y = b;
-
-	if (x->cost_ns != y->cost_ns)
-		return x->cost_ns > y->cost_ns ? -1 : 1;
-	return x->top < y->top ? -1 : x->top > y->top;
-}
+COMPARE_BY(compare_groups, struct group, DOWN(cost_ns) UP(top))
 
 static bool is_in_group(const struct group *group, const struct finding_place *place)
 {

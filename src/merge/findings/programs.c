@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/read/inputs.h"
 
 #define GAP_NS 1000000000 /* between processes that one script starts one after the other */
@@ -24,14 +25,7 @@ void programs_add(struct programs *programs, struct program_span span)
 	programs->spans[programs->span_count++] = span;
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct program_span *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->log < y->log ? -1 : x->log > y->log;
-}
+COMPARE_BY(compare_spans, struct program_span, UP(start_ns) UP(log))
 
 static bool are_ids(const char *a, const char *b, bool are_same)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/reading.h"
 
 /* Returns the row of the process of a log, or NULL if out of memory. */
@@ -75,14 +76,7 @@ void ranks_add(struct reading *reading)
 }
 
 /* Longest first. Processes with equal times keep the order of their logs. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct rank_row *x = a, *y = b;
-
-	if (x->own_ns != y->own_ns)
-		return x->own_ns < y->own_ns ? 1 : -1;
-	return x->first < y->first ? -1 : x->first > y->first;
-}
+COMPARE_BY(compare_rows, struct rank_row, DOWN(own_ns) UP(first))
 
 void ranks_finish(struct run *run)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/compare.h"
 #include "log/base/hash_table.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
@@ -124,16 +125,7 @@ static void add_path(struct detection *detection, struct cpu_groups *groups,
 	group->place.api = run->paths.nodes[group->place.node].name;
 }
 
-static int compare_groups(const void *a, const void *b)
-{
-	const struct cpu_group *x = a, *y = b;
-
-	if (x->rule != y->rule)
-		return x->rule < y->rule ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->place.node < y->place.node ? -1 : x->place.node > y->place.node;
-}
+COMPARE_BY(compare_groups, struct cpu_group, UP(rule) DOWN(ns) UP(place.node))
 
 /* From the first to the last work of the devices. */
 static uint64_t span_ns(const struct callsites *callsites)

@@ -227,12 +227,7 @@ static void replace_fact(struct redaction *redaction, struct model *model, struc
 	fact->text = names_intern(&model->names, shown, strlen(shown));
 }
 
-static int compare_threads(const void *a, const void *b)
-{
-	const struct cpu_thread *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
+COMPARE_BY(compare_threads, struct cpu_thread, UP(tid))
 
 /* Numbers all processes and threads, also those that samples wait for. */
 static void redact_ids(struct redaction *redaction, struct model *model)

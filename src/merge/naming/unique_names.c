@@ -275,12 +275,7 @@ static void assign_list(struct assignment *s, struct demangle_cache *cache)
 			show(s, &s->list[i], cache);
 }
 
-static int compare_mangled(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-
-	return (x->mangled > y->mangled) - (x->mangled < y->mangled);
-}
+COMPARE_BY(compare_mangled, struct named, UP(mangled))
 
 /*
  * A kernel and the function that launches it may have the same mangled name. Removes these

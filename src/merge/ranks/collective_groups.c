@@ -49,12 +49,7 @@ void collective_groups_add(struct collective_groups *groups, size_t communicator
 		(struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns};
 }
 
-static int compare_transfers(const void *a, const void *b)
-{
-	const struct transfer_time *x = a, *y = b;
-
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
+COMPARE_BY(compare_transfers, struct transfer_time, UP(ns))
 
 /* Orders groups whose transfers should take the same time next to each other. */
 static int compare_kinds(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 /*
  * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
@@ -131,16 +132,7 @@ static void find_hidden(struct comm_block *block, const struct communicator *com
 		block->hidden_ns = hidden_ns / (double)count * fmin(lost_ns / all_ns, 1);
 }
 
-static int compare_blocks(const void *a, const void *b)
-{
-	const struct comm_block *x = a, *y = b;
-
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	if (x->communicator != y->communicator)
-		return x->communicator < y->communicator ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
-}
+COMPARE_BY(compare_blocks, struct comm_block, UP(end_ns) UP(communicator) UP(from))
 
 static void add_block(struct comm_blocks *blocks, const struct communicator *communicator,
 		      const struct comm_block *block, const struct rank_clocks *clocks,

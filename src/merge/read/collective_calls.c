@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/read/rows.h"
 #include "merge/read/model.h"
 #include "merge/read/range_values.h"
@@ -70,16 +71,7 @@ void collective_calls_add(struct collective_calls *calls, const struct model *mo
 	calls->count++;
 }
 
-static int compare_calls(const void *a, const void *b)
-{
-	const struct collective_call *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_calls, struct collective_call, UP(thread) UP(begin_ns) UP(order))
 
 static bool is_named(const struct range_value *value, const char *name)
 {

@@ -52,16 +52,7 @@ const char *cpu_state_name(enum xt_cpu_state state)
 	return state_names[state];
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-	const struct cpu_sample *x = a, *y = b;
-
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return x->last_ns < y->last_ns ? -1 : x->last_ns > y->last_ns;
-}
+COMPARE_BY(compare_samples, struct cpu_sample, UP(tid) UP(first_ns) UP(last_ns))
 
 void cpu_samples_free(struct cpu_samples *samples)
 {

@@ -16,36 +16,11 @@
 
 #define NODES_UPDATED_MIN (1u << 20) /* rows that graph updates may add to any log */
 
-static int compare_modules(const void *a, const void *b)
-{
-	const struct module *x = a, *y = b;
+COMPARE_BY(compare_modules, struct module, UP(start) UP(load_ns) UP(id))
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->load_ns != y->load_ns)
-		return x->load_ns < y->load_ns ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+COMPARE_BY(compare_symbols, struct embedded_symbol, UP(module) UP(start))
 
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct embedded_symbol *x = a, *y = b;
-
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static int compare_sources(const void *a, const void *b)
-{
-	const struct embedded_source *x = a, *y = b;
-
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_sources, struct embedded_source, UP(module) UP(address) UP(order))
 
 /* Turns "./plugin.so" into "/folder/plugin.so". */
 static uint32_t join_paths(struct model *model, const char *folder, const char *path)

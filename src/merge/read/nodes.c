@@ -22,16 +22,7 @@ struct node_cache_entry {
 	uint32_t creation;
 };
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct node *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_ids, struct node, UP(id) UP(time_ns) UP(order))
 
 static int compare_threads(const void *a, const void *b, void *rows)
 {

@@ -6,6 +6,7 @@
 #include "merge/read/pauses.h"
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 void pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
 {
@@ -36,14 +37,7 @@ void pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns
 	pauses_add(pauses, until_ns, true);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct pause *x = a, *y = b;
-
-	if (x->from_ns != y->from_ns)
-		return x->from_ns < y->from_ns ? -1 : 1;
-	return x->until_ns < y->until_ns ? -1 : x->until_ns > y->until_ns;
-}
+COMPARE_BY(compare_times, struct pause, UP(from_ns) UP(until_ns))
 
 void pauses_index(struct pauses *pauses)
 {

@@ -2,6 +2,7 @@
 #include "merge/read/range_names.h"
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
 {
@@ -12,16 +13,7 @@ void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, u
 	names->count++;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct range_name *x = a, *y = b;
-
-	if (x->domain != y->domain)
-		return x->domain < y->domain ? -1 : 1;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare, struct range_name, UP(domain) UP(key) UP(order))
 
 void range_names_index(struct range_names *names)
 {

@@ -5,6 +5,7 @@
 #include "merge/read/ranges.h"
 
 #include "base/tables.h"
+#include "log/base/compare.h"
 #include "xtrace/log_format.h"
 
 #define SEARCH_MAX  4096       /* open ranges to search for the one that ends */
@@ -357,14 +358,7 @@ static bool set_start(const struct ranges *ranges, const struct xt_hash_table *s
 	return is_recurring;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct raw_event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_times, struct raw_event, UP(time_ns) UP(order))
 
 /*
  * Assigns each end to the thread that started the range. An end has only the key of its range. If
@@ -400,16 +394,7 @@ static void assign_ends(struct ranges *ranges)
 	xt_hash_free(&starts);
 }
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct raw_event *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_events, struct raw_event, UP(thread) UP(time_ns) UP(order))
 
 /* Turns the sorted events into times and nodes. */
 static void nest_events(struct ranges *ranges)

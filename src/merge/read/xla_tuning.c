@@ -9,12 +9,7 @@
 #define NODES_ADDED_MAX (1u << 16) /* the log is untrusted: further work keeps its own range */
 #define NO_PASS		SIZE_MAX
 
-static int compare_passes(const void *a, const void *b)
-{
-	const struct tuning_pass *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+COMPARE_BY(compare_passes, struct tuning_pass, UP(start_ns))
 
 static void add_pass(struct tuning_passes *passes, const struct tuning_pass *pass)
 {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/pack.h"
 #include "merge/exporter.h"
 #include "merge/naming/joined_paths.h"
@@ -210,29 +211,9 @@ uint64_t calls_p99_ns(const struct call_row *row)
 			       row->max_ns);
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct call_row *x = a, *y = b;
+COMPARE_BY(compare_rows, struct call_row, DOWN(total_ns) UP(name))
 
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
-static int compare_failures(const void *a, const void *b)
-{
-	const struct failure *x = a, *y = b;
-
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	if (x->result != y->result)
-		return x->result < y->result ? -1 : 1;
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
+COMPARE_BY(compare_failures, struct failure, DOWN(count) UP(result) UP(node) UP(process) UP(name))
 
 void calls_sort(struct calls *calls)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/reading.h"
 
 #define PENDING_MAX (1u << 14) /* entries that wait for a collective; the oldest are dropped */
@@ -109,12 +110,7 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 	collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
 }
 
-static int compare_ends(const void *a, const void *b)
-{
-	const struct cpu_wait *x = a, *y = b;
-
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
+COMPARE_BY(compare_ends, struct cpu_wait, UP(end_ns))
 
 void rank_collector_sort_waits(struct rank_collector *collector)
 {
@@ -236,12 +232,7 @@ void rank_collector_finish(struct rank_collector *collector)
 		end_graph_launch(collector, &collector->devices[d].graph);
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct place_time *x = a, *y = b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
-}
+COMPARE_BY(compare_places, struct place_time, UP(place))
 
 static uint32_t add_units(uint32_t units, uint32_t more)
 {

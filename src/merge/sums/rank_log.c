@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/varint.h"
 #include "merge/reading.h"
 #include "merge/sums/build_tree.h"
@@ -64,14 +65,7 @@ static void find_nodes(struct reading *reading, uint32_t *nodes)
 		find_node(reading, nodes, collector->places[c]);
 }
 
-static int compare_roots(const void *a, const void *b)
-{
-	const struct rooted_path *x = a, *y = b;
-
-	if (x->common != y->common)
-		return x->common < y->common ? -1 : 1;
-	return x->rooted < y->rooted ? -1 : x->rooted > y->rooted;
-}
+COMPARE_BY(compare_roots, struct rooted_path, UP(common) UP(rooted))
 
 /* Finds where --by puts the paths. nodes: by place, the path without its root; or PATH_FAILED. */
 static void find_roots(struct reading *reading, const uint32_t *nodes)
@@ -110,12 +104,7 @@ static const struct rank_member *last_member(const struct rank_log *log, uint64_
 	return last;
 }
 
-static int compare_open_calls(const void *a, const void *b)
-{
-	const struct rank_open_call *x = a, *y = b;
-
-	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
-}
+COMPARE_BY(compare_open_calls, struct rank_open_call, UP(begin_ns))
 
 /*
  * Whether a call seems to hang. Where no call of a log has work of its own, something hides which

@@ -3,6 +3,7 @@
  * Makes and sorts the rows of tables.
  */
 #include "merge/sums/tables.h"
+#include "log/base/compare.h"
 #include "merge/read/collectives.h"
 #include "merge/sums/saturating.h"
 
@@ -13,26 +14,10 @@
 
 #define COPY_MARK "[GPU_Memcpy"
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct table_row *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value > y->value ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+COMPARE_BY(compare_rows, struct table_row, DOWN(value) DOWN(count) UP(id))
 
 /* If a range takes as long as the one in it, the position in the tree puts the outer one first. */
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct table_row *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value > y->value ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+COMPARE_BY(compare_ranges, struct table_row, DOWN(value) UP(id))
 
 int table_paths(struct table *table, const struct paths *paths, enum weight weight)
 {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/labels.h"
 #include "merge/exporter.h"
 #include "merge/tables/table.h"
@@ -67,14 +68,7 @@ void transfers_free(struct transfers *transfers)
 	*transfers = (struct transfers){0};
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct transfer_row *x = a, *y = b;
-
-	if (x->sum.gpu_ns != y->sum.gpu_ns)
-		return x->sum.gpu_ns > y->sum.gpu_ns ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
+COMPARE_BY(compare_rows, struct transfer_row, DOWN(sum.gpu_ns) UP(name))
 
 void transfers_sort(struct transfers *transfers)
 {

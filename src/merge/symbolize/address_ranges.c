@@ -6,6 +6,7 @@
 #include "merge/symbolize/address_ranges.h"
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
 {
@@ -14,16 +15,7 @@ void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t 
 		(struct address_range){.start = start, .end = end, .value = value};
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct address_range *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end > y->end ? -1 : 1;
-	return x->value < y->value ? -1 : x->value > y->value;
-}
+COMPARE_BY(compare, struct address_range, UP(start) DOWN(end) UP(value))
 
 void address_ranges_sort(struct address_ranges *ranges)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/hash_table.h"
 #include "log/read/rows.h"
 #include "merge/symbolize/generated_code.h"
@@ -43,16 +44,7 @@ static int compare_wanted(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static int compare_lines(const void *a, const void *b)
-{
-	const struct compiled_line *x = a, *y = b;
-
-	if (x->frame != y->frame)
-		return x->frame < y->frame ? -1 : 1;
-	if (x->trace != y->trace)
-		return x->trace < y->trace ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_BY(compare_lines, struct compiled_line, UP(frame) UP(trace) UP(order))
 
 /* The part of a frame's source lines that the log has already. */
 enum known { KNOWN_NOTHING, KNOWN_NODES, KNOWN_TRACES };

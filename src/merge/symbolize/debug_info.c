@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/regular_file.h"
 #include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
@@ -196,12 +197,7 @@ void debug_info_close(struct debug_info *info)
 	free(info);
 }
 
-static int compare_trees(const void *a, const void *b)
-{
-	const struct debug_tree *x = a, *y = b;
-
-	return x->unit < y->unit ? -1 : x->unit > y->unit;
-}
+COMPARE_BY(compare_trees, struct debug_tree, UP(unit))
 
 /* Returns the tree of the unit, and reads it on first use. */
 static const struct debug_tree *tree_of(struct debug_info *info, Dwarf_Die *unit_die,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/regular_file.h"
 
 #define LINE_BYTES    65536
@@ -28,12 +29,7 @@ struct wanted {
 	bool is_ambiguous;
 };
 
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return x->value < y->value ? -1 : x->value > y->value;
-}
+COMPARE_BY(compare_wanted, struct wanted, UP(value))
 
 /* Returns whether the log's owner wrote the map while the process lived. */
 static bool is_of_process(const struct stat *map, const struct model *model, const char *log_path)

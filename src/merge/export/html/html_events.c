@@ -351,14 +351,7 @@ void html_events_add_total(struct html_events *events, const struct process *pro
 		APPEND(events->paths, path);
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-	const struct call_path *x = a, *y = b;
-
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	return x->api < y->api ? -1 : x->api > y->api;
-}
+COMPARE_BY(compare_paths, struct call_path, UP(stack) UP(api))
 
 static void add_states(struct html *html, const struct process *process, uint32_t thread)
 {

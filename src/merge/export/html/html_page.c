@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/export/html/html_events_page.h"
 #include "merge/export/html/html_tracks.h"
 #include "merge/export/summary/summary_json.h"
@@ -130,18 +131,7 @@ static void put_tree(struct page_columns *columns, const struct tree *tree,
 		page_columns_put(columns, column, tree->name_count);
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-	const struct sample *x = a, *y = b;
-
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->range < y->range ? -1 : x->range > y->range;
-}
+COMPARE_BY(compare_samples, struct sample, UP(number) UP(device) UP(thread) UP(range))
 
 /* Sorts the samples by node number and merges samples with equal keys. */
 static void merge_samples(struct html_choice *choice, const struct tree *tree)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 struct ranked {
 	double size;
@@ -15,14 +16,7 @@ struct ranked {
 };
 
 /* Largest first. Equal sizes keep their order, so no range precedes its parent. */
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	if (x->size != y->size)
-		return x->size < y->size ? 1 : -1;
-	return x->node < y->node ? -1 : x->node > y->node;
-}
+COMPARE_BY(compare_ranked, struct ranked, DOWN(size) UP(node))
 
 /* Returns the largest share of any weight. */
 static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS])

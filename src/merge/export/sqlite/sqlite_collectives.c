@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "log/base/compare.h"
 #include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/ranks/arrivals.h"
@@ -48,14 +49,7 @@ static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 	free(ranks);
 }
 
-static int compare_works(const void *a, const void *b)
-{
-	const struct collective_work *x = a, *y = b;
-
-	if (x->log != y->log)
-		return x->log < y->log ? -1 : 1;
-	return x->ticket < y->ticket ? -1 : x->ticket > y->ticket;
-}
+COMPARE_BY(compare_works, struct collective_work, UP(log) UP(ticket))
 
 static void bind_work(struct sqlite *s, const struct rank_log *log,
 		      const struct rank_collective *item)

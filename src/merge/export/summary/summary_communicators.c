@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/ranks/arrivals.h"
@@ -59,14 +60,7 @@ static int put_row(struct output *out, const struct run *run, const struct row *
 }
 
 /* Longest waits first; otherwise in the order of the list. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->sums.wait_ns != y->sums.wait_ns)
-		return x->sums.wait_ns > y->sums.wait_ns ? -1 : 1;
-	return x->communicator < y->communicator ? -1 : x->communicator > y->communicator;
-}
+COMPARE_BY(compare_rows, struct row, DOWN(sums.wait_ns) UP(communicator))
 
 int summary_put_communicators(struct sink *sink, const struct run *run)
 {

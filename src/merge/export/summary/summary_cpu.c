@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"
 
@@ -61,14 +62,7 @@ static bool describe(const struct paths *paths, uint32_t node, struct idle_row *
 	return row->frame != NAME_EMPTY || row->state != NAME_EMPTY;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	const struct idle_row *x = a, *y = b;
-
-	if (x->frame != y->frame)
-		return x->frame < y->frame ? -1 : 1;
-	return x->state < y->state ? -1 : x->state > y->state;
-}
+COMPARE_BY(compare_keys, struct idle_row, UP(frame) UP(state))
 
 static int compare_times(const void *a, const void *b)
 {

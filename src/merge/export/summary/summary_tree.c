@@ -260,14 +260,7 @@ static int add_row(struct tree *tree, struct rows *rows, struct row *row)
 	return 0;
 }
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return x->last < y->last ? -1 : 1;
-}
+COMPARE_BY(compare_rows, struct row, DOWN(total) UP(last))
 
 /* Returns 0 or -ENOMEM. */
 static int put_children(struct output *out, struct tree *tree, uint32_t node, size_t depth)
