@@ -8,7 +8,7 @@
  *   itself launched in a graph has no id: replays.c finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
  * 4. After the last event, sums/build_tree.c turns owners into call paths.
- * 5. An exporter, such as export/folded/folded.c, writes the paths.
+ * 5. An exporter, such as export/folded.c, writes the paths.
  */
 #include "merge/events.h"
 

@@ -72,7 +72,7 @@ enum exporter_use {
 	USES_ORIGINS = 1u << 5,	     /* total() is called per stream and thread */
 	USES_GRAPH_STACKS = 1u << 6, /* --graph-stacks without the rest of USES_PATHS */
 	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
-	USES_FOLDER = 1u << 8,	     /* the output is a directory; see export_open_file() */
+	USES_FOLDER = 1u << 8,	     /* the output is a directory */
 	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,

@@ -5,19 +5,31 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/export/export_file.h"
 #include "merge/export/tables/table_writers.h"
+
+/* The file is closed with the sink. */
+static int open_file(struct sink *sink, const char *table)
+{
+	struct sink_file *file;
+	int error;
+
+	xt_grow(&sink->files, &sink->file_capacity, sink->file_count + 1, sizeof(*sink->files));
+	file = &sink->files[sink->file_count];
+	file->path = xt_asprintf("%s/%s.csv", sink->out.path, table);
+	error = output_open(&file->out, file->path);
+	if (error)
+		free(file->path);
+	else
+		sink->file_count++;
+	return error;
+}
 
 static int begin(struct sink *sink)
 {
 	int error = 0;
 
-	for (size_t t = 0; table_defs[t] && !error; t++) {
-		char *name = xt_asprintf("%s.csv", table_defs[t]->name);
-
-		error = export_open_file(sink, name);
-		free(name);
-	}
+	for (size_t t = 0; table_defs[t] && !error; t++)
+		error = open_file(sink, table_defs[t]->name);
 	return error;
 }
 
