@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/memory.h"
-#include "merge/base/gzip.h"
+#include "log/base/compare.h"
 #include "merge/base/names.h"
 #include "merge/base/text.h"
 #include "merge/exporter.h"
@@ -24,8 +25,13 @@
 #define LABELS_MAX 8
 #define RANGE_MARK "[NVTX "
 
+#define GZIP_WINDOW_BITS (15 + 16) /* the largest window; 16 adds a gzip header */
+#define GZIP_MEMORY	 8
+#define ROOM_BYTES	 65536
+
 struct pprof {
-	struct gzip *gzip;
+	struct output *out;
+	z_stream gzip;
 	uint8_t *packed; /* buffer for one message */
 	size_t packed_capacity;
 	struct names strings;	/* a name is the string's index in the file */
@@ -55,6 +61,25 @@ static int64_t string_of(struct pprof *pprof, const char *text, size_t length)
 	return name;
 }
 
+static int64_t name_string(struct pprof *pprof, const struct names *names, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(names, name, &length);
+
+	return string_of(pprof, text, length);
+}
+
+static int deflate_some(struct pprof *pprof, int flush)
+{
+	int result;
+
+	pprof->gzip.next_out = (unsigned char *)output_room(pprof->out, ROOM_BYTES);
+	pprof->gzip.avail_out = ROOM_BYTES;
+	result = deflate(&pprof->gzip, flush);
+	output_advance(pprof->out, (char *)pprof->gzip.next_out);
+	return result;
+}
+
 /* Writes a part of the profile. The concatenated parts form one profile. */
 static void put_piece(struct pprof *pprof, const Perftools__Profiles__Profile *piece)
 {
@@ -62,7 +87,10 @@ static void put_piece(struct pprof *pprof, const Perftools__Profiles__Profile *p
 
 	xt_grow(&pprof->packed, &pprof->packed_capacity, length, 1);
 	perftools__profiles__profile__pack(piece, pprof->packed);
-	gzip_write(pprof->gzip, pprof->packed, length);
+	pprof->gzip.next_in = pprof->packed;
+	pprof->gzip.avail_in = (unsigned)length;
+	while (pprof->gzip.avail_in)
+		deflate_some(pprof, Z_NO_FLUSH);
 }
 
 struct function_key {
@@ -139,14 +167,15 @@ static uint64_t put_location(struct pprof *pprof, const struct location_key *key
 	return location.id;
 }
 
-/* Returns the location of a name without code. */
-static uint64_t name_location(struct pprof *pprof, const char *text, size_t length)
+/* Returns the location of a line without code. */
+static uint64_t line_location(struct pprof *pprof, const struct function_key *function,
+			      int64_t number)
 {
-	struct function_key function = {.name = string_of(pprof, text, length)};
-	struct location_key location = {.function = put_function(pprof, &function)};
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+	struct location_key location = {.line = number};
 
-	line.function_id = location.function;
+	line.function_id = location.function = put_function(pprof, function);
+	line.line = number;
 	return put_location(pprof, &location, &line, 1);
 }
 
@@ -171,15 +200,13 @@ static uint64_t put_mapping(struct pprof *pprof, const struct model *model, uint
 	const struct module *module = &model->modules.rows[m];
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT, *list = &mapping;
 	Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-	size_t length;
-	const char *path = names_text(&model->names, module->path, &length);
 
 	if (pprof->mappings[m])
 		return pprof->mappings[m];
 	mapping.id = ++pprof->mapping_count;
 	mapping.memory_start = module->start;
 	mapping.memory_limit = module->end;
-	mapping.filename = string_of(pprof, path, length);
+	mapping.filename = name_string(pprof, &model->names, module->path);
 	mapping.build_id = build_id_string(pprof, model, module->build_id);
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers =
 		mapping.has_inline_frames = 1;
@@ -216,22 +243,14 @@ static uint64_t python_location(struct pprof *pprof, const struct process *proce
 				const struct python_line *python)
 {
 	const struct names *names = &process->model->names;
+	bool has_name = python->place.function != NAME_EMPTY && !python->is_labelled;
 	struct function_key function = {.start_line = python->first_line};
-	struct location_key location = {.line = python->place.line};
-	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	size_t length;
-	const char *text = names_text(names, python->place.function, &length);
 
-	if (!length || python->is_labelled)
-		text = names_text(&process->paths->names, python->name, &length);
-	function.name = string_of(pprof, text, length);
-	function.system_name = function.name;
-	text = names_text(names, python->place.file, &length);
-	function.filename = string_of(pprof, text, length);
-	location.function = put_function(pprof, &function);
-	line.function_id = location.function;
-	line.line = python->place.line;
-	return put_location(pprof, &location, &line, 1);
+	function.name = function.system_name =
+		has_name ? name_string(pprof, names, python->place.function)
+			 : name_string(pprof, &process->paths->names, python->name);
+	function.filename = name_string(pprof, names, python->place.file);
+	return line_location(pprof, &function, python->place.line);
 }
 
 /* Fills in one line of a location. shown is a name in the process's paths. */
@@ -239,17 +258,13 @@ static void make_line(struct pprof *pprof, const struct process *process, uint32
 		      uint32_t system_name, const struct place *place,
 		      Perftools__Profiles__Line *line)
 {
+	const struct names *names = &process->model->names;
 	struct function_key function = {0};
-	size_t length;
-	const char *text = names_text(&process->paths->names, shown, &length);
 
-	function.name = string_of(pprof, text, length);
-	text = names_text(&process->model->names, system_name, &length);
-	function.system_name = string_of(pprof, text, length);
-	if (place) {
-		text = names_text(&process->model->names, place->file, &length);
-		function.filename = string_of(pprof, text, length);
-	}
+	function.name = name_string(pprof, &process->paths->names, shown);
+	function.system_name = name_string(pprof, names, system_name);
+	if (place)
+		function.filename = name_string(pprof, names, place->file);
 	perftools__profiles__line__init(line);
 	line->function_id = put_function(pprof, &function);
 	line->line = place ? place->line : 0;
@@ -311,16 +326,17 @@ static void push(struct pprof *pprof, uint64_t location)
 
 static void push_text(struct pprof *pprof, const char *text)
 {
-	push(pprof, name_location(pprof, text, strlen(text)));
+	struct function_key function = {.name = string_of(pprof, text, strlen(text))};
+
+	push(pprof, line_location(pprof, &function, 0));
 }
 
 /* Appends a name of the path tree. */
 static void push_name(struct pprof *pprof, const struct paths *paths, uint32_t name)
 {
-	size_t length;
-	const char *text = names_text(&paths->names, name, &length);
+	struct function_key function = {.name = name_string(pprof, &paths->names, name)};
 
-	push(pprof, name_location(pprof, text, length));
+	push(pprof, line_location(pprof, &function, 0));
 }
 
 static void push_python(struct pprof *pprof, const struct process *process, uint32_t id)
@@ -365,18 +381,21 @@ static void push_stack(struct pprof *pprof, const struct process *process, uint3
 }
 
 /* Appends the nodes of the tree from `first` to its descendant `node`, by names only. */
-static void push_nodes(struct pprof *pprof, const struct process *process, uint32_t first,
-		       uint32_t node)
+static void push_nodes(struct pprof *pprof, const struct paths *paths, uint32_t first,
+		       uint32_t node, bool with_ranges)
 {
-	const struct paths *paths = process->paths;
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
 	int depth = paths_chain(paths, node, &chain, &capacity), d = 0;
 
 	while (first != PATH_ROOT && d < depth && chain[d] != first)
 		d++;
-	for (; d < depth; d++)
-		push_name(pprof, paths, paths->nodes[chain[d]].name);
+	for (; d < depth; d++) {
+		uint32_t name = paths->nodes[chain[d]].name;
+
+		if (with_ranges || !begins_with(names_text(&paths->names, name, NULL), RANGE_MARK))
+			push_name(pprof, paths, name);
+	}
 	free(chain);
 }
 
@@ -428,7 +447,8 @@ static void push_path(struct pprof *pprof, const struct process *process, const 
 		push_api(pprof, process, creation->stack, creation->api);
 	}
 	if (owner->leaf == LEAF_IDLE)
-		push_nodes(pprof, process, path_of_idle_class(process->paths, node), node);
+		push_nodes(pprof, process->paths, path_of_idle_class(process->paths, node), node,
+			   true);
 	else if (owner->leaf != LEAF_CALL)
 		push_name(pprof, process->paths, process->paths->nodes[node].name);
 }
@@ -564,27 +584,11 @@ static void put_total(struct sink *sink, const struct process *process, const st
 		return;
 	pprof->path_length = 0;
 	if (wanted_changes_paths(&sink->settings->wanted))
-		push_nodes(pprof, process, PATH_ROOT, node);
+		push_nodes(pprof, process->paths, PATH_ROOT, node, true);
 	else
 		push_path(pprof, process, &total->owner, node);
 	put_labels(pprof, &labels, process, &total->owner);
 	put_sample(pprof, &labels, total->weights, process->listed_weights);
-}
-
-/* Appends a path of the tree by names only, without ranges. */
-static void push_without_ranges(struct pprof *pprof, const struct paths *paths, uint32_t node)
-{
-	uint32_t *chain = NULL;
-	size_t capacity = 0;
-	int depth = paths_chain(paths, node, &chain, &capacity);
-
-	for (int d = 0; d < depth; d++) {
-		uint32_t name = paths->nodes[chain[d]].name;
-
-		if (strncmp(names_text(&paths->names, name, NULL), RANGE_MARK, strlen(RANGE_MARK)))
-			push_name(pprof, paths, name);
-	}
-	free(chain);
 }
 
 /* Writes samples of the weights that compare ranks. */
@@ -597,7 +601,7 @@ static void put_rank_weights(struct pprof *pprof, const struct run *run)
 
 		weights[part->weight] = part->ns;
 		pprof->path_length = 0;
-		push_without_ranges(pprof, &run->paths, part->common);
+		push_nodes(pprof, &run->paths, PATH_ROOT, part->common, false);
 		add_label(pprof, &labels, "process", run->labels[part->log]);
 		put_sample(pprof, &labels, weights, run_listed_weights(run));
 	}
@@ -608,7 +612,10 @@ static int begin(struct sink *sink)
 	struct pprof *pprof = xt_calloc(1, sizeof(*pprof));
 
 	sink->state = pprof;
-	pprof->gzip = gzip_new(&sink->out);
+	pprof->out = &sink->out;
+	if (deflateInit2(&pprof->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
+			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+		xt_out_of_memory(0);
 	names_init(&pprof->strings);
 	names_init(&pprof->functions);
 	names_init(&pprof->locations);
@@ -686,7 +693,8 @@ static void end(struct sink *sink, const struct run *run)
 	put_rank_weights(pprof, run);
 	put_types(pprof, run);
 	put_strings(pprof);
-	gzip_finish(pprof->gzip);
+	while (deflate_some(pprof, Z_FINISH) != Z_STREAM_END)
+		;
 }
 
 static void free_state(struct sink *sink)
@@ -695,7 +703,7 @@ static void free_state(struct sink *sink)
 
 	if (!pprof)
 		return;
-	gzip_free(pprof->gzip);
+	deflateEnd(&pprof->gzip);
 	names_free(&pprof->strings);
 	names_free(&pprof->functions);
 	names_free(&pprof->locations);
