@@ -73,6 +73,6 @@ const struct table_def table_findings = {
 	.what = "Problems that cost time, largest cost first.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 	.close = free_texts,
 };

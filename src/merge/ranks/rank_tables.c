@@ -55,7 +55,7 @@ const struct table_def table_rank_waits = {
 	HAS_COLUMNS(rank_columns),
 	.view = "rank_waits",
 	.open = open_ranks,
-	.row = put_rank,
+	.cells = put_rank,
 };
 
 enum { CAUSE_WAIT, CAUSE_COST, CAUSE_PROCESS, CAUSE_PATH };
@@ -89,7 +89,7 @@ const struct table_def table_wait_causes = {
 	HAS_COLUMNS(cause_columns),
 	.view = "wait_cause",
 	.open = open_causes,
-	.row = put_cause,
+	.cells = put_cause,
 };
 
 enum { MPI_WAIT, MPI_PROCESS, MPI_FUNCTION };
@@ -120,5 +120,5 @@ const struct table_def table_mpi = {
 	.what = "Time of each rank in collectives of MPI.",
 	HAS_COLUMNS(mpi_columns),
 	.open = open_mpi,
-	.row = put_mpi,
+	.cells = put_mpi,
 };

@@ -100,5 +100,5 @@ const struct table_def table_doubts = {
 	.what = "Inconsistent or unmatched events in the logs.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 };

@@ -308,7 +308,7 @@ const struct table_def table_calls = {
 	      CALL_NAME),
 	.view = "top_calls",
 	.open = open_calls,
-	.row = put_call,
+	.cells = put_call,
 };
 
 enum {
@@ -372,7 +372,7 @@ const struct table_def table_failures = {
 	HAS_COLUMNS(failure_columns),
 	SHOWS(FAILURE_COUNT, FAILURE_TEXT, FAILURE_WHERE),
 	.open = open_failures,
-	.row = put_failure,
+	.cells = put_failure,
 	.left_out_name = "not_told_apart_count",
 	.left_out_text = "other failed calls",
 };

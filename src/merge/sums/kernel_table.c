@@ -146,7 +146,7 @@ const struct table_def table_kernels = {
 	SHOWS(TIME, SHARE, COUNT, NAME),
 	.view = "kernels",
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 	.close = close_rows,
-	.json_more = put_more,
+	.json_rest = put_more,
 };

@@ -390,5 +390,5 @@ const struct table_def table_losses = {
 	HAS_COLUMNS(columns),
 	.view = "loss",
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 };

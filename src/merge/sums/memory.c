@@ -397,7 +397,7 @@ const struct table_def table_memory = {
 	SHOWS(ALLOCATIONS, FREES, ALLOCATED, PEAK, PEAK_AT, LEAKED, NAME),
 	.view = "memory_peaks",
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 	.notes = notes,
 	.is_whole = true,
 };

@@ -78,7 +78,7 @@ const struct table_def table_all_paths = {
 	HAS_COLUMNS(path_columns),
 	.view = "path",
 	.open = open_paths,
-	.row = put_path,
+	.cells = put_path,
 };
 
 enum { TOP_VALUE, TOP_SHARE, TOP_COUNT, TOP_PATH };
@@ -143,7 +143,7 @@ static void open_leaked(struct table_rows *rows)
 	{                                                                                          \
 		.title = title_text, .columns = TOP_COLUMNS(type, head),                           \
 		.column_count = TOP_PATH + 1, SHOWS(__VA_ARGS__), .open = open_rows,               \
-		.row = put_top, .close = close_top                                                 \
+		.cells = put_top, .close = close_top                                               \
 	}
 
 const struct table_def table_time_by_path =
@@ -200,5 +200,5 @@ const struct table_def table_idle = {
 	HAS_COLUMNS(idle_columns),
 	.view = "idle_by_class",
 	.open = open_idle,
-	.row = put_idle,
+	.cells = put_idle,
 };

@@ -87,7 +87,7 @@ const struct table_def table_ranges_def = {
 	SHOWS(TIME, SHARE, COUNT, OPENED, PATH),
 	.view = "ranges",
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 	.close = close_rows,
-	.json_more = put_payload,
+	.json_rest = put_payload,
 };

@@ -115,5 +115,5 @@ const struct table_def table_transfers = {
 	SHOWS(TIME, COUNT, BYTES, BANDWIDTH, NAME),
 	.view = "copies",
 	.open = open_rows,
-	.row = put_row,
+	.cells = put_row,
 };

@@ -14,16 +14,85 @@ struct table_rows table_open(const struct table_def *def, const struct run *run)
 	return rows;
 }
 
+/* Cells that a row is being filled with. */
+struct cells {
+	const struct table_def *def;
+	struct cell *list;
+	size_t next; /* at most that of the next cell that is no number of the record */
+};
+
+void cells_put(struct cells *cells, struct cell cell)
+{
+	while (cells->def->columns[cells->next].number_bytes)
+		cells->next++;
+	cells->list[cells->next++] = cell;
+}
+
+static void free_texts(struct table_rows *rows)
+{
+	while (rows->text_count)
+		free(rows->texts[--rows->text_count]);
+}
+
+static size_t index_of(const struct table_rows *rows, size_t row)
+{
+	return rows->chosen ? rows->chosen[row] : row;
+}
+
+static const void *record_of(const struct table_rows *rows, size_t index)
+{
+	return rows->records ? rows->records + index * rows->record_bytes : NULL;
+}
+
+static uint64_t number_of(const struct column_def *column, const void *record)
+{
+	const void *number = (const char *)record + column->offset;
+
+	return column->number_bytes == sizeof(uint32_t) ? *(const uint32_t *)number
+							: *(const uint64_t *)number;
+}
+
 void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 {
-	memset(cells, 0, rows->def->column_count * sizeof(*cells));
-	rows->def->row(rows, row, cells);
+	const struct table_def *def = rows->def;
+	size_t index = index_of(rows, row);
+	const void *record = record_of(rows, index);
+	struct cells others = {def, cells, 0};
+
+	free_texts(rows);
+	memset(cells, 0, def->column_count * sizeof(*cells));
+	for (size_t c = 0; c < def->column_count; c++)
+		if (def->columns[c].number_bytes)
+			cells[c].number = number_of(&def->columns[c], record);
+	if (def->cells)
+		def->cells(rows, row, cells);
+	if (def->row)
+		def->row(rows, index, record, &others);
+}
+
+void table_row_more(struct json *json, const struct table_rows *rows, size_t row)
+{
+	size_t index = index_of(rows, row);
+
+	if (rows->def->json_rest)
+		rows->def->json_rest(json, rows, row);
+	if (rows->def->json_more)
+		rows->def->json_more(json, rows, index, record_of(rows, index));
+}
+
+void table_records(struct table_rows *rows, const void *records, size_t count, size_t bytes)
+{
+	rows->records = records;
+	rows->count = count;
+	rows->record_bytes = bytes;
 }
 
 void table_add(struct table_rows *rows, size_t index)
 {
-	xt_grow(&rows->memory, &rows->capacity, rows->count + 1, sizeof(size_t));
-	((size_t *)rows->memory)[rows->count++] = index;
+	if (!rows->chosen)
+		rows->count = 0;
+	xt_grow(&rows->chosen, &rows->chosen_capacity, rows->count + 1, sizeof(*rows->chosen));
+	rows->chosen[rows->count++] = index;
 }
 
 void table_close(struct table_rows *rows)
@@ -31,11 +100,39 @@ void table_close(struct table_rows *rows)
 	if (rows->def->close)
 		rows->def->close(rows);
 	free(rows->memory);
+	free(rows->chosen);
+	free_texts(rows);
+}
+
+size_t table_shown(const struct table_def *def, const struct column_def **columns)
+{
+	const char *name = def->shows;
+	size_t count = 0;
+
+	for (; count < def->text_column_count; count++)
+		columns[count] = &def->columns[def->text_columns[count]];
+	while (name && *name) {
+		size_t length = strcspn(name, " "), c = 0;
+
+		while (c < def->column_count && (strlen(def->columns[c].name) != length ||
+						 strncmp(def->columns[c].name, name, length) != 0))
+			c++;
+		if (c < def->column_count)
+			columns[count++] = &def->columns[c];
+		name += length + (name[length] == ' ');
+	}
+	return count;
 }
 
 struct cell cell_text(const char *text)
 {
 	return text ? (struct cell){.text = text, .length = strlen(text)} : CELL_ABSENT;
+}
+
+struct cell cell_owned(struct table_rows *rows, char *text)
+{
+	rows->texts[rows->text_count++] = text;
+	return cell_text(text);
 }
 
 struct cell cell_name(const struct names *names, uint32_t name)

@@ -3,8 +3,8 @@
  * A table is declared once, as data, in the file of the analysis that has its rows. Each output
  * prints any table. To add one, write its definition and name it in table_defs.
  *
- * A definition has columns and a function that fills the cells of a row. The cells are in the order
- * of the columns, which is the order in CSV, JSON and SQLite.
+ * A definition has columns, and functions that list the rows. A row may have a record: a struct
+ * with the numbers of most columns. The order of the columns is that of CSV, JSON and SQLite.
  */
 #ifndef XT_MERGE_TABLE_H
 #define XT_MERGE_TABLE_H
@@ -15,15 +15,18 @@
 
 #include "merge/naming/paths.h"
 
+struct input;
 struct json;
 struct output;
 struct run;
 
 enum cell_type {
 	CELL_COUNT,
-	CELL_CODE,   /* a number that counts nothing */
+	CELL_CODE, /* a number that counts nothing */
+	CELL_FLAG, /* 1 or 0; in JSON true or false */
+	CELL_REAL,
 	CELL_NS,     /* a duration */
-	CELL_MOMENT, /* ns since the start of the first log; may be negative */
+	CELL_MOMENT, /* ns since the start of the first log, or a difference; may be negative */
 	CELL_BYTES,
 	CELL_SHARE,	/* part of a whole, only in text */
 	CELL_BANDWIDTH, /* bytes: part, in ns: whole, only in text */
@@ -37,12 +40,9 @@ struct cell {
 	union {
 		uint64_t number;
 		int64_t moment_ns;
+		double real;
 		struct {
 			uint64_t part, whole;
-		};
-		struct {
-			const char *text; /* not terminated */
-			size_t length;
 		};
 		struct {
 			const struct paths *paths;
@@ -50,52 +50,89 @@ struct cell {
 			uint32_t root, leaf; /* names around the path, or NAME_EMPTY */
 		};
 	};
+	const char *text; /* not terminated, except in a map. A list: each text ends with '\\0' */
+	size_t length;
 };
 
-/* Where a column is. */
+/* Where a column is. Text and Markdown have those that the table shows. */
 enum column_place {
-	COLUMN_EVERYWHERE,
 	COLUMN_DATA, /* JSON, CSV and SQLite */
-	COLUMN_TEXT, /* text and Markdown */
+	COLUMN_EVERYWHERE,
+	COLUMN_FLAT, /* CSV and SQLite, for what JSON has in a form of its own */
+	COLUMN_JSON, /* JSON alone */
+	COLUMN_TEXT, /* none of them */
 };
 
 struct column_def {
 	const char *name; /* in data, with its unit */
 	enum cell_type type;
 	enum column_place place;
-	const char *what; /* meaning, in lower case and without a full stop */
-	const char *head; /* in text */
-	uint8_t width;	  /* in text */
-	uint8_t from;	  /* in text: on terminals at least this wide; 0: always */
-	const char *json; /* the name in JSON, if it differs */
+	const char *what;     /* meaning, in lower case and without a full stop */
+	const char *head;     /* in text */
+	uint8_t width;	      /* in text */
+	uint8_t from;	      /* in text: on terminals at least this wide; 0: always */
+	const char *json;     /* the name in JSON, if it differs */
+	uint32_t offset;      /* of the number in the record */
+	uint8_t number_bytes; /* 0: the value is no number of the record */
+	bool is_optional;     /* absent in some rows */
 };
+
+/*
+ * A column of a definition. source is FROM() or OTHER. Behind it may follow how text shows it
+ * (HEAD(), WIDE() or LAST()), OPTIONAL, FLAT, IN_JSON, TEXT_ONLY and .json.
+ */
+#define COLUMN(its_name, its_type, source, its_what, ...)                                          \
+	{                                                                                          \
+		.name = (its_name), .type = CELL_##its_type, .what = (its_what), source,           \
+		##__VA_ARGS__                                                                      \
+	}
+#define FROM(record, member)                                                                       \
+	.offset = offsetof(struct record, member),                                                 \
+	.number_bytes = sizeof(((struct record *)0)->member)
+#define OTHER			.number_bytes = 0
+#define LAST(text)		.head = (text)
+#define HEAD(text, columns)	.head = (text), .width = (columns)
+#define WIDE(text, columns, at) .head = (text), .width = (columns), .from = (at)
+#define OPTIONAL		.is_optional = true
+#define FLAT			.place = COLUMN_FLAT
+#define IN_JSON			.place = COLUMN_JSON
+#define TEXT_ONLY		.place = COLUMN_TEXT
 
 #define COLUMNS_MAX 24
 #define NOTES_MAX   4
+#define TEXTS_MAX   12
 
+struct cells;
 struct table_rows;
 
 struct table_def {
-	const char *name;  /* in JSON, and with .csv as a file */
+	const char *name;  /* of the file in CSV, and of the table in SQLite */
 	const char *title; /* in text */
 	const char *what;  /* meaning, one sentence */
 	const struct column_def *columns;
 	size_t column_count;
-	/* The columns of text in their order. The last one takes the rest of the line. */
-	const uint8_t *text_columns; /* NULL: text does not have the table */
+	/* Columns of text by name, in their order. The last one takes the rest of the line. */
+	const uint8_t *text_columns;
 	size_t text_column_count;
-	bool is_whole;	  /* --top does not limit it */
-	const char *view; /* of SQLite, which has the same rows from events; NULL: none */
+	const char *shows; /* NULL: text does not have the table */
+	bool is_whole;	   /* --top does not limit it */
+	const char *view;  /* of SQLite, which has the same rows from events; NULL: none */
 
-	/* Sets rows->count, and what the other functions need. The rows are zeroed before. */
+	/* Calls table_records() or sets rows->count. The rows are zeroed before. */
 	void (*open)(struct table_rows *rows);
-	void (*row)(struct table_rows *rows, size_t row, struct cell *cells);
+
+	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
+	void (*row)(struct table_rows *rows, size_t index, const void *record, struct cells *cells);
+
+	void (*cells)(struct table_rows *rows, size_t row, struct cell *cells);
 
 	void (*close)(struct table_rows *rows); /* frees what rows->memory points to */
 
 	/* For what is no table. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
-	void (*json_more)(struct json *json, const struct table_rows *rows, size_t row);
+	void (*json_rest)(struct json *json, const struct table_rows *rows, size_t row);
+	void (*json_more)(struct json *json, const struct table_rows *rows, size_t index,
+			  const void *record);
 	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
 	const char *left_out_text;
 };
@@ -106,43 +143,76 @@ struct table_rows {
 	const struct run *run;
 	size_t count;
 	uint64_t left_out_count;
-	const void *state; /* of the definition */
-	void *memory;	   /* freed with the rows */
-	size_t capacity;   /* of memory; used by table_add() */
-	char scratch[96];  /* for the text of a cell of the last row */
+	const char *records; /* NULL: the table has none */
+	size_t record_bytes;
+	size_t *chosen; /* by row: index of the record; NULL: all records */
+	size_t chosen_capacity;
+	const void *state;	/* of the definition */
+	void *memory;		/* freed with the rows */
+	char *texts[TEXTS_MAX]; /* of the last row: see cell_owned() */
+	size_t text_count;
+	char scratch[96];
 };
+
+#define SHOWS(...)                                                                                 \
+	.text_columns = (const uint8_t[]){__VA_ARGS__},                                            \
+	.text_column_count = sizeof((const uint8_t[]){__VA_ARGS__})
+
+static inline size_t table_index(const struct table_rows *rows, size_t row)
+{
+	return rows->chosen[row];
+}
 
 /* Parts of table_all_paths, largest weight first, only for text. */
 extern const struct table_def table_time_by_path, table_untimed, table_held, table_held_at_end,
 	table_held_at_peak;
 
-extern const struct table_def table_all_paths, table_calls, table_doubts, table_failures,
-	table_findings, table_idle, table_kernels, table_losses, table_memory, table_mpi,
-	table_rank_waits, table_ranges_def, table_transfers, table_wait_causes;
+/* The same rows as another table, chosen and sorted for text. */
+extern const struct table_def table_large_causes, table_sorted_communicators;
+
+extern const struct table_def table_all_paths, table_calls, table_clocks, table_collective_groups,
+	table_communicators, table_doubts, table_duplicates, table_failures, table_findings,
+	table_idle, table_kernels, table_losses, table_memory, table_mismatches, table_mpi,
+	table_rank_waits, table_ranges_def, table_spread, table_transfers, table_unfinished,
+	table_wait_causes;
 
 /* All of them, ended by NULL. Outputs of data have each; text shows some beside its sentences. */
 extern const struct table_def *const table_defs[];
 
 struct table_rows table_open(const struct table_def *def, const struct run *run);
 
-/* Fills def->column_count cells. They are valid until the next row. */
-void table_row(struct table_rows *rows, size_t row, struct cell *cells);
-void table_close(struct table_rows *rows);
-
-/* For open() if the rows are some elements of a list: adds a row for the element at index. */
-void table_add(struct table_rows *rows, size_t index);
-
-/* Returns the index given to table_add(). */
-static inline size_t table_index(const struct table_rows *rows, size_t row)
+/* Whether CSV and SQLite have the column. */
+static inline bool column_is_flat(const struct column_def *column)
 {
-	return ((const size_t *)rows->memory)[row];
+	return column->place == COLUMN_EVERYWHERE || column->place == COLUMN_DATA ||
+	       column->place == COLUMN_FLAT;
 }
 
-/* For definitions: the columns, and those of text by their index. */
+/* Whether JSON has it. */
+static inline bool column_is_member(const struct column_def *column)
+{
+	return column->place == COLUMN_EVERYWHERE || column->place == COLUMN_DATA ||
+	       column->place == COLUMN_JSON;
+}
+
+/* Returns the columns that text shows. Their number is at most COLUMNS_MAX. */
+size_t table_shown(const struct table_def *def, const struct column_def **columns);
+
+/* Fills def->column_count cells. They are valid until the next row. */
+void table_row(struct table_rows *rows, size_t row, struct cell *cells);
+
+/* Writes what JSON has besides the columns, for json_more. */
+void table_row_more(struct json *json, const struct table_rows *rows, size_t row);
+void table_close(struct table_rows *rows);
+
+/* For open(): the rows are these records, or those that table_add() chooses. */
+void table_records(struct table_rows *rows, const void *records, size_t count, size_t bytes);
+void table_add(struct table_rows *rows, size_t index);
+
 #define HAS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(*(array))
-#define SHOWS(...)                                                                                 \
-	.text_columns = (const uint8_t[]){__VA_ARGS__},                                            \
-	.text_column_count = sizeof((const uint8_t[]){__VA_ARGS__})
+
+/* For row(): the next cell. */
+void cells_put(struct cells *cells, struct cell cell);
 
 static inline struct cell cell_number(uint64_t number)
 {
@@ -167,6 +237,9 @@ static inline struct cell cell_moment(int64_t moment_ns)
 #define CELL_ABSENT ((struct cell){.is_absent = true})
 
 struct cell cell_text(const char *text); /* NULL: absent */
+
+/* Takes the text, and frees it after the row. */
+struct cell cell_owned(struct table_rows *rows, char *text);
 struct cell cell_name(const struct names *names, uint32_t name);
 
 #endif

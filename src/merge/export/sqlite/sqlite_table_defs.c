@@ -8,7 +8,7 @@
 
 static bool is_text(const struct column_def *column)
 {
-	return column->type == CELL_TEXT || column->type == CELL_WORD || column->type == CELL_PATH;
+	return column->type >= CELL_TEXT;
 }
 
 static sqlite3_stmt *create(struct sink *sink, const struct table_def *def)
@@ -24,11 +24,13 @@ static sqlite3_stmt *create(struct sink *sink, const struct table_def *def)
 	for (size_t c = 0; c < def->column_count; c++) {
 		const struct column_def *column = &def->columns[c];
 
-		if (column->place == COLUMN_TEXT)
+		if (!column_is_flat(column))
 			continue;
 		/* "where" and others are words of SQL. */
 		sqlite3_str_appendf(table, "%s\"%w\" %s", comma, column->name,
-				    is_text(column) ? "TEXT" : "INTEGER");
+				    column->type == CELL_REAL ? "REAL"
+				    : is_text(column)	      ? "TEXT"
+							      : "INTEGER");
 		sqlite3_str_appendf(insert, "%s?", comma);
 		comma = ", ";
 	}
@@ -60,6 +62,8 @@ static void bind(sqlite3_stmt *statement, int place, enum cell_type type, const 
 	else if (type == CELL_TEXT || type == CELL_WORD)
 		sqlite3_bind_text(statement, place, cell->text, (int)cell->length,
 				  SQLITE_TRANSIENT);
+	else if (type == CELL_REAL)
+		sqlite3_bind_double(statement, place, cell->real);
 	else if (type == CELL_MOMENT)
 		sqlite3_bind_int64(statement, place, cell->moment_ns);
 	else
@@ -77,7 +81,7 @@ static void put_table(struct sink *sink, const struct run *run, const struct tab
 
 		table_row(&rows, r, cells);
 		for (size_t c = 0; c < def->column_count; c++)
-			if (def->columns[c].place != COLUMN_TEXT)
+			if (column_is_flat(&def->columns[c]))
 				bind(statement, place++, def->columns[c].type, &cells[c]);
 		if (sqlite3_step(statement) != SQLITE_DONE)
 			sqlite_note_error(sink, sqlite3_errcode(sqlite3_db_handle(statement)));

@@ -41,6 +41,9 @@ static int put_cell(struct output *out, enum cell_type type, const struct cell *
 	case CELL_MOMENT:
 		output_format(out, "%lld", (long long)cell->moment_ns);
 		return 0;
+	case CELL_REAL:
+		output_format(out, "%.15g", cell->real);
+		return 0;
 	case CELL_TEXT:
 		put_quoted(out, cell->text, cell->length);
 		return 0;
@@ -63,7 +66,7 @@ int table_put_csv(struct output *out, const struct run *run, const struct table_
 	int error = 0;
 
 	for (size_t c = 0; c < def->column_count; c++) {
-		if (def->columns[c].place == COLUMN_TEXT)
+		if (!column_is_flat(&def->columns[c]))
 			continue;
 		output_format(out, "%s%s", comma, def->columns[c].name);
 		comma = ",";
@@ -73,7 +76,7 @@ int table_put_csv(struct output *out, const struct run *run, const struct table_
 		table_row(&rows, r, cells);
 		comma = "";
 		for (size_t c = 0; c < def->column_count && !error; c++) {
-			if (def->columns[c].place == COLUMN_TEXT)
+			if (!column_is_flat(&def->columns[c]))
 				continue;
 			output_format(out, "%s", comma);
 			comma = ",";

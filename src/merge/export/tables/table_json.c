@@ -49,6 +49,12 @@ static int put_cell(struct json *json, const struct column_def *column, const st
 	case CELL_MOMENT:
 		json_i64(json, key, cell->moment_ns);
 		return 0;
+	case CELL_FLAG:
+		json_bool(json, key, cell->number);
+		return 0;
+	case CELL_REAL:
+		json_double(json, key, cell->real);
+		return 0;
 	case CELL_TEXT:
 	case CELL_WORD:
 		json_text(json, key, cell->text, cell->length);
@@ -79,10 +85,9 @@ int table_put_json(struct json *json, const struct run *run, const struct table_
 		json_begin_object(json, NULL);
 		table_row(&rows, r, cells);
 		for (size_t c = 0; c < def->column_count && !error; c++)
-			if (def->columns[c].place != COLUMN_TEXT)
+			if (column_is_member(&def->columns[c]))
 				error = put_cell(json, &def->columns[c], &cells[c]);
-		if (def->json_more)
-			def->json_more(json, &rows, r);
+		table_row_more(json, &rows, r);
 		json_end_object(json);
 	}
 	json_end_array(json);

@@ -10,11 +10,6 @@
 
 #define FIGURE_BYTES 64
 
-static const struct column_def *text_column(const struct table_def *def, size_t place)
-{
-	return &def->columns[def->text_columns[place]];
-}
-
 static void format_cell(char *out, enum cell_type type, const struct cell *cell)
 {
 	switch (type) {
@@ -88,50 +83,56 @@ static bool is_moved(const struct output *out, const struct column_def *column)
 	return column->type == CELL_TEXT && out->columns && out->columns < column->from;
 }
 
-static void put_head(struct output *out, const struct table_def *def, struct column *columns)
+/* The columns that are shown, and the last one. */
+struct layout {
+	const struct column_def *defs[COLUMNS_MAX];
+	struct column columns[COLUMNS_MAX];
+	size_t count; /* without the last one */
+};
+
+static void put_head(struct output *out, struct layout *layout)
 {
 	char last[FIGURE_BYTES] = "";
-	size_t count = def->text_column_count - 1, length = 0;
+	size_t length = 0;
 
-	for (size_t c = 0; c < count; c++) {
-		const struct column_def *column = text_column(def, c);
+	for (size_t c = 0; c < layout->count; c++) {
+		const struct column_def *def = layout->defs[c];
 
-		columns[c] = (struct column){column->head, column->width, column->from,
-					     column->type == CELL_TEXT};
-		if (is_moved(out, column))
+		layout->columns[c] =
+			(struct column){def->head, def->width, def->from, def->type == CELL_TEXT};
+		if (is_moved(out, def))
 			length += (size_t)snprintf(last + length, sizeof(last) - length, "%s, ",
-						   column->head);
+						   def->head);
 	}
-	snprintf(last + length, sizeof(last) - length, "%s", text_column(def, count)->head);
-	put_heads(out, columns, count, last);
+	snprintf(last + length, sizeof(last) - length, "%s", layout->defs[layout->count]->head);
+	put_heads(out, layout->columns, layout->count, last);
 }
 
 static int put_row(struct output *out, struct table_rows *rows, size_t row,
-		   const struct column *columns)
+		   const struct layout *layout)
 {
-	const struct table_def *def = rows->def;
-	size_t count = def->text_column_count - 1;
 	char texts[COLUMNS_MAX][FIGURE_BYTES];
 	const char *figures[COLUMNS_MAX];
 	struct cell cells[COLUMNS_MAX];
+	const struct column_def *last = layout->defs[layout->count];
 
 	table_row(rows, row, cells);
-	for (size_t c = 0; c < count; c++) {
-		const struct cell *cell = &cells[def->text_columns[c]];
+	for (size_t c = 0; c < layout->count; c++) {
+		const struct cell *cell = &cells[layout->defs[c] - rows->def->columns];
 
 		strcpy(texts[c], "-");
 		if (!cell->is_absent)
-			format_cell(texts[c], text_column(def, c)->type, cell);
+			format_cell(texts[c], layout->defs[c]->type, cell);
 		figures[c] = texts[c];
 	}
-	put_figures(out, columns, count, figures);
-	for (size_t c = 0; c < count; c++) {
-		if (!is_moved(out, text_column(def, c)))
+	put_figures(out, layout->columns, layout->count, figures);
+	for (size_t c = 0; c < layout->count; c++) {
+		if (!is_moved(out, layout->defs[c]))
 			continue;
 		put_words(out, texts[c], 0, ROW_INDENT, out->columns);
 		output_format(out, "\n%*s", ROW_INDENT, "");
 	}
-	return put_label(out, text_column(def, count)->type, &cells[def->text_columns[count]]);
+	return put_label(out, last->type, &cells[last - rows->def->columns]);
 }
 
 int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def)
@@ -139,7 +140,7 @@ int table_put_text(struct sink *sink, const struct run *run, const struct table_
 	struct output *out = &sink->out;
 	struct table_rows rows = table_open(def, run);
 	size_t shown = def->is_whole ? rows.count : rows_to_show(rows.count, sink->settings);
-	struct column columns[COLUMNS_MAX];
+	struct layout layout;
 	const char *notes[NOTES_MAX];
 	char count[COUNT_BYTES];
 	int error = 0;
@@ -148,10 +149,11 @@ int table_put_text(struct sink *sink, const struct run *run, const struct table_
 		put_top_title(out, def->title, shown, rows.count);
 		for (size_t n = def->notes ? def->notes(run, notes) : 0, i = 0; i < n; i++)
 			put_note(out, notes[i]);
-		put_head(out, def, columns);
+		layout.count = table_shown(def, layout.defs) - 1;
+		put_head(out, &layout);
 	}
 	for (size_t r = 0; r < shown && !error; r++)
-		error = put_row(out, &rows, r, columns);
+		error = put_row(out, &rows, r, &layout);
 	if (rows.left_out_count) {
 		format_count(count, rows.left_out_count);
 		output_format(out, "%12s  %s\n", count, def->left_out_text);
