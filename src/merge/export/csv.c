@@ -44,7 +44,7 @@ const struct exporter exporter_csv = {
 	.what = "Write all tables in full as CSV files into DIR",
 	.value = "DIR",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER | USES_FINDINGS | USES_RANKS,
-	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_kernels, NULL},
+	.analyses = all_analyses,
 	.begin = begin,
 	.end = end,
 };

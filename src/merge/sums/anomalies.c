@@ -72,11 +72,9 @@ const struct anomaly anomalies[ANOMALIES] = {
 	 IN_SUMS(memory.counts.unowned)},
 };
 
-enum { COUNT, NAME };
-
 static const struct column_def columns[] = {
-	[COUNT] = {"count", CELL_COUNT, COLUMN_DATA, "events"},
-	[NAME] = {"name", CELL_TEXT, COLUMN_DATA, "what is inconsistent about them"},
+	COLUMN("count", COUNT, OTHER, "events"),
+	COLUMN("name", TEXT, OTHER, "what is inconsistent about them"),
 };
 
 static void open_rows(struct table_rows *rows)
@@ -86,12 +84,11 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, a);
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
 {
-	const struct anomaly *anomaly = &anomalies[table_index(rows, r)];
-
-	cells[COUNT].number = anomaly_count(rows->run, anomaly);
-	cells[NAME] = cell_text(anomaly->name);
+	(void)record;
+	cells_put(cells, cell_number(anomaly_count(rows->run, &anomalies[index])));
+	cells_put(cells, cell_text(anomalies[index].name));
 }
 
 const struct table_def table_doubts = {
@@ -100,5 +97,5 @@ const struct table_def table_doubts = {
 	.what = "Inconsistent or unmatched events in the logs.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 };

@@ -262,41 +262,35 @@ static void free_state(struct sink *sink)
 const struct exporter analysis_calls = {
 	.begin = begin, .call = add_call, .pack = pack_log, .end = end, .free = free_state};
 
-enum { CALL_COUNT, CALL_FAILED, CALL_TOTAL, CALL_MEAN, CALL_MIN, CALL_P99, CALL_MAX, CALL_NAME };
-
 static const struct column_def call_columns[] = {
-	[CALL_COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "calls", "calls", 12},
-	[CALL_FAILED] = {"failed_count", CELL_COUNT, COLUMN_EVERYWHERE,
-			 "calls that returned an error", "failed", 8, 60},
-	[CALL_TOTAL] = {"total_ns", CELL_NS, COLUMN_EVERYWHERE, "time in all calls", "total", 12},
-	[CALL_MEAN] = {"mean_ns", CELL_NS, COLUMN_TEXT, "mean time in a call", "mean", 12, 70},
-	[CALL_MIN] = {"min_ns", CELL_NS, COLUMN_EVERYWHERE, "shortest call", "min", 12, 120},
-	[CALL_P99] = {"p99_ns", CELL_NS, COLUMN_EVERYWHERE, "99 % of the calls are not longer",
-		      "p99", 12, 120},
-	[CALL_MAX] = {"max_ns", CELL_NS, COLUMN_EVERYWHERE, "longest call", "max", 12, 120},
-	[CALL_NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "function", "function"},
+	COLUMN("count", COUNT, FROM(call_row, count), "calls", HEAD("calls", 12)),
+	COLUMN("failed_count", COUNT, FROM(call_row, failed_count), "calls that returned an error",
+	       WIDE("failed", 8, 60)),
+	COLUMN("total_ns", NS, FROM(call_row, total_ns), "time in all calls", HEAD("total", 12)),
+	COLUMN("mean_ns", NS, OTHER, "mean time in a call", WIDE("mean", 12, 70), TEXT_ONLY),
+	COLUMN("min_ns", NS, FROM(call_row, min_ns), "shortest call", WIDE("min", 12, 120)),
+	COLUMN("p99_ns", NS, OTHER, "99 % of the calls are not longer; exact to 1 %",
+	       WIDE("p99", 12, 120)),
+	COLUMN("max_ns", NS, FROM(call_row, max_ns), "longest call", WIDE("max", 12, 120)),
+	COLUMN("name", TEXT, OTHER, "function", LAST("function")),
 };
 
 static void open_calls(struct table_rows *rows)
 {
-	const struct calls *calls = rows->state = run_analysis(rows->run, &analysis_calls);
+	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	rows->count = calls->count;
+	table_records(rows, calls->rows, calls->count, sizeof(*calls->rows));
 }
 
-static void put_call(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_call(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
 {
-	const struct call_row *row = &((const struct calls *)rows->state)->rows[r];
+	const struct call_row *row = record;
 
-	cells[CALL_COUNT].number = row->count;
-	cells[CALL_FAILED].number = row->failed_count;
-	cells[CALL_TOTAL].number = row->total_ns;
-	cells[CALL_MEAN].number = row->total_ns / row->count;
-	cells[CALL_MIN].number = row->min_ns;
-	cells[CALL_P99].number = calls_p99_ns(row);
-	cells[CALL_MAX].number = row->max_ns;
-	cells[CALL_NAME] = row->name == NAME_EMPTY ? cell_text("[other functions]")
-						   : cell_name(&rows->run->paths.names, row->name);
+	(void)index;
+	cells_put(cells, cell_number(row->total_ns / row->count));
+	cells_put(cells, cell_number(calls_p99_ns(row)));
+	cells_put(cells, row->name == NAME_EMPTY ? cell_text("[other functions]")
+						 : cell_name(&rows->run->paths.names, row->name));
 }
 
 const struct table_def table_calls = {
@@ -304,65 +298,50 @@ const struct table_def table_calls = {
 	.title = "API calls by function",
 	.what = "CUDA calls by function, longest time first.",
 	HAS_COLUMNS(call_columns),
-	SHOWS(CALL_COUNT, CALL_FAILED, CALL_TOTAL, CALL_MEAN, CALL_MIN, CALL_P99, CALL_MAX,
-	      CALL_NAME),
+	.shows = "count failed_count total_ns mean_ns min_ns p99_ns max_ns name",
 	.view = "top_calls",
 	.open = open_calls,
-	.cells = put_call,
-};
-
-enum {
-	FAILURE_COUNT,
-	FAILURE_CODE,
-	FAILURE_ERROR,
-	FAILURE_TEXT,
-	FAILURE_NAME,
-	FAILURE_PROCESS,
-	FAILURE_PATH,
-	FAILURE_WHERE
+	.row = put_call,
 };
 
 static const struct column_def failure_columns[] = {
-	[FAILURE_COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "calls", "count", 12},
-	[FAILURE_CODE] = {"error", CELL_CODE, COLUMN_DATA, "code that the calls returned"},
-	[FAILURE_ERROR] = {"error_name", CELL_TEXT, COLUMN_DATA, "its name, or empty"},
-	[FAILURE_TEXT] = {"error", CELL_TEXT, COLUMN_TEXT, "error", "error", 40, 100},
-	[FAILURE_NAME] = {"name", CELL_TEXT, COLUMN_DATA, "function"},
-	[FAILURE_PROCESS] = {"process", CELL_TEXT, COLUMN_DATA, "process, if paths begin with it"},
-	[FAILURE_PATH] = {"path", CELL_PATH, COLUMN_DATA, "call path of the calls",
-			  .json = "frames"},
-	[FAILURE_WHERE] = {"path", CELL_PATH, COLUMN_TEXT, "call path", "call path"},
+	COLUMN("count", COUNT, FROM(failure, count), "calls", HEAD("count", 12)),
+	COLUMN("error", CODE, FROM(failure, result), "code that the calls returned"),
+	COLUMN("error_name", TEXT, OTHER, "its name, or empty"),
+	COLUMN("error_text", TEXT, OTHER, "error", WIDE("error", 40, 100), TEXT_ONLY),
+	COLUMN("name", TEXT, OTHER, "function"),
+	COLUMN("process", TEXT, OTHER, "process, if paths begin with it"),
+	COLUMN("path", PATH, OTHER, "call path of the calls", .json = "frames"),
+	COLUMN("place", PATH, OTHER, "call path and function", LAST("call path"), TEXT_ONLY),
 };
 
 static void open_failures(struct table_rows *rows)
 {
-	const struct calls *calls = rows->state = run_analysis(rows->run, &analysis_calls);
+	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	rows->count = calls->failure_count;
+	table_records(rows, calls->failures, calls->failure_count, sizeof(*calls->failures));
 	rows->left_out_count = calls->other_failure_count;
 }
 
-static void put_failure(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_failure(struct table_rows *rows, size_t index, const void *record,
+			struct cells *cells)
 {
-	const struct failure *row = &((const struct calls *)rows->state)->failures[r];
+	const struct failure *row = record;
 	const struct paths *paths = &rows->run->paths;
 	const char *label = error_label(row->result);
+	struct cell path = cell_path(paths, row->node);
 
-	if (label)
-		snprintf(rows->scratch, sizeof(rows->scratch), "%s (%" PRIu64 ")", label,
-			 row->result);
-	else
-		snprintf(rows->scratch, sizeof(rows->scratch), "error %" PRIu64, row->result);
-	cells[FAILURE_COUNT].number = row->count;
-	cells[FAILURE_CODE].number = row->result;
-	cells[FAILURE_ERROR] = cell_text(label ? label : "");
-	cells[FAILURE_TEXT] = cell_text(rows->scratch);
-	cells[FAILURE_NAME] = cell_name(&paths->names, row->name);
-	cells[FAILURE_PROCESS] = cell_name(&paths->names, row->process);
-	cells[FAILURE_PATH] = cell_path(paths, row->node);
-	cells[FAILURE_PATH].root = row->process;
-	cells[FAILURE_WHERE] = cells[FAILURE_PATH];
-	cells[FAILURE_WHERE].leaf = row->name;
+	(void)index;
+	path.root = row->process;
+	cells_put(cells, cell_text(label ? label : ""));
+	cells_put(cells,
+		  cell_owned(rows, label ? xt_asprintf("%s (%" PRIu64 ")", label, row->result)
+					 : xt_asprintf("error %" PRIu64, row->result)));
+	cells_put(cells, cell_name(&paths->names, row->name));
+	cells_put(cells, cell_name(&paths->names, row->process));
+	cells_put(cells, path);
+	path.leaf = row->name;
+	cells_put(cells, path);
 }
 
 const struct table_def table_failures = {
@@ -370,9 +349,9 @@ const struct table_def table_failures = {
 	.title = "Failed calls by error and call path",
 	.what = "CUDA calls that returned an error, most frequent first.",
 	HAS_COLUMNS(failure_columns),
-	SHOWS(FAILURE_COUNT, FAILURE_TEXT, FAILURE_WHERE),
+	.shows = "count error_text place",
 	.open = open_failures,
-	.cells = put_failure,
+	.row = put_failure,
 	.left_out_name = "not_told_apart_count",
 	.left_out_text = "other failed calls",
 };

@@ -359,12 +359,10 @@ uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name)
 	return 0;
 }
 
-enum { COUNT, NAME, WHAT };
-
 static const struct column_def columns[] = {
-	[COUNT] = {"count", CELL_COUNT, COLUMN_DATA, "events"},
-	[NAME] = {"name", CELL_TEXT, COLUMN_DATA, "cause"},
-	[WHAT] = {"what", CELL_TEXT, COLUMN_DATA, "what was lost, and why"},
+	COLUMN("count", COUNT, OTHER, "events"),
+	COLUMN("name", TEXT, OTHER, "cause"),
+	COLUMN("what", TEXT, OTHER, "what was lost, and why"),
 };
 
 static void open_rows(struct table_rows *rows)
@@ -374,13 +372,12 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, loss);
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_row(struct table_rows *rows, size_t loss, const void *record, struct cells *cells)
 {
-	unsigned loss = (unsigned)table_index(rows, r);
-
-	cells[COUNT].number = rows->run->sums->losses.counts[loss];
-	cells[NAME] = cell_text(losses_name(loss));
-	cells[WHAT] = cell_text(losses_what(loss));
+	(void)record;
+	cells_put(cells, cell_number(rows->run->sums->losses.counts[loss]));
+	cells_put(cells, cell_text(losses_name((unsigned)loss)));
+	cells_put(cells, cell_text(losses_what((unsigned)loss)));
 }
 
 const struct table_def table_losses = {
@@ -390,5 +387,5 @@ const struct table_def table_losses = {
 	HAS_COLUMNS(columns),
 	.view = "loss",
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 };

@@ -337,39 +337,36 @@ void memory_sums_add(struct memory_sums *all, const struct reading *reading)
 		add_memory_row(all, reading, pool);
 }
 
-enum { ALLOCATIONS, ALLOCATED, FREES, PEAK, PEAK_AT, LEAKED, NAME };
-
 static const struct column_def columns[] = {
-	[ALLOCATIONS] = {"alloc_count", CELL_COUNT, COLUMN_EVERYWHERE, "allocations", "allocations",
-			 12, 120},
-	[ALLOCATED] = {"alloc_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes of all allocations",
-		       "allocated", 12, 64},
-	[FREES] = {"free_count", CELL_COUNT, COLUMN_EVERYWHERE, "frees", "frees", 12, 120},
-	[PEAK] = {"peak_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "most bytes held at a time", "peak",
-		  12},
-	[PEAK_AT] = {"peak_at_ns", CELL_MOMENT, COLUMN_EVERYWHERE, "when that was", "peak at", 12,
-		     76},
-	[LEAKED] = {"leaked_bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes held at the end",
-		    "at the end", 12},
-	[NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "device or host", "memory"},
+	COLUMN("alloc_count", COUNT, FROM(memory_row, pool.alloc_count), "allocations",
+	       WIDE("allocations", 12, 120)),
+	COLUMN("alloc_bytes", BYTES, FROM(memory_row, pool.alloc_bytes), "bytes of all allocations",
+	       WIDE("allocated", 12, 64)),
+	COLUMN("free_count", COUNT, FROM(memory_row, pool.free_count), "frees",
+	       WIDE("frees", 12, 120)),
+	COLUMN("peak_bytes", BYTES, FROM(memory_row, pool.peak_bytes), "most bytes held at a time",
+	       HEAD("peak", 12)),
+	COLUMN("peak_at_ns", MOMENT, FROM(memory_row, peak_ns), "when that was",
+	       WIDE("peak at", 12, 76)),
+	COLUMN("leaked_bytes", BYTES, FROM(memory_row, pool.live_bytes), "bytes held at the end",
+	       HEAD("at the end", 12)),
+	COLUMN("name", TEXT, OTHER, "device or host", LAST("memory")),
 };
 
 static void open_rows(struct table_rows *rows)
 {
-	rows->count = rows->run->sums->memory.row_count;
+	const struct run *run = rows->run;
+
+	table_records(rows, run->sums->memory.rows, run->sums->memory.row_count,
+		      sizeof(*run->sums->memory.rows));
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
 {
-	const struct memory_row *row = &rows->run->sums->memory.rows[r];
+	const struct memory_row *row = record;
 
-	cells[ALLOCATIONS].number = row->pool.alloc_count;
-	cells[ALLOCATED].number = row->pool.alloc_bytes;
-	cells[FREES].number = row->pool.free_count;
-	cells[PEAK].number = row->pool.peak_bytes;
-	cells[PEAK_AT] = cell_moment(row->peak_ns);
-	cells[LEAKED].number = row->pool.live_bytes;
-	cells[NAME] = cell_name(&rows->run->paths.names, row->label);
+	(void)index;
+	cells_put(cells, cell_name(&rows->run->paths.names, row->label));
 }
 
 static size_t notes(const struct run *run, const char *out[NOTES_MAX])
@@ -394,10 +391,10 @@ const struct table_def table_memory = {
 	.title = "Memory",
 	.what = "Memory by process and device.",
 	HAS_COLUMNS(columns),
-	SHOWS(ALLOCATIONS, FREES, ALLOCATED, PEAK, PEAK_AT, LEAKED, NAME),
+	.shows = "alloc_count free_count alloc_bytes peak_bytes peak_at_ns leaked_bytes name",
 	.view = "memory_peaks",
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 	.notes = notes,
 	.is_whole = true,
 };

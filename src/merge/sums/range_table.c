@@ -9,23 +9,19 @@
 
 #define SEVERAL_CATEGORIES "[several]"
 
-enum { OPENED, COUNT, TIME, SHARE, EXCLUSIVE, IDLE, WAIT, CATEGORY, PATH };
-
 static const struct column_def columns[] = {
-	[OPENED] = {"opened_count", CELL_COUNT, COLUMN_EVERYWHERE, "times that it was opened",
-		    "opened", 12, 60},
-	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE,
-		   "kernels, copies and memsets submitted in it", "count", 12, 76},
-	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "their time on the GPU", "time", 12},
-	[SHARE] = {"share", CELL_SHARE, COLUMN_TEXT, "part of all GPU time", "share", 7},
-	[EXCLUSIVE] = {"gpu_exclusive_ns", CELL_NS, COLUMN_DATA,
-		       "the same, shared among overlapping work"},
-	[IDLE] = {"gpu_idle_ns", CELL_NS, COLUMN_DATA, "idle time of the GPU that it caused"},
-	[WAIT] = {"cpu_wait_ns", CELL_NS, COLUMN_DATA, "time that the CPU waited in it"},
-	[CATEGORY] = {"category", CELL_TEXT, COLUMN_DATA,
-		      "NVTX category, or \"" SEVERAL_CATEGORIES "\""},
-	[PATH] = {"range", CELL_PATH, COLUMN_EVERYWHERE, "the range and those around it", "range",
-		  .json = "ranges"},
+	COLUMN("opened_count", COUNT, OTHER, "times that it was opened", WIDE("opened", 12, 60)),
+	COLUMN("count", COUNT, FROM(table_row, count),
+	       "kernels, copies and memsets submitted in it", WIDE("count", 12, 76)),
+	COLUMN("gpu_time_ns", NS, FROM(table_row, value), "their time on the GPU",
+	       HEAD("time", 12)),
+	COLUMN("share", SHARE, OTHER, "part of all GPU time", HEAD("share", 7), TEXT_ONLY),
+	COLUMN("gpu_exclusive_ns", NS, OTHER, "the same, shared among overlapping work"),
+	COLUMN("gpu_idle_ns", NS, OTHER, "idle time of the GPU that it caused"),
+	COLUMN("cpu_wait_ns", NS, OTHER, "time that the CPU waited in it"),
+	COLUMN("category", TEXT, OTHER, "NVTX category, or `" SEVERAL_CATEGORIES "`", OPTIONAL),
+	COLUMN("range", PATH, OTHER, "the range and those around it", LAST("range"),
+	       .json = "ranges"),
 };
 
 static void open_rows(struct table_rows *rows)
@@ -33,8 +29,7 @@ static void open_rows(struct table_rows *rows)
 	struct table *table = rows->memory = xt_calloc(1, sizeof(*table));
 
 	table_ranges(table, rows->run);
-	rows->state = table;
-	rows->count = table->count;
+	table_records(rows, table->rows, table->count, sizeof(*table->rows));
 }
 
 static void close_rows(struct table_rows *rows)
@@ -42,33 +37,38 @@ static void close_rows(struct table_rows *rows)
 	table_free(rows->memory);
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static struct cell cell_category(const struct run *run, const struct range_sums *sums)
 {
-	const struct table_row *row = &((const struct table *)rows->state)->rows[r];
+	if (sums->has_several_categories)
+		return cell_text(SEVERAL_CATEGORIES);
+	return sums->category == NAME_EMPTY
+		       ? CELL_ABSENT
+		       : cell_name(&run->sums->ranges.tree.names, sums->category);
+}
+
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+{
+	const struct table_row *row = record;
 	const struct path_node *node = &rows->run->sums->ranges.tree.nodes[row->id];
 	const struct range_sums *sums = &rows->run->sums->ranges.sums[row->id];
 
-	cells[OPENED].number = sums->opened_count;
-	cells[COUNT].number = row->count;
-	cells[TIME].number = row->value;
-	cells[SHARE] = cell_share(row->value, rows->run->sums->events.work.gpu_ns);
-	cells[EXCLUSIVE].number = node->weights[WEIGHT_GPU_EXCLUSIVE];
-	cells[IDLE].number = node->weights[WEIGHT_GPU_IDLE];
-	cells[WAIT].number = node->weights[WEIGHT_CPU_WAIT];
-	if (sums->has_several_categories)
-		cells[CATEGORY] = cell_text(SEVERAL_CATEGORIES);
-	else if (sums->category != NAME_EMPTY)
-		cells[CATEGORY] = cell_name(&rows->run->sums->ranges.tree.names, sums->category);
-	else
-		cells[CATEGORY] = CELL_ABSENT;
-	cells[PATH] = cell_path(&rows->run->sums->ranges.tree, row->id);
+	(void)index;
+	cells_put(cells, cell_number(sums->opened_count));
+	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
+	cells_put(cells, cell_number(node->weights[WEIGHT_GPU_EXCLUSIVE]));
+	cells_put(cells, cell_number(node->weights[WEIGHT_GPU_IDLE]));
+	cells_put(cells, cell_number(node->weights[WEIGHT_CPU_WAIT]));
+	cells_put(cells, cell_category(rows->run, sums));
+	cells_put(cells, cell_path(&rows->run->sums->ranges.tree, row->id));
 }
 
-static void put_payload(struct json *json, const struct table_rows *rows, size_t r)
+static void put_payload(struct json *json, const struct table_rows *rows, size_t index,
+			const void *record)
 {
-	const struct table_row *row = &((const struct table *)rows->state)->rows[r];
+	const struct table_row *row = record;
 	const struct range_payload *payload = &rows->run->sums->ranges.sums[row->id].payload;
 
+	(void)index;
 	if (!payload->count)
 		return;
 	json_begin_object(json, "payload");
@@ -84,10 +84,10 @@ const struct table_def table_ranges_def = {
 	.title = "GPU time by NVTX range, including nested ranges",
 	.what = "NVTX ranges, longest GPU time first.",
 	HAS_COLUMNS(columns),
-	SHOWS(TIME, SHARE, COUNT, OPENED, PATH),
+	.shows = "gpu_time_ns share count opened_count range",
 	.view = "ranges",
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 	.close = close_rows,
-	.json_rest = put_payload,
+	.json_more = put_payload,
 };

@@ -76,35 +76,35 @@ void transfers_sort(struct transfers *transfers)
 		qsort(transfers->rows, transfers->count, sizeof(*transfers->rows), compare_rows);
 }
 
-enum { KIND, COUNT, BYTES, TIME, BANDWIDTH, NAME };
-
 static const struct column_def columns[] = {
-	[KIND] = {"kind", CELL_WORD, COLUMN_DATA, "copy or set"},
-	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "copies or memsets", "count", 12, 64},
-	[BYTES] = {"bytes", CELL_BYTES, COLUMN_EVERYWHERE, "bytes copied or set", "bytes", 12},
-	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "time on the GPU", "time", 12},
-	[BANDWIDTH] = {"bandwidth", CELL_BANDWIDTH, COLUMN_TEXT, "bytes by time", "bandwidth", 14,
-		       76},
-	[NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "direction, or kind of memory",
-		  "direction"},
+	COLUMN("kind", WORD, OTHER, "copy or set"),
+	COLUMN("count", COUNT, FROM(transfer_row, sum.count), "copies or memsets",
+	       WIDE("count", 12, 64)),
+	COLUMN("bytes", BYTES, FROM(transfer_row, sum.bytes), "bytes copied or set",
+	       HEAD("bytes", 12)),
+	COLUMN("gpu_time_ns", NS, FROM(transfer_row, sum.gpu_ns), "time on the GPU",
+	       HEAD("time", 12)),
+	COLUMN("bandwidth", BANDWIDTH, OTHER, "bytes by time", WIDE("bandwidth", 14, 76),
+	       TEXT_ONLY),
+	COLUMN("name", TEXT, OTHER, "direction, or kind of memory", LAST("direction")),
 };
 
 static void open_rows(struct table_rows *rows)
 {
-	rows->count = rows->run->sums->transfers.count;
+	const struct transfers *transfers = &rows->run->sums->transfers;
+
+	table_records(rows, transfers->rows, transfers->count, sizeof(*transfers->rows));
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
 {
-	const struct transfer_row *row = &rows->run->sums->transfers.rows[r];
+	const struct transfer_row *row = record;
 
-	cells[KIND] = cell_text(row->is_memset ? "set" : "copy");
-	cells[COUNT].number = row->sum.count;
-	cells[BYTES].number = row->sum.bytes;
-	cells[TIME].number = row->sum.gpu_ns;
-	cells[BANDWIDTH] = cell_share(row->sum.bytes, row->sum.gpu_ns);
-	cells[BANDWIDTH].is_absent = !row->sum.gpu_ns;
-	cells[NAME] = cell_name(&rows->run->paths.names, row->name);
+	(void)index;
+	cells_put(cells, cell_text(row->is_memset ? "set" : "copy"));
+	cells_put(cells,
+		  row->sum.gpu_ns ? cell_share(row->sum.bytes, row->sum.gpu_ns) : CELL_ABSENT);
+	cells_put(cells, cell_name(&rows->run->paths.names, row->name));
 }
 
 const struct table_def table_transfers = {
@@ -112,8 +112,8 @@ const struct table_def table_transfers = {
 	.title = "Copies and memsets",
 	.what = "Copies by direction and memsets by kind of memory, longest time first.",
 	HAS_COLUMNS(columns),
-	SHOWS(TIME, COUNT, BYTES, BANDWIDTH, NAME),
+	.shows = "gpu_time_ns count bytes bandwidth name",
 	.view = "copies",
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 };
