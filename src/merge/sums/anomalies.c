@@ -93,6 +93,8 @@ static void put_row(struct table_rows *rows, size_t index, const void *record, s
 
 const struct table_def table_doubts = {
 	.name = "doubts",
+	.json = "trust.doubts",
+	.form = FORM_MAP,
 	.title = "Inconsistent events",
 	.what = "Inconsistent or unmatched events in the logs.",
 	HAS_COLUMNS(columns),

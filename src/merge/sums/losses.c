@@ -382,6 +382,8 @@ static void put_row(struct table_rows *rows, size_t loss, const void *record, st
 
 const struct table_def table_losses = {
 	.name = "losses",
+	.json = "trust.losses",
+	.form = FORM_MAP,
 	.title = "Losses by cause",
 	.what = "Events that the logs lack, by cause.",
 	HAS_COLUMNS(columns),

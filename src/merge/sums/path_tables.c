@@ -61,6 +61,7 @@ const struct table_def table_all_paths = {
 	.name = "paths",
 	.title = "Call paths",
 	.what = "All call paths with their weights.",
+	.form = FORM_NONE,
 	HAS_COLUMNS(path_columns),
 	.view = "path",
 	.open = open_paths,
@@ -164,6 +165,8 @@ static void put_idle(struct table_rows *rows, size_t class, const void *record, 
 
 const struct table_def table_idle = {
 	.name = "idle",
+	.json = "gpu_idle_by_class_ns",
+	.form = FORM_MAP,
 	.title = "Idle time by cause",
 	.what = "Idle time of all GPUs by class of its cause.",
 	HAS_COLUMNS(idle_columns),

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/tables/table.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/read/inputs.h"
 
 struct table_rows table_open(const struct table_def *def, const struct run *run)
 {
@@ -135,10 +138,60 @@ struct cell cell_owned(struct table_rows *rows, char *text)
 	return cell_text(text);
 }
 
+void list_add(struct cell_list *list, const char *text)
+{
+	size_t length = strlen(text) + 1;
+
+	xt_grow(&list->texts, &list->capacity, list->length + length, 1);
+	memcpy(list->texts + list->length, text, length);
+	list->length += length;
+}
+
+void list_add_number(struct cell_list *list, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	list_add(list, text);
+}
+
+struct cell cell_list(struct table_rows *rows, struct cell_list *list)
+{
+	rows->texts[rows->text_count++] = list->texts;
+	return (struct cell){
+		.text = list->texts, .length = list->length, .are_numbers = list->are_numbers};
+}
+
+char *cell_joined(const struct cell *cell, const char *separator)
+{
+	size_t length;
+	char *text;
+	FILE *stream = xt_open_memstream(&text, &length);
+
+	for (size_t i = 0; i < cell->length; i += strlen(cell->text + i) + 1)
+		fprintf(stream, "%s%s", i ? separator : "", cell->text + i);
+	xt_close_memstream(stream);
+	return text;
+}
+
 struct cell cell_name(const struct names *names, uint32_t name)
 {
 	struct cell cell = {0};
 
 	cell.text = names_text(names, name, &cell.length);
 	return cell;
+}
+
+static struct cell cell_rank(uint32_t rank)
+{
+	return rank == RANK_UNKNOWN ? CELL_ABSENT : cell_number(rank);
+}
+
+void cells_put_job(struct cells *cells, const struct input *log)
+{
+	cells_put(cells, cell_rank(log->rank));
+	cells_put(cells, cell_rank(log->local_rank));
+	cells_put(cells, cell_rank(log->world_size));
+	cells_put(cells, cell_text(log->run[0] ? log->run : NULL));
+	cells_put(cells, cell_text(log->batch_job[0] ? log->batch_job : NULL));
 }

@@ -31,8 +31,12 @@ enum cell_type {
 	CELL_SHARE,	/* part of a whole, only in text */
 	CELL_BANDWIDTH, /* bytes: part, in ns: whole, only in text */
 	CELL_TEXT,
-	CELL_WORD, /* text of a small set, which needs no quotes */
-	CELL_PATH, /* call path */
+	CELL_WORD,    /* text of a small set, which needs no quotes */
+	CELL_PATH,    /* call path */
+	CELL_TEXTS,   /* list of texts */
+	CELL_NUMBERS, /* list of numbers */
+	CELL_VALUES,  /* list of one of both */
+	CELL_PLACE,   /* text and a call path, only in text */
 };
 
 struct cell {
@@ -52,6 +56,8 @@ struct cell {
 	};
 	const char *text; /* not terminated, except in a map. A list: each text ends with '\\0' */
 	size_t length;
+	bool are_numbers;    /* CELL_VALUES */
+	size_t short_length; /* if the line is too narrow; 0: no shorter form */
 };
 
 /* Where a column is. Text and Markdown have those that the table shows. */
@@ -98,6 +104,15 @@ struct column_def {
 #define IN_JSON			.place = COLUMN_JSON
 #define TEXT_ONLY		.place = COLUMN_TEXT
 
+/* What a table is in JSON. */
+enum table_form {
+	FORM_TABLE, /* an object with the number of rows, and the rows */
+	FORM_LIST,  /* an array of the rows */
+	FORM_MAP,   /* an object: the first column by the text of the second */
+	FORM_TEXTS, /* an array of the texts of the first column */
+	FORM_NONE,  /* the document has the rows in a form of its own */
+};
+
 #define COLUMNS_MAX 24
 #define NOTES_MAX   4
 #define TEXTS_MAX   12
@@ -106,7 +121,9 @@ struct cells;
 struct table_rows;
 
 struct table_def {
-	const char *name;  /* of the file in CSV, and of the table in SQLite */
+	const char *name; /* of the file in CSV, and of the table in SQLite */
+	const char *json; /* where JSON has it, as in "trust.losses"; NULL: by its name */
+	enum table_form form;
 	const char *title; /* in text */
 	const char *what;  /* meaning, one sentence */
 	const struct column_def *columns;
@@ -116,6 +133,7 @@ struct table_def {
 	size_t text_column_count;
 	const char *shows; /* NULL: text does not have the table */
 	bool is_whole;	   /* --top does not limit it */
+	uint16_t rows_max; /* of JSON, whatever --top says; 0: no such limit */
 	const char *view;  /* of SQLite, which has the same rows from events; NULL: none */
 
 	/* Calls table_records() or sets rows->count. The rows are zeroed before. */
@@ -166,9 +184,6 @@ static inline size_t table_index(const struct table_rows *rows, size_t row)
 /* Parts of table_all_paths, largest weight first, only for text. */
 extern const struct table_def table_time_by_path, table_untimed, table_held, table_held_at_end,
 	table_held_at_peak;
-
-/* The same rows as another table, chosen and sorted for text. */
-extern const struct table_def table_large_causes, table_sorted_communicators;
 
 extern const struct table_def table_all_paths, table_calls, table_clocks, table_collective_groups,
 	table_communicators, table_doubts, table_duplicates, table_failures, table_findings,
@@ -240,6 +255,32 @@ struct cell cell_text(const char *text); /* NULL: absent */
 
 /* Takes the text, and frees it after the row. */
 struct cell cell_owned(struct table_rows *rows, char *text);
+/* Zeros are an empty list. */
+struct cell_list {
+	char *texts;
+	size_t length, capacity;
+	bool are_numbers;
+};
+
+void list_add(struct cell_list *list, const char *text);
+void list_add_number(struct cell_list *list, uint64_t number);
+
+/* Takes the list, and frees it after the row. */
+struct cell cell_list(struct table_rows *rows, struct cell_list *list);
+
+/* The items of a list with this between them. The caller frees it. */
+char *cell_joined(const struct cell *cell, const char *separator);
+
 struct cell cell_name(const struct names *names, uint32_t name);
+
+/* Columns of the numbers of a process in its job. */
+#define JOB_COLUMNS                                                                                \
+	COLUMN("rank", CODE, OTHER, "rank in the job", OPTIONAL),                                  \
+		COLUMN("local_rank", CODE, OTHER, "rank on its host", OPTIONAL),                   \
+		COLUMN("world_size", COUNT, OTHER, "ranks of the job", OPTIONAL),                  \
+		COLUMN("run_id", TEXT, OTHER, "job, as torchrun names it", OPTIONAL),              \
+		COLUMN("batch_job_id", TEXT, OTHER, "job of the batch system", OPTIONAL)
+
+void cells_put_job(struct cells *cells, const struct input *log);
 
 #endif

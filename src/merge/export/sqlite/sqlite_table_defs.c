@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/export/tables/table_writers.h"
 
 static bool is_text(const struct column_def *column)
 {
@@ -59,6 +60,8 @@ static void bind(sqlite3_stmt *statement, int place, enum cell_type type, const 
 		sqlite3_bind_null(statement, place);
 	else if (type == CELL_PATH)
 		bind_path(statement, place, cell);
+	else if (type == CELL_TEXTS || type == CELL_NUMBERS || type == CELL_VALUES)
+		sqlite3_bind_text(statement, place, cell_joined(cell, LIST_SEPARATOR), -1, free);
 	else if (type == CELL_TEXT || type == CELL_WORD)
 		sqlite3_bind_text(statement, place, cell->text, (int)cell->length,
 				  SQLITE_TRANSIENT);

@@ -222,7 +222,7 @@ static void end(struct sink *sink, const struct run *run)
 	summary_put_mpi(sink, run);
 	summary_put_tree(sink, run);
 	for (size_t t = 0; tables[t]; t++)
-		table_put_text(sink, run, tables[t]);
+		table_put_text(sink, run, tables[t], true);
 	summary_put_held_memory(sink, run);
 	put_trust(out, run->trust);
 	put_losses(out, run);

@@ -10,7 +10,6 @@
 #include "merge/base/labels.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/tables/table_writers.h"
-#include "merge/sums/anomalies.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 
@@ -128,16 +127,6 @@ int summary_json_weights(struct json *json, const struct run *run)
 	return error;
 }
 
-/* Omits counts of 0, so an empty object means no anomalies. */
-static void put_anomalies(struct json *json, const struct run *run)
-{
-	json_begin_object(json, "doubts");
-	for (size_t d = 0; d < ANOMALIES; d++)
-		if (anomaly_count(run, &anomalies[d]))
-			json_u64(json, anomalies[d].name, anomaly_count(run, &anomalies[d]));
-	json_end_object(json);
-}
-
 void summary_json_trust(struct json *json, const struct run *run)
 {
 	const struct trust *trust = run->trust;
@@ -160,12 +149,8 @@ void summary_json_trust(struct json *json, const struct run *run)
 	json_end_object(json);
 	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
 	json_u64(json, "estimated_gpu_time_ns", run->sums->sampling.estimated_gpu_ns);
-	json_begin_object(json, "losses");
-	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		if (run->sums->losses.counts[l])
-			json_u64(json, losses_name(l), run->sums->losses.counts[l]);
-	json_end_object(json);
-	put_anomalies(json, run);
+	table_put_json(json, run, &table_losses);
+	table_put_json(json, run, &table_doubts);
 	json_begin_array(json, "nameless");
 	for (size_t m = 0; m < run->unnamed_modules.count; m++) {
 		json_begin_object(json, NULL);

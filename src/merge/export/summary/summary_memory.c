@@ -41,11 +41,11 @@ int summary_put_held_memory(struct sink *sink, const struct run *run)
 	if (!error)
 		error = table_paths(&left, &run->paths, WEIGHT_LEAKED_BYTES);
 	if (!error && are_equal(&peak, &left)) {
-		error = table_put_text(sink, run, &table_held);
+		error = table_put_text(sink, run, &table_held, true);
 	} else if (!error) {
-		error = table_put_text(sink, run, &table_held_at_peak);
+		error = table_put_text(sink, run, &table_held_at_peak, true);
 		if (!error)
-			error = table_put_text(sink, run, &table_held_at_end);
+			error = table_put_text(sink, run, &table_held_at_end, true);
 	}
 	if (!error && has_cache(run, &left))
 		put_note(&sink->out, "PyTorch keeps freed memory to use it again. Its cache at "

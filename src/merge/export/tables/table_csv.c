@@ -33,6 +33,14 @@ static int put_path(struct output *out, const struct cell *cell)
 	return text ? 0 : -ENOMEM;
 }
 
+static void put_list(struct output *out, const struct cell *cell)
+{
+	char *text = cell_joined(cell, LIST_SEPARATOR);
+
+	put_quoted(out, text, strlen(text));
+	free(text);
+}
+
 static int put_cell(struct output *out, enum cell_type type, const struct cell *cell)
 {
 	if (cell->is_absent)
@@ -52,6 +60,11 @@ static int put_cell(struct output *out, enum cell_type type, const struct cell *
 		return 0;
 	case CELL_PATH:
 		return put_path(out, cell);
+	case CELL_TEXTS:
+	case CELL_NUMBERS:
+	case CELL_VALUES:
+		put_list(out, cell);
+		return 0;
 	default:
 		output_format(out, "%llu", (unsigned long long)cell->number);
 		return 0;

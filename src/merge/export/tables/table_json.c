@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/tables/table_writers.h"
@@ -39,6 +40,17 @@ int table_put_json_path(struct json *json, const char *key, const struct cell *c
 	return depth < 0 ? depth : 0;
 }
 
+static void put_list(struct json *json, const char *key, const struct cell *cell, bool are_numbers)
+{
+	json_begin_array(json, key);
+	for (size_t i = 0; i < cell->length; i += strlen(cell->text + i) + 1)
+		if (are_numbers)
+			json_u64(json, NULL, strtoull(cell->text + i, NULL, 10));
+		else
+			json_string(json, NULL, cell->text + i);
+	json_end_array(json);
+}
+
 static int put_cell(struct json *json, const struct column_def *column, const struct cell *cell)
 {
 	const char *key = column->json ? column->json : column->name;
@@ -59,6 +71,11 @@ static int put_cell(struct json *json, const struct column_def *column, const st
 	case CELL_WORD:
 		json_text(json, key, cell->text, cell->length);
 		return 0;
+	case CELL_TEXTS:
+	case CELL_NUMBERS:
+	case CELL_VALUES:
+		put_list(json, key, cell, column->type == CELL_NUMBERS || cell->are_numbers);
+		return 0;
 	case CELL_PATH:
 		return table_put_json_path(json, key, cell);
 	default:
@@ -67,32 +84,87 @@ static int put_cell(struct json *json, const struct column_def *column, const st
 	}
 }
 
-int table_put_json(struct json *json, const struct run *run, const struct table_def *def)
+static int put_rows(struct json *json, const char *key, struct table_rows *rows, size_t shown)
 {
-	struct table_rows rows = table_open(def, run);
-	size_t shown = def->is_whole ? rows.count : table_rows_shown(json, rows.count);
-	unsigned lines_depth = json->lines_depth;
+	const struct table_def *def = rows->def;
 	struct cell cells[COLUMNS_MAX];
 	int error = 0;
 
-	json_begin_object(json, def->name);
-	json_u64(json, "row_count", rows.count);
-	if (def->left_out_name)
-		json_u64(json, def->left_out_name, rows.left_out_count);
-	json_begin_array(json, "rows");
-	json->lines_depth = json->depth;
+	json_begin_array(json, key);
+	if (def->form == FORM_TABLE)
+		json->lines_depth = json->depth;
 	for (size_t r = 0; r < shown && !error; r++) {
 		json_begin_object(json, NULL);
-		table_row(&rows, r, cells);
+		table_row(rows, r, cells);
 		for (size_t c = 0; c < def->column_count && !error; c++)
 			if (column_is_member(&def->columns[c]))
 				error = put_cell(json, &def->columns[c], &cells[c]);
-		table_row_more(json, &rows, r);
+		table_row_more(json, rows, r);
 		json_end_object(json);
 	}
 	json_end_array(json);
-	json->lines_depth = lines_depth;
+	return error;
+}
+
+static void put_map(struct json *json, const char *key, struct table_rows *rows)
+{
+	struct cell cells[COLUMNS_MAX];
+
+	json_begin_object(json, key);
+	for (size_t r = 0; r < rows->count; r++) {
+		table_row(rows, r, cells);
+		json_u64(json, cells[1].text, cells[0].number);
+	}
 	json_end_object(json);
+}
+
+static void put_texts(struct json *json, const char *key, struct table_rows *rows)
+{
+	struct cell cells[COLUMNS_MAX];
+
+	json_begin_array(json, key);
+	for (size_t r = 0; r < rows->count; r++) {
+		table_row(rows, r, cells);
+		json_text(json, NULL, cells[0].text, cells[0].length);
+	}
+	json_end_array(json);
+}
+
+/* Lists of the document are complete, unless they have a limit of their own. */
+static size_t rows_shown(const struct json *json, const struct table_rows *rows)
+{
+	const struct table_def *def = rows->def;
+	size_t most = def->rows_max ? def->rows_max : SIZE_MAX;
+
+	if (def->form == FORM_TABLE && !def->is_whole)
+		most = table_rows_shown(json, rows->count);
+	return rows->count < most ? rows->count : most;
+}
+
+int table_put_json(struct json *json, const struct run *run, const struct table_def *def)
+{
+	const char *place = def->json ? def->json : def->name, *dot = strrchr(place, '.');
+	const char *key = dot ? dot + 1 : place;
+	struct table_rows rows = table_open(def, run);
+	size_t shown = rows_shown(json, &rows);
+	unsigned lines_depth = json->lines_depth;
+	int error = 0;
+
+	if (def->form == FORM_MAP) {
+		put_map(json, key, &rows);
+	} else if (def->form == FORM_TEXTS) {
+		put_texts(json, key, &rows);
+	} else if (def->form == FORM_LIST) {
+		error = put_rows(json, key, &rows, shown);
+	} else {
+		json_begin_object(json, key);
+		json_u64(json, "row_count", rows.count);
+		if (def->left_out_name)
+			json_u64(json, def->left_out_name, rows.left_out_count);
+		error = put_rows(json, "rows", &rows, shown);
+		json->lines_depth = lines_depth;
+		json_end_object(json);
+	}
 	table_close(&rows);
 	return error;
 }

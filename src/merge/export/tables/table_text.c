@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
@@ -65,16 +67,54 @@ static int put_path_between(struct output *out, const struct cell *cell)
 	return error;
 }
 
+/* Writes text that may have any bytes, shortened if the line is too narrow. */
+static void put_clean(struct output *out, const struct cell *cell)
+{
+	char *text = xt_strndup(cell->text, cell->length), *clean = text_clean_copy(text);
+	size_t length = strlen(clean);
+
+	if (cell->short_length && out->columns &&
+	    column_of(out) + text_columns(clean, length) > out->columns)
+		length = cell->short_length;
+	put_cell(out, clean, length);
+	free(clean);
+	free(text);
+}
+
+/* On a terminal, the path of a place has a line of its own. Elsewhere, the text has it. */
+static int put_place_path(struct output *out, const struct cell *cell)
+{
+	size_t length;
+	char *text, *clean;
+
+	if (cell->node == PATH_ROOT)
+		return 0;
+	if (!out->columns) {
+		text = paths_text(cell->paths, cell->node, &length);
+		clean = text_clean_copy(text);
+		output_format(out, ": %s", clean);
+		free(clean);
+		free(text);
+		return 0;
+	}
+	output_format(out, "\n%*s", ROW_INDENT, "");
+	return put_path(out, cell->paths, cell->node, 0);
+}
+
 /* The last column, which takes the rest of the line. */
 static int put_label(struct output *out, enum cell_type type, const struct cell *cell)
 {
+	int error = 0;
+
 	if (type == CELL_PATH && cell->leaf != NAME_EMPTY)
 		return put_path_between(out, cell);
 	if (type == CELL_PATH)
 		return put_path_row(out, cell->paths, cell->node);
-	put_cell(out, cell->text, cell->length);
+	put_clean(out, cell);
+	if (type == CELL_PLACE)
+		error = put_place_path(out, cell);
 	output_text(out, "\n", 1);
-	return 0;
+	return error;
 }
 
 /* Text that the terminal is too narrow for begins the last column, in lines of its own. */
@@ -135,7 +175,8 @@ static int put_row(struct output *out, struct table_rows *rows, size_t row,
 	return put_label(out, last->type, &cells[last - rows->def->columns]);
 }
 
-int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def)
+int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
+		   bool has_title)
 {
 	struct output *out = &sink->out;
 	struct table_rows rows = table_open(def, run);
@@ -146,7 +187,8 @@ int table_put_text(struct sink *sink, const struct run *run, const struct table_
 	int error = 0;
 
 	if (rows.count) {
-		put_top_title(out, def->title, shown, rows.count);
+		if (has_title)
+			put_top_title(out, def->title, shown, rows.count);
 		for (size_t n = def->notes ? def->notes(run, notes) : 0, i = 0; i < n; i++)
 			put_note(out, notes[i]);
 		layout.count = table_shown(def, layout.defs) - 1;

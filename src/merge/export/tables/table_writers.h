@@ -9,8 +9,11 @@
 #include "merge/exporter.h"
 #include "merge/tables/table.h"
 
-/* A titled table of at most --top rows, aligned for a terminal. Nothing if there are no rows. */
-int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def);
+#define LIST_SEPARATOR "; " /* where a cell is one text */
+
+/* A table of at most --top rows, aligned for a terminal. Nothing if there are no rows. */
+int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
+		   bool has_title);
 
 /* An object with the number of rows, and the rows, at most json->rows_max. Returns 0 or -ENOMEM. */
 int table_put_json(struct json *json, const struct run *run, const struct table_def *def);
