@@ -14,23 +14,42 @@ struct kernel_table {
 	const struct kernels *kernels; /* NULL: no output needs durations */
 };
 
-enum { KIND, COUNT, TIME, SHARE, MIN, P50, P99, MAX, LAUNCHES, SHORTER, NAME };
-
 static const struct column_def columns[] = {
-	[KIND] = {"kind", CELL_WORD, COLUMN_DATA, "kernel, collective, copy or set"},
-	[COUNT] = {"count", CELL_COUNT, COLUMN_EVERYWHERE, "kernels, copies or memsets", "count",
-		   12, 60},
-	[TIME] = {"gpu_time_ns", CELL_NS, COLUMN_EVERYWHERE, "time on the GPU", "time", 12},
-	[SHARE] = {"share", CELL_SHARE, COLUMN_TEXT, "part of all GPU time", "share", 7},
-	[MIN] = {"min_ns", CELL_NS, COLUMN_DATA, "shortest"},
-	[P50] = {"p50_ns", CELL_NS, COLUMN_DATA, "half of them are not longer"},
-	[P99] = {"p99_ns", CELL_NS, COLUMN_DATA, "99 % of them are not longer"},
-	[MAX] = {"max_ns", CELL_NS, COLUMN_DATA, "longest"},
-	[LAUNCHES] = {"launch_count", CELL_COUNT, COLUMN_DATA,
-		      "those with a known launch of their own"},
-	[SHORTER] = {"shorter_than_launch_count", CELL_COUNT, COLUMN_DATA,
-		     "of these: shorter than the call that launched them"},
-	[NAME] = {"name", CELL_TEXT, COLUMN_EVERYWHERE, "kernel, copy or memset", "kernel"},
+	COLUMN("kind", WORD, OTHER, "kernel, collective, copy or set"),
+	COLUMN("count", COUNT, FROM(table_row, count), "kernels, copies or memsets",
+	       WIDE("count", 12, 60)),
+	COLUMN("gpu_time_ns", NS, FROM(table_row, value), "time on the GPU", HEAD("time", 12)),
+	COLUMN("share", SHARE, OTHER, "part of all GPU time", HEAD("share", 7), TEXT_ONLY),
+	COLUMN("min_ns", NS, OTHER, "shortest", OPTIONAL),
+	COLUMN("p50_ns", NS, OTHER, "half of them are not longer; exact to 1 %", OPTIONAL),
+	COLUMN("p99_ns", NS, OTHER, "99 % of them are not longer; exact to 1 %", OPTIONAL),
+	COLUMN("max_ns", NS, OTHER, "longest", OPTIONAL),
+	COLUMN("launch_count", COUNT, OTHER,
+	       "those whose own launch is in the log, so not those "
+	       "of graphs",
+	       OPTIONAL),
+	COLUMN("shorter_than_launch_count", COUNT, OTHER,
+	       "of these: shorter than the time that "
+	       "the CPU spent in the launch call",
+	       OPTIONAL),
+	COLUMN("histogram", NUMBERS, OTHER,
+	       "how many took how long. The ranges between `min_ns` and "
+	       "`max_ns` have equal ratios",
+	       OPTIONAL),
+	COLUMN("shape_count", COUNT, OTHER,
+	       "different combinations of grid, block, registers and "
+	       "shared memory",
+	       OPTIONAL),
+	COLUMN("grid", NUMBERS, OTHER, "blocks in the most frequent of these shapes", OPTIONAL),
+	COLUMN("block", NUMBERS, OTHER, "threads of its blocks", OPTIONAL),
+	COLUMN("register_count", COUNT, OTHER, "registers of a thread", OPTIONAL),
+	COLUMN("static_shared_bytes", BYTES, OTHER,
+	       "shared memory of a block that the kernel "
+	       "declares",
+	       OPTIONAL),
+	COLUMN("dynamic_shared_bytes", BYTES, OTHER,
+	       "shared memory of a block that the launch adds", OPTIONAL),
+	COLUMN("name", TEXT, OTHER, "kernel, copy or memset", LAST("kernel")),
 };
 
 static void open_rows(struct table_rows *rows)
@@ -41,7 +60,7 @@ static void open_rows(struct table_rows *rows)
 		xt_out_of_memory(0);
 	state->kernels = run_analysis(rows->run, &analysis_kernels);
 	rows->state = state;
-	rows->count = state->leaves.count;
+	table_records(rows, state->leaves.rows, state->leaves.count, sizeof(*state->leaves.rows));
 }
 
 static void close_rows(struct table_rows *rows)
@@ -50,52 +69,85 @@ static void close_rows(struct table_rows *rows)
 }
 
 /* Returns the durations of a row, or NULL if they do not cover all of it. */
-static const struct kernel_row *durations_of(const struct table_rows *rows, size_t r)
+static const struct kernel_row *durations_of(const struct table_rows *rows,
+					     const struct table_row *leaf)
 {
 	const struct kernel_table *state = rows->state;
-	const struct table_row *leaf = &state->leaves.rows[r];
 	const struct kernel_row *kernel =
 		state->kernels ? kernels_find(state->kernels, leaf->id) : NULL;
 
 	return kernel && kernel->count == leaf->count ? kernel : NULL;
 }
 
-static void put_row(struct table_rows *rows, size_t r, struct cell *cells)
+static struct cell cell_histogram(struct table_rows *rows, const struct kernel_row *kernel)
 {
-	const struct kernel_table *state = rows->state;
-	const struct table_row *leaf = &state->leaves.rows[r];
-	const struct kernel_row *kernel = durations_of(rows, r);
+	struct cell_list list = {0};
+	uint64_t bars[HISTOGRAM_BARS_MAX];
+	uint32_t count = histogram_bars(&kernel->durations, kernel->min_ns, kernel->max_ns, bars);
+
+	for (uint32_t b = 0; b < count; b++)
+		list_add_number(&list, bars[b]);
+	return cell_list(rows, &list);
+}
+
+static struct cell cell_sides(struct table_rows *rows, const uint32_t sides[3])
+{
+	struct cell_list list = {0};
+
+	for (int i = 0; i < 3; i++)
+		list_add_number(&list, sides[i]);
+	return cell_list(rows, &list);
+}
+
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+{
+	const struct table_row *leaf = record;
+	const struct kernel_row *kernel = durations_of(rows, leaf);
 	const struct paths *paths = &rows->run->paths;
+	struct cell figures[13];
 	size_t length;
 	const char *name = names_text(&paths->names, leaf->id, &length);
 
-	cells[KIND] = cell_text(leaf_kind_name(name, length));
-	cells[COUNT].number = leaf->count;
-	cells[TIME].number = leaf->value;
-	cells[SHARE] = cell_share(leaf->value, rows->run->sums->events.work.gpu_ns);
-	cells[NAME].text = leaf_name(paths, leaf->id, &cells[NAME].length);
-	for (size_t c = MIN; c <= SHORTER; c++)
-		cells[c].is_absent = !kernel || (c >= LAUNCHES && !kernel->launch_count);
-	if (!kernel)
+	(void)index;
+	for (size_t f = 0; f < 13; f++)
+		figures[f] = CELL_ABSENT;
+	if (kernel) {
+		figures[0] = cell_number(kernel->min_ns);
+		figures[1] = cell_number(kernel_p50_ns(kernel));
+		figures[2] = cell_number(kernel_p99_ns(kernel));
+		figures[3] = cell_number(kernel->max_ns);
+		figures[6] = cell_histogram(rows, kernel);
+	}
+	if (kernel && kernel->launch_count) {
+		figures[4] = cell_number(kernel->launch_count);
+		figures[5] = cell_number(kernel->shorter_count);
+	}
+	if (kernel && kernel->shape) {
+		figures[7] = cell_number(kernel->shape_count);
+		figures[8] = cell_sides(rows, kernel->shape->shape.grid);
+		figures[9] = cell_sides(rows, kernel->shape->shape.block);
+		figures[10] = cell_number(kernel->shape->shape.registers);
+		figures[11] = cell_number(kernel->shape->shape.static_shared_bytes);
+		figures[12] = cell_number(kernel->shape->shape.dynamic_shared_bytes);
+	}
+	cells_put(cells, cell_text(leaf_kind_name(name, length)));
+	cells_put(cells, cell_share(leaf->value, rows->run->sums->events.work.gpu_ns));
+	for (size_t f = 0; f < 13; f++)
+		cells_put(cells, figures[f]);
+	name = leaf_name(paths, leaf->id, &length);
+	cells_put(cells, (struct cell){.text = name, .length = length});
+}
+
+static void put_occupancy(struct json *json, const struct table_rows *rows, size_t index,
+			  const void *record)
+{
+	const struct kernel_row *kernel = durations_of(rows, record);
+	const struct occupancy *occupancy =
+		kernel && kernel->shape ? &kernel->shape->occupancy : NULL;
+
+	(void)index;
+	if (!occupancy || !occupancy->warps)
 		return;
-	cells[MIN].number = kernel->min_ns;
-	cells[P50].number = kernel_p50_ns(kernel);
-	cells[P99].number = kernel_p99_ns(kernel);
-	cells[MAX].number = kernel->max_ns;
-	cells[LAUNCHES].number = kernel->launch_count;
-	cells[SHORTER].number = kernel->shorter_count;
-}
-
-static void put_sides(struct json *json, const char *key, const uint32_t sides[3])
-{
-	json_begin_array(json, key);
-	for (int i = 0; i < 3; i++)
-		json_u64(json, NULL, sides[i]);
-	json_end_array(json);
-}
-
-static void put_occupancy(struct json *json, const struct occupancy *occupancy)
-{
 	json_begin_object(json, "occupancy");
 	json_u64(json, "warp_count", occupancy->warps);
 	json_u64(json, "warp_max_count", occupancy->warps_max);
@@ -107,46 +159,15 @@ static void put_occupancy(struct json *json, const struct occupancy *occupancy)
 	json_end_object(json);
 }
 
-static void put_shape(struct json *json, const struct kernel_row *row)
-{
-	const struct shape *shape = &row->shape->shape;
-
-	json_u64(json, "shape_count", row->shape_count);
-	put_sides(json, "grid", shape->grid);
-	put_sides(json, "block", shape->block);
-	json_u64(json, "register_count", shape->registers);
-	json_u64(json, "static_shared_bytes", shape->static_shared_bytes);
-	json_u64(json, "dynamic_shared_bytes", shape->dynamic_shared_bytes);
-	if (row->shape->occupancy.warps)
-		put_occupancy(json, &row->shape->occupancy);
-}
-
-static void put_more(struct json *json, const struct table_rows *rows, size_t r)
-{
-	const struct kernel_row *kernel = durations_of(rows, r);
-	uint64_t bars[HISTOGRAM_BARS_MAX];
-	uint32_t bar_count;
-
-	if (!kernel)
-		return;
-	bar_count = histogram_bars(&kernel->durations, kernel->min_ns, kernel->max_ns, bars);
-	json_begin_array(json, "histogram");
-	for (uint32_t b = 0; b < bar_count; b++)
-		json_u64(json, NULL, bars[b]);
-	json_end_array(json);
-	if (kernel->shape)
-		put_shape(json, kernel);
-}
-
 const struct table_def table_kernels = {
 	.name = "kernels",
 	.title = "GPU time by kernel, copy and memset",
 	.what = "Kernels, copies and memsets by name, longest time first.",
 	HAS_COLUMNS(columns),
-	SHOWS(TIME, SHARE, COUNT, NAME),
+	.shows = "gpu_time_ns share count name",
 	.view = "kernels",
 	.open = open_rows,
-	.cells = put_row,
+	.row = put_row,
 	.close = close_rows,
-	.json_rest = put_more,
+	.json_more = put_occupancy,
 };

@@ -67,8 +67,6 @@ void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 	for (size_t c = 0; c < def->column_count; c++)
 		if (def->columns[c].number_bytes)
 			cells[c].number = number_of(&def->columns[c], record);
-	if (def->cells)
-		def->cells(rows, row, cells);
 	if (def->row)
 		def->row(rows, index, record, &others);
 }
@@ -77,8 +75,6 @@ void table_row_more(struct json *json, const struct table_rows *rows, size_t row
 {
 	size_t index = index_of(rows, row);
 
-	if (rows->def->json_rest)
-		rows->def->json_rest(json, rows, row);
 	if (rows->def->json_more)
 		rows->def->json_more(json, rows, index, record_of(rows, index));
 }
@@ -112,9 +108,7 @@ size_t table_shown(const struct table_def *def, const struct column_def **column
 	const char *name = def->shows;
 	size_t count = 0;
 
-	for (; count < def->text_column_count; count++)
-		columns[count] = &def->columns[def->text_columns[count]];
-	while (name && *name) {
+	while (*name) {
 		size_t length = strcspn(name, " "), c = 0;
 
 		while (c < def->column_count && (strlen(def->columns[c].name) != length ||

@@ -63,7 +63,6 @@ struct cell {
 /* Where a column is. Text and Markdown have those that the table shows. */
 enum column_place {
 	COLUMN_DATA, /* JSON, CSV and SQLite */
-	COLUMN_EVERYWHERE,
 	COLUMN_FLAT, /* CSV and SQLite, for what JSON has in a form of its own */
 	COLUMN_JSON, /* JSON alone */
 	COLUMN_TEXT, /* none of them */
@@ -75,11 +74,11 @@ struct column_def {
 	enum column_place place;
 	const char *what;     /* meaning, in lower case and without a full stop */
 	const char *head;     /* in text */
-	uint8_t width;	      /* in text */
-	uint8_t from;	      /* in text: on terminals at least this wide; 0: always */
 	const char *json;     /* the name in JSON, if it differs */
 	uint32_t offset;      /* of the number in the record */
 	uint8_t number_bytes; /* 0: the value is no number of the record */
+	uint8_t width;	      /* in text */
+	uint8_t from;	      /* in text: on terminals at least this wide; 0: always */
 	bool is_optional;     /* absent in some rows */
 };
 
@@ -129,8 +128,6 @@ struct table_def {
 	const struct column_def *columns;
 	size_t column_count;
 	/* Columns of text by name, in their order. The last one takes the rest of the line. */
-	const uint8_t *text_columns;
-	size_t text_column_count;
 	const char *shows; /* NULL: text does not have the table */
 	bool is_whole;	   /* --top does not limit it */
 	uint16_t rows_max; /* of JSON, whatever --top says; 0: no such limit */
@@ -142,13 +139,10 @@ struct table_def {
 	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
 	void (*row)(struct table_rows *rows, size_t index, const void *record, struct cells *cells);
 
-	void (*cells)(struct table_rows *rows, size_t row, struct cell *cells);
-
 	void (*close)(struct table_rows *rows); /* frees what rows->memory points to */
 
 	/* For what is no table. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
-	void (*json_rest)(struct json *json, const struct table_rows *rows, size_t row);
 	void (*json_more)(struct json *json, const struct table_rows *rows, size_t index,
 			  const void *record);
 	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
@@ -169,17 +163,7 @@ struct table_rows {
 	void *memory;		/* freed with the rows */
 	char *texts[TEXTS_MAX]; /* of the last row: see cell_owned() */
 	size_t text_count;
-	char scratch[96];
 };
-
-#define SHOWS(...)                                                                                 \
-	.text_columns = (const uint8_t[]){__VA_ARGS__},                                            \
-	.text_column_count = sizeof((const uint8_t[]){__VA_ARGS__})
-
-static inline size_t table_index(const struct table_rows *rows, size_t row)
-{
-	return rows->chosen[row];
-}
 
 /* Parts of table_all_paths, largest weight first, only for text. */
 extern const struct table_def table_time_by_path, table_untimed, table_held, table_held_at_end,
@@ -199,15 +183,13 @@ struct table_rows table_open(const struct table_def *def, const struct run *run)
 /* Whether CSV and SQLite have the column. */
 static inline bool column_is_flat(const struct column_def *column)
 {
-	return column->place == COLUMN_EVERYWHERE || column->place == COLUMN_DATA ||
-	       column->place == COLUMN_FLAT;
+	return column->place == COLUMN_DATA || column->place == COLUMN_FLAT;
 }
 
 /* Whether JSON has it. */
 static inline bool column_is_member(const struct column_def *column)
 {
-	return column->place == COLUMN_EVERYWHERE || column->place == COLUMN_DATA ||
-	       column->place == COLUMN_JSON;
+	return column->place == COLUMN_DATA || column->place == COLUMN_JSON;
 }
 
 /* Returns the columns that text shows. Their number is at most COLUMNS_MAX. */
