@@ -127,6 +127,20 @@ static void open_causes(struct table_rows *rows)
 	table_records(rows, report->causes, report->cause_count, sizeof(*report->causes));
 }
 
+static void open_large_causes(struct table_rows *rows)
+{
+	const struct collectives_report *report = &rows->run->collectives_report;
+	size_t count = 0;
+
+	open_causes(rows);
+	while (count < rows->count &&
+	       report->causes[count].cost_ns > report->cost_ns / CAUSE_SHARE_PART)
+		count++;
+	if (report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
+		count = 0;
+	rows->count = count;
+}
+
 /* "rank 3: load_batch (data.py:88)". Where there is no terminal, the path follows. */
 static struct cell cell_place(struct table_rows *rows, size_t log, uint32_t node, const char *where)
 {
@@ -167,6 +181,422 @@ static void put_cause(struct table_rows *rows, size_t index, const void *record,
 	}
 
 const struct table_def table_wait_causes = CAUSE_TABLE(open_causes);
+const struct table_def table_large_causes = CAUSE_TABLE(open_large_causes);
+
+static const struct column_def spread_columns[] = {
+	COLUMN("process", TEXT, OTHER, "process with the longest time"),
+	COLUMN("process_count", COUNT, FROM(path_spread, count), "processes that have the path"),
+	COLUMN("mean_ns", NS, OTHER, "their mean GPU time", HEAD("mean", 12)),
+	COLUMN("min_ns", NS, FROM(path_spread, min_ns), "shortest time", WIDE("shortest", 12, 80)),
+	COLUMN("max_ns", NS, FROM(path_spread, max_ns), "longest time", HEAD("longest", 12)),
+	COLUMN("where", TEXT, OTHER, "innermost line of your code"),
+	COLUMN("path", PATH, OTHER, "call path"),
+	COLUMN("place", PLACE, OTHER, "process, line and call path",
+	       LAST("longest in, line and call path"), TEXT_ONLY),
+};
+
+static void open_spread(struct table_rows *rows)
+{
+	const struct rank_spread *spread = &rows->run->collectives_report.spread;
+
+	table_records(rows, spread->paths, 0, sizeof(*spread->paths));
+	for (size_t r = 0; r < spread->row_count; r++)
+		table_add(rows, spread->rows[r]);
+}
+
+static void put_spread(struct table_rows *rows, size_t index, const void *record,
+		       struct cells *cells)
+{
+	const struct path_spread *path = record;
+	const struct paths *paths = &rows->run->paths;
+	uint32_t node = (uint32_t)index;
+	struct cell where = cell_owned(rows, wait_cause_where(paths, node));
+
+	cells_put(cells, cell_text(rows->run->labels[path->max_log]));
+	cells_put(cells, cell_number(path_spread_mean_ns(path)));
+	cells_put(cells, where);
+	cells_put(cells, cell_path(paths, node));
+	cells_put(cells, cell_place(rows, path->max_log, node, where.text));
+}
+
+const struct table_def table_spread = {
+	.name = "spread",
+	.json = "collectives.spread",
+	.form = FORM_LIST,
+	.title = "GPU time that differs between ranks",
+	.what = "Call paths whose GPU time differs between ranks, without collectives, largest "
+		"difference first.",
+	HAS_COLUMNS(spread_columns),
+	.shows = "mean_ns min_ns max_ns place",
+	.rows_max = 100,
+	.open = open_spread,
+	.row = put_spread,
+};
+
+static const struct column_def communicator_columns[] = {
+	COLUMN("communicator", TEXT, OTHER, "number of NCCL, or stream"),
+	COLUMN("log_count", COUNT, FROM(communicator, member_count), "ranks that have a log"),
+	COLUMN("ranks", TEXT, OTHER, "ranks of the job; empty if unknown"),
+	COLUMN("wait_ns", NS, OTHER, "sum over ranks and collectives, also beside other work",
+	       HEAD("waits", 12)),
+	COLUMN("operations", TEXT, OTHER, "calls of the rank that has most of them", FLAT),
+	COLUMN("text", TEXT, OTHER, "ranks and calls of each rank",
+	       LAST("ranks and calls of each rank"), TEXT_ONLY),
+};
+
+static void open_communicators(struct table_rows *rows)
+{
+	const struct communicators *list = &rows->run->collectives_report.communicators;
+
+	table_records(rows, list->list, list->count, sizeof(*list->list));
+}
+
+struct sorted_communicator {
+	size_t index;
+	uint64_t wait_ns;
+};
+
+/* Longest waits first; otherwise in the order of the list. */
+static int compare_waits(const void *a, const void *b)
+{
+	const struct sorted_communicator *x = a, *y = b;
+
+	if (x->wait_ns != y->wait_ns)
+		return x->wait_ns > y->wait_ns ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void open_sorted_communicators(struct table_rows *rows)
+{
+	const struct communicators *list = &rows->run->collectives_report.communicators;
+	struct sorted_communicator *sorted = xt_calloc(list->count + 1, sizeof(*sorted));
+
+	for (size_t c = 0; c < list->count; c++)
+		sorted[c] =
+			(struct sorted_communicator){c, communicator_sums(&list->list[c]).wait_ns};
+	qsort(sorted, list->count, sizeof(*sorted), compare_waits);
+	table_records(rows, list->list, 0, sizeof(*list->list));
+	for (size_t c = 0; c < list->count; c++)
+		table_add(rows, sorted[c].index);
+	free(sorted);
+}
+
+static struct cell cell_communicator(struct table_rows *rows, const struct communicator *of)
+{
+	char name[32];
+
+	communicator_name(of, name, sizeof(name));
+	return cell_owned(rows, xt_strdup(name));
+}
+
+static void put_communicator(struct table_rows *rows, size_t index, const void *record,
+			     struct cells *cells)
+{
+	const struct communicator *communicator = record;
+	struct communicator_sums sums = communicator_sums(communicator);
+	char *ranks = communicator_ranks_text(rows->run, communicator), *calls;
+	size_t length;
+	FILE *stream = xt_open_memstream(&calls, &length);
+
+	(void)index;
+	for (size_t o = 0, listed = 0; o < COLLECTIVE_OPERATIONS; o++)
+		if (sums.counts[o])
+			fprintf(stream, "%s%s %" PRIu64, listed++ ? ", " : "",
+				collective_operation_names[o], sums.counts[o]);
+	xt_close_memstream(stream);
+	cells_put(cells, cell_communicator(rows, communicator));
+	cells_put(cells, cell_owned(rows, ranks));
+	cells_put(cells, cell_number(sums.wait_ns));
+	cells_put(cells, cell_owned(rows, calls));
+	cells_put(cells, cell_owned(rows, xt_asprintf("%s%s%s", ranks[0] ? ranks : "unknown ranks",
+						      calls[0] ? "; " : "", calls)));
+}
+
+static void put_operations(struct json *json, const struct table_rows *rows, size_t index,
+			   const void *record)
+{
+	struct communicator_sums sums = communicator_sums(record);
+
+	(void)rows;
+	(void)index;
+	json_begin_object(json, "operations");
+	for (size_t o = 0; o < COLLECTIVE_OPERATIONS; o++)
+		if (sums.counts[o])
+			json_u64(json, collective_operation_names[o], sums.counts[o]);
+	json_end_object(json);
+}
+
+#define COMMUNICATOR_TABLE(open_rows)                                                              \
+	{                                                                                          \
+		.name = "communicators", .json = "collectives.communicators", .form = FORM_LIST,   \
+		.title = "Communicators", .what = "Groups of ranks that share collectives.",       \
+		HAS_COLUMNS(communicator_columns), .shows = "wait_ns text",                        \
+		.view = "communicator", .open = open_rows, .row = put_communicator,                \
+		.json_more = put_operations                                                        \
+	}
+
+const struct table_def table_communicators = COMMUNICATOR_TABLE(open_communicators);
+const struct table_def table_sorted_communicators = COMMUNICATOR_TABLE(open_sorted_communicators);
+
+static const struct column_def group_columns[] = {
+	COLUMN("operation", WORD, OTHER, "operation"),
+	COLUMN("communicator", TEXT, OTHER, "communicator"),
+	COLUMN("ranks", COUNT, OTHER, "its ranks that have a log"),
+	COLUMN("bytes", BYTES, FROM(collective_group, bytes),
+	       "as NCCL states it; 0: unknown. Of `AllGather` and `ReduceScatter`, the part of "
+	       "one rank"),
+	COLUMN("count", COUNT, FROM(collective_group, count), "such collectives"),
+	COLUMN("wait_ns", NS, FROM(collective_group, wait_ns), "waits of all ranks"),
+	COLUMN("transfer_ns", NS, FROM(collective_group, transfer_ns),
+	       "from the last arrival to the first end, median"),
+	COLUMN("slow_ns", NS, FROM(collective_group, slow_ns),
+	       "what transfers took beyond comparable ones, added up"),
+	COLUMN("algorithm_bytes_per_second", BYTES, OTHER,
+	       "algorithm bandwidth, as nccl-tests defines it", OPTIONAL),
+	COLUMN("bus_bytes_per_second", BYTES, OTHER, "bus bandwidth, as nccl-tests defines it",
+	       OPTIONAL),
+};
+
+/* Factors of algorithm and bus bandwidth, as nccl-tests defines them, for n ranks. */
+static double algorithm_bytes(const struct collective_group *group, double n)
+{
+	bool is_part = group->operation == COLLECTIVE_ALL_GATHER ||
+		       group->operation == COLLECTIVE_REDUCE_SCATTER;
+
+	return (double)group->bytes * (is_part ? n : 1);
+}
+
+static double bus_factor(const struct collective_group *group, double n)
+{
+	switch (group->operation) {
+	case COLLECTIVE_ALL_REDUCE:
+		return 2 * (n - 1) / n;
+	case COLLECTIVE_ALL_GATHER:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_ALL_TO_ALL:
+		return (n - 1) / n;
+	default:
+		return 1;
+	}
+}
+
+static void open_groups(struct table_rows *rows)
+{
+	const struct collective_groups *groups = &rows->run->collectives_report.groups;
+
+	table_records(rows, groups->list, groups->count, sizeof(*groups->list));
+}
+
+static void put_group(struct table_rows *rows, size_t index, const void *record,
+		      struct cells *cells)
+{
+	const struct collective_group *group = record;
+	const struct communicator *communicator =
+		&rows->run->collectives_report.communicators.list[group->communicator];
+	double n = (double)communicator->member_count, bytes_per_second = 0;
+	bool is_known = group->bytes && group->transfer_ns;
+
+	(void)index;
+	if (is_known)
+		bytes_per_second = algorithm_bytes(group, n) / (double)group->transfer_ns * 1e9;
+	cells_put(cells, cell_text(collective_operation_names[group->operation]));
+	cells_put(cells, cell_communicator(rows, communicator));
+	cells_put(cells, cell_number(communicator->member_count));
+	cells_put(cells, is_known ? cell_number((uint64_t)bytes_per_second) : CELL_ABSENT);
+	cells_put(cells, is_known ? cell_number((uint64_t)(bytes_per_second * bus_factor(group, n)))
+				  : CELL_ABSENT);
+}
+
+const struct table_def table_collective_groups = {
+	.name = "collective_groups",
+	.json = "collectives.groups",
+	.form = FORM_LIST,
+	.title = "Collectives",
+	.what = "Collectives by communicator, operation and size.",
+	HAS_COLUMNS(group_columns),
+	.view = "collective_bandwidth",
+	.open = open_groups,
+	.row = put_group,
+};
+
+static const struct column_def clock_columns[] = {
+	COLUMN("host", TEXT, OTHER, "host"),
+	COLUMN("is_aligned", FLAG, OTHER, "whether it shares collectives with an earlier host"),
+	COLUMN("reference", TEXT, OTHER, "first host that it shares collectives with"),
+	COLUMN("at_realtime_ns", MOMENT, OTHER, "time of the offset"),
+	COLUMN("offset_ns", MOMENT, OTHER, "how far the clock is ahead"),
+	COLUMN("drift_ppm", REAL, OTHER, "how fast that grows"),
+	COLUMN("error_ns", NS, OTHER, "the offset is right to this extent", OPTIONAL),
+	COLUMN("bound_count", COUNT, FROM(rank_clock, bound_count), "collectives that prove it"),
+};
+
+static void open_clocks(struct table_rows *rows)
+{
+	const struct rank_clocks *clocks = &rows->run->collectives_report.clocks;
+
+	table_records(rows, clocks->list, clocks->count, sizeof(*clocks->list));
+}
+
+static void put_clock(struct table_rows *rows, size_t index, const void *record,
+		      struct cells *cells)
+{
+	const struct rank_clocks *clocks = &rows->run->collectives_report.clocks;
+	const struct rank_clock *clock = record;
+	bool is_known = rank_clock_is_known(clocks, index);
+
+	cells_put(cells, cell_text(clock->log->host));
+	cells_put(cells, cell_number(is_known));
+	cells_put(cells, cell_text(clocks->list[clock->reference].log->host));
+	cells_put(cells, cell_moment(rows->run->inputs->origin_ns + (int64_t)clock->at_ns));
+	cells_put(cells, cell_moment(-(int64_t)clock->offset_ns));
+	cells_put(cells, (struct cell){.real = -clock->drift * 1e6});
+	cells_put(cells, is_known ? cell_number((uint64_t)clock->error_ns + 1) : CELL_ABSENT);
+}
+
+const struct table_def table_clocks = {
+	.name = "clocks",
+	.json = "collectives.clocks",
+	.form = FORM_LIST,
+	.title = "Clocks of hosts",
+	.what = "Clocks of the hosts, compared by collectives.",
+	HAS_COLUMNS(clock_columns),
+	.view = "host_clock",
+	.open = open_clocks,
+	.row = put_clock,
+};
+
+static const struct column_def mismatch_columns[] = {
+	COLUMN("communicator", TEXT, OTHER, "communicator"),
+	COLUMN("index", CODE, FROM(collective_mismatch, number), "number in the communicator"),
+	COLUMN("what", WORD, OTHER, "what differs: operation or bytes"),
+	COLUMN("processes", TEXTS, OTHER, "its ranks"),
+	COLUMN("values", VALUES, OTHER, "the value in each of them"),
+};
+
+static void open_mismatches(struct table_rows *rows)
+{
+	const struct collectives_report *report = &rows->run->collectives_report;
+
+	table_records(rows, report->mismatches, report->mismatch_count,
+		      sizeof(*report->mismatches));
+}
+
+static void put_mismatch(struct table_rows *rows, size_t index, const void *record,
+			 struct cells *cells)
+{
+	const struct collective_mismatch *row = record;
+	const struct communicator *communicator =
+		&rows->run->collectives_report.communicators.list[row->communicator];
+	bool is_size = row->what == MISMATCH_BYTES;
+	struct cell_list processes = {0}, values = {.are_numbers = is_size};
+
+	(void)index;
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		const struct rank_collective *item = comm_item(member, row->number);
+
+		if (!item)
+			continue;
+		list_add(&processes, rows->run->labels[member->log->log]);
+		if (is_size)
+			list_add_number(&values, item->bytes);
+		else
+			list_add(&values, collective_operation_names[item->operation]);
+	}
+	cells_put(cells, cell_communicator(rows, communicator));
+	cells_put(cells, cell_text(is_size ? "bytes" : "operation"));
+	cells_put(cells, cell_list(rows, &processes));
+	cells_put(cells, cell_list(rows, &values));
+}
+
+const struct table_def table_mismatches = {
+	.name = "mismatches",
+	.json = "collectives.mismatches",
+	.form = FORM_LIST,
+	.title = "Collectives that differ between ranks",
+	.what = "Collectives in which ranks differ. Such ranks hang or exchange wrong data.",
+	HAS_COLUMNS(mismatch_columns),
+	.open = open_mismatches,
+	.row = put_mismatch,
+};
+
+static const struct column_def unfinished_columns[] = {
+	COLUMN("communicator", TEXT, OTHER, "communicator"),
+	COLUMN("index", CODE, FROM(unfinished_collective, number), "number in the communicator"),
+	COLUMN("operation", WORD, OTHER, "operation"),
+	COLUMN("present", TEXTS, OTHER, "processes that entered it"),
+	COLUMN("absent", TEXTS, OTHER, "those that did not"),
+};
+
+static void open_unfinished(struct table_rows *rows)
+{
+	const struct collectives_report *report = &rows->run->collectives_report;
+
+	table_records(rows, report->unfinished, report->unfinished_count,
+		      sizeof(*report->unfinished));
+}
+
+static void put_unfinished(struct table_rows *rows, size_t index, const void *record,
+			   struct cells *cells)
+{
+	const struct unfinished_collective *row = record;
+	const struct communicator *communicator =
+		&rows->run->collectives_report.communicators.list[row->communicator];
+	struct cell_list present = {0}, absent = {0};
+
+	(void)index;
+	for (size_t m = 0; m < communicator->member_count; m++)
+		list_add(comm_member_reach(communicator, m) > row->number ? &present : &absent,
+			 rows->run->labels[communicator->members[m].log->log]);
+	cells_put(cells, cell_communicator(rows, communicator));
+	cells_put(cells, cell_text(collective_operation_names[row->operation]));
+	cells_put(cells, cell_list(rows, &present));
+	cells_put(cells, cell_list(rows, &absent));
+}
+
+const struct table_def table_unfinished = {
+	.name = "unfinished",
+	.json = "collectives.unfinished",
+	.form = FORM_LIST,
+	.title = "Collectives that never finished",
+	.what = "Collectives that never ended, earliest first.",
+	HAS_COLUMNS(unfinished_columns),
+	.open = open_unfinished,
+	.row = put_unfinished,
+};
+
+static const struct column_def duplicate_columns[] = {
+	COLUMN("process", TEXT, OTHER, "process that is left out"),
+	COLUMN("other", TEXT, OTHER, "process with the same rank"),
+};
+
+static void open_duplicates(struct table_rows *rows)
+{
+	const struct communicators *list = &rows->run->collectives_report.communicators;
+
+	table_records(rows, list->duplicates, list->duplicate_count, sizeof(*list->duplicates));
+}
+
+static void put_duplicate(struct table_rows *rows, size_t index, const void *record,
+			  struct cells *cells)
+{
+	const struct duplicate_rank *row = record;
+
+	(void)index;
+	cells_put(cells, cell_text(rows->run->labels[row->log]));
+	cells_put(cells, cell_text(rows->run->labels[row->other]));
+}
+
+const struct table_def table_duplicates = {
+	.name = "duplicates",
+	.json = "collectives.duplicates",
+	.form = FORM_TEXTS,
+	.title = "Logs of the same rank",
+	.what = "Logs that are left out because another has the same rank.",
+	HAS_COLUMNS(duplicate_columns),
+	.open = open_duplicates,
+	.row = put_duplicate,
+};
 
 static const struct column_def mpi_columns[] = {
 	COLUMN("wait_ns", NS, FROM(mpi_rank, ns), "in collectives of MPI, by CPU samples",

@@ -169,6 +169,9 @@ struct table_rows {
 extern const struct table_def table_time_by_path, table_untimed, table_held, table_held_at_end,
 	table_held_at_peak;
 
+/* The same rows as another table, chosen and sorted for text. */
+extern const struct table_def table_large_causes, table_sorted_communicators;
+
 extern const struct table_def table_all_paths, table_calls, table_clocks, table_collective_groups,
 	table_communicators, table_doubts, table_duplicates, table_failures, table_findings,
 	table_idle, table_kernels, table_losses, table_memory, table_mismatches, table_mpi,

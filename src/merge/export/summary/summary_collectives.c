@@ -7,61 +7,23 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/export/summary/summary_communicators.h"
 #include "merge/export/summary/summary_ranks.h"
-#include "merge/export/summary/summary_json_tables.h"
-#include "merge/export/summary/summary_spread.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/findings/detection.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 
-static const struct column rank_columns[] = {
-	{"computes", 10, 0, false}, {"transfers", 9, 60, false},    {"waits", 8, 0, false},
-	{"idle", 8, 60, false},	    {"costs others", 12, 0, false}, {"times last", 10, 80, false},
-};
-
-#define RANK_COLUMNS (sizeof(rank_columns) / sizeof(rank_columns[0]))
-
-static const struct column cause_columns[] = {{"costs others", 12, 0, false},
-					      {"share", 9, 0, false}};
-
-#define CAUSE_COLUMNS	 (sizeof(cause_columns) / sizeof(cause_columns[0]))
-#define CAUSES_MAX	 1000 /* in the JSON summary */
-#define PROBLEMS_SHOWN	 3
-#define FREE_WAITS	 2    /* waits that cost less than 1/2 of their length */
-#define NOTABLE_WAITS	 0.05 /* of the time of all ranks */
-#define CAUSE_SHARE_PART 100  /* smaller causes than 1/100 of all waits are left out */
+#define PROBLEMS_SHOWN 3
+#define FREE_WAITS     2    /* waits that cost less than 1/2 of their length */
+#define NOTABLE_WAITS  0.05 /* of the time of all ranks */
 
 static bool has_collectives(const struct run *run)
 {
 	const struct collectives_report *report = &run->collectives_report;
 
 	return run->compares_ranks && (report->communicators.count || report->unfinished_count);
-}
-
-/* Factors of algorithm and bus bandwidth, as nccl-tests defines them, for n ranks. */
-static double algorithm_bytes(const struct collective_group *group, double n)
-{
-	bool is_part = group->operation == COLLECTIVE_ALL_GATHER ||
-		       group->operation == COLLECTIVE_REDUCE_SCATTER;
-
-	return (double)group->bytes * (is_part ? n : 1);
-}
-
-static double bus_factor(const struct collective_group *group, double n)
-{
-	switch (group->operation) {
-	case COLLECTIVE_ALL_REDUCE:
-		return 2 * (n - 1) / n;
-	case COLLECTIVE_ALL_GATHER:
-	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_ALL_TO_ALL:
-		return (n - 1) / n;
-	default:
-		return 1;
-	}
 }
 
 static int put_clean_note(struct output *out, char *text)
@@ -73,75 +35,6 @@ static int put_clean_note(struct output *out, char *text)
 	free(text);
 	free(clean);
 	return clean ? 0 : -ENOMEM;
-}
-
-static int put_rank_rows(struct sink *sink, const struct run *run)
-{
-	struct output *out = &sink->out;
-
-	put_heads(out, rank_columns, RANK_COLUMNS, "process");
-	for (size_t l = 0; l < run->inputs->count; l++) {
-		const struct rank_waits *rank = &run->collectives_report.ranks[l];
-		char texts[RANK_COLUMNS][TIME_BYTES], *label;
-		size_t length;
-		const char *figures[RANK_COLUMNS];
-
-		if (!rank->collective_count || !run->labels[l])
-			continue;
-		strcpy(texts[0], format_percent_of(rank->compute_ns, rank->time_ns));
-		strcpy(texts[1], format_percent_of(rank->communication_ns, rank->time_ns));
-		strcpy(texts[2], format_percent_of(rank->exposed_ns, rank->time_ns));
-		strcpy(texts[3], format_percent_of(rank->idle_ns, rank->time_ns));
-		format_time(texts[4], rank->cost_ns);
-		format_count(texts[5], rank->late_count);
-		for (size_t c = 0; c < RANK_COLUMNS; c++)
-			figures[c] = texts[c];
-		label = text_clean_copy(run->labels[l]);
-		if (!label)
-			return -ENOMEM;
-		put_figures(out, rank_columns, RANK_COLUMNS, figures);
-		/* Only in one job does the rank alone identify a process. */
-		length = strlen(label);
-		if (out->columns && column_of(out) + text_columns(label, length) > out->columns &&
-		    run->collectives_report.job_count < 2 && !strncmp(label, "rank ", 5) &&
-		    strstr(label, " ("))
-			length = (size_t)(strstr(label, " (") - label);
-		put_cell(out, label, length);
-		output_text(out, "\n", 1);
-		free(label);
-	}
-	return 0;
-}
-
-static int put_cause(struct output *out, const struct run *run, const struct wait_cause *cause)
-{
-	char time[TIME_BYTES], share[SHARE_BYTES];
-	const char *figures[CAUSE_COLUMNS] = {time, share};
-
-	format_time(time, cause->cost_ns);
-	format_share(share, cause->cost_ns, run->collectives_report.cost_ns);
-	return summary_put_rank_path(out, cause_columns, CAUSE_COLUMNS, figures, run, cause->log,
-				     cause->node);
-}
-
-static int put_causes(struct sink *sink, const struct run *run)
-{
-	const struct collectives_report *report = &run->collectives_report;
-	size_t count = 0, shown;
-	struct output *out = &sink->out;
-	int error = 0;
-
-	while (count < report->cause_count &&
-	       report->causes[count].cost_ns > report->cost_ns / CAUSE_SHARE_PART)
-		count++;
-	shown = rows_to_show(count, sink->settings);
-	if (!count || report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
-		return 0;
-	put_top_title(out, "Cost of late ranks, by cause", shown, count);
-	put_heads(out, cause_columns, CAUSE_COLUMNS, "late rank, line and call path");
-	for (size_t c = 0; c < shown && !error; c++)
-		error = put_cause(out, run, &report->causes[c]);
-	return error;
 }
 
 /* Says why ranks of a distributed job are not compared. */
@@ -245,6 +138,8 @@ static int put_problems(struct output *out, const struct run *run)
 
 int summary_put_collectives(struct sink *sink, const struct run *run)
 {
+	static const struct table_def *const tables[] = {&table_sorted_communicators,
+							 &table_large_causes, &table_spread};
 	const struct collectives_report *report = &run->collectives_report;
 	struct output *out = &sink->out;
 	int error;
@@ -268,201 +163,18 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
 	if (!error)
-		error = put_rank_rows(sink, run);
-	if (!error)
-		error = summary_put_communicators(sink, run);
-	if (!error)
-		error = put_causes(sink, run);
-	return error ? error : summary_put_spread(sink, run);
-}
-
-static void put_bins(struct json *json, const char *key, const float bins[RANK_BINS])
-{
-	json_begin_array(json, key);
-	for (size_t b = 0; b < RANK_BINS; b++)
-		json_u64(json, NULL, bins[b] < 1 ? (uint64_t)(100 * bins[b] + 0.5F) : 100);
-	json_end_array(json);
-}
-
-static void put_ranks_array(struct json *json, const struct run *run)
-{
-	json_begin_array(json, "ranks");
-	for (size_t l = 0; l < run->inputs->count; l++) {
-		const struct rank_waits *rank = &run->collectives_report.ranks[l];
-
-		if (!rank->collective_count || !run->labels[l])
-			continue;
-		json_begin_object(json, NULL);
-		json_string(json, "process", run->labels[l]);
-		put_rank_numbers_json(json, &run->inputs->logs[l]);
-		json_u64(json, "time_ns", rank->time_ns);
-		json_u64(json, "compute_ns", rank->compute_ns);
-		json_u64(json, "communication_ns", rank->communication_ns);
-		json_u64(json, "idle_ns", rank->idle_ns);
-		json_u64(json, "wait_ns", rank->wait_ns);
-		json_u64(json, "exposed_wait_ns", rank->exposed_ns);
-		json_u64(json, "caused_ns", rank->caused_ns);
-		json_u64(json, "cost_ns", rank->cost_ns);
-		json_u64(json, "late_count", rank->late_count);
-		json_u64(json, "transfer_ns", rank->transfer_ns);
-		put_bins(json, "waiting_percent", rank->waiting);
-		put_bins(json, "late_percent", rank->late);
-		json_end_object(json);
-	}
-	json_end_array(json);
-}
-
-static void put_groups(struct json *json, const struct collectives_report *report)
-{
-	json_begin_array(json, "groups");
-	for (size_t g = 0; g < report->groups.count; g++) {
-		const struct collective_group *group = &report->groups.list[g];
-		const struct communicator *communicator =
-			&report->communicators.list[group->communicator];
-		double n = (double)communicator->member_count;
-		double bytes_per_second =
-			group->transfer_ns
-				? algorithm_bytes(group, n) / (double)group->transfer_ns * 1e9
-				: 0;
-
-		json_begin_object(json, NULL);
-		json_string(json, "operation", collective_operation_names[group->operation]);
-		put_communicator_json(json, communicator);
-		json_u64(json, "ranks", communicator->member_count);
-		json_u64(json, "bytes", group->bytes);
-		json_u64(json, "count", group->count);
-		json_u64(json, "wait_ns", group->wait_ns);
-		json_u64(json, "transfer_ns", group->transfer_ns);
-		json_u64(json, "slow_ns", group->slow_ns);
-		if (group->bytes && group->transfer_ns) {
-			json_u64(json, "algorithm_bytes_per_second", (uint64_t)bytes_per_second);
-			json_u64(json, "bus_bytes_per_second",
-				 (uint64_t)(bytes_per_second * bus_factor(group, n)));
-		}
-		json_end_object(json);
-	}
-	json_end_array(json);
-}
-
-static int put_causes_json(struct json *json, const struct run *run)
-{
-	const struct collectives_report *report = &run->collectives_report;
-	size_t count = report->cause_count < CAUSES_MAX ? report->cause_count : CAUSES_MAX;
-	int error = 0;
-
-	json_begin_array(json, "causes");
-	for (size_t c = 0; c < count && !error; c++) {
-		const struct wait_cause *cause = &report->causes[c];
-		char *where = wait_cause_where(&run->paths, cause->node);
-
-		if (!where) {
-			error = -ENOMEM;
-			break;
-		}
-		json_begin_object(json, NULL);
-		json_string(json, "process", run->labels[cause->log]);
-		put_rank_numbers_json(json, &run->inputs->logs[cause->log]);
-		json_u64(json, "wait_ns", cause->wait_ns);
-		json_u64(json, "cost_ns", cause->cost_ns);
-		json_string(json, "kind", wait_cause_kind(&run->paths, cause->node));
-		json_string(json, "where", where);
-		free(where);
-		error = summary_json_path(json, "path", &run->paths, cause->node);
-		json_end_object(json);
-	}
-	json_end_array(json);
+		error = table_put_text(sink, run, &table_rank_waits, false);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]) && !error; t++)
+		error = table_put_text(sink, run, tables[t], true);
 	return error;
 }
 
-static void put_clocks(struct json *json, const struct run *run)
+static void put_communicator(struct json *json, const struct communicator *communicator)
 {
-	const struct rank_clocks *clocks = &run->collectives_report.clocks;
+	char name[32];
 
-	json_begin_array(json, "clocks");
-	for (size_t h = 0; h < clocks->count; h++) {
-		const struct rank_clock *clock = &clocks->list[h];
-
-		json_begin_object(json, NULL);
-		json_string(json, "host", clock->log->host);
-		json_bool(json, "is_aligned", rank_clock_is_known(clocks, h));
-		json_string(json, "reference", clocks->list[clock->reference].log->host);
-		json_i64(json, "at_realtime_ns", run->inputs->origin_ns + (int64_t)clock->at_ns);
-		json_i64(json, "offset_ns", -(int64_t)clock->offset_ns);
-		json_double(json, "drift_ppm", -clock->drift * 1e6);
-		if (rank_clock_is_known(clocks, h))
-			json_u64(json, "error_ns", (uint64_t)clock->error_ns + 1);
-		json_u64(json, "bound_count", clock->bound_count);
-		json_end_object(json);
-	}
-	json_end_array(json);
-}
-
-static void put_labels(struct json *json, const char *key, const struct run *run,
-		       const struct communicator *communicator, size_t number, bool is_reached)
-{
-	json_begin_array(json, key);
-	for (size_t m = 0; m < communicator->member_count; m++)
-		if ((comm_member_reach(communicator, m) > number) == is_reached)
-			json_string(json, NULL, run->labels[communicator->members[m].log->log]);
-	json_end_array(json);
-}
-
-static void put_mismatches(struct json *json, const struct run *run)
-{
-	const struct collectives_report *report = &run->collectives_report;
-
-	json_begin_array(json, "mismatches");
-	for (size_t r = 0; r < report->mismatch_count; r++) {
-		const struct collective_mismatch *row = &report->mismatches[r];
-		const struct communicator *communicator =
-			&report->communicators.list[row->communicator];
-
-		json_begin_object(json, NULL);
-		put_communicator_json(json, communicator);
-		json_u64(json, "index", row->number);
-		json_string(json, "what", row->what == MISMATCH_BYTES ? "bytes" : "operation");
-		json_begin_array(json, "processes");
-		for (size_t m = 0; m < communicator->member_count; m++)
-			if (comm_item(&communicator->members[m], row->number))
-				json_string(json, NULL,
-					    run->labels[communicator->members[m].log->log]);
-		json_end_array(json);
-		json_begin_array(json, "values");
-		for (size_t m = 0; m < communicator->member_count; m++) {
-			const struct rank_collective *item =
-				comm_item(&communicator->members[m], row->number);
-
-			if (item && row->what == MISMATCH_BYTES)
-				json_u64(json, NULL, item->bytes);
-			else if (item)
-				json_string(json, NULL,
-					    collective_operation_names[item->operation]);
-		}
-		json_end_array(json);
-		json_end_object(json);
-	}
-	json_end_array(json);
-}
-
-static void put_unfinished(struct json *json, const struct run *run)
-{
-	const struct collectives_report *report = &run->collectives_report;
-
-	json_begin_array(json, "unfinished");
-	for (size_t r = 0; r < report->unfinished_count; r++) {
-		const struct unfinished_collective *row = &report->unfinished[r];
-		const struct communicator *communicator =
-			&report->communicators.list[row->communicator];
-
-		json_begin_object(json, NULL);
-		put_communicator_json(json, communicator);
-		json_u64(json, "index", row->number);
-		json_string(json, "operation", collective_operation_names[row->operation]);
-		put_labels(json, "present", run, communicator, row->number, true);
-		put_labels(json, "absent", run, communicator, row->number, false);
-		json_end_object(json);
-	}
-	json_end_array(json);
+	communicator_name(communicator, name, sizeof(name));
+	json_string(json, "communicator", name);
 }
 
 static int put_verdict(struct json *json, const struct run *run)
@@ -485,7 +197,7 @@ static int put_verdict(struct json *json, const struct run *run)
 		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
 	}
 	if (verdict->kind == VERDICT_LINK)
-		put_communicator_json(
+		put_communicator(
 			json, &run->collectives_report.communicators.list[verdict->communicator]);
 	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
 	     verdict_has_place(verdict)) ||
@@ -510,6 +222,11 @@ static int put_missing_json(struct json *json, const struct run *run)
 
 int put_collectives_json(struct json *json, const struct run *run)
 {
+	static const struct table_def *const tables[] = {
+		&table_rank_waits,  &table_communicators, &table_collective_groups,
+		&table_wait_causes, &table_spread,	  &table_clocks,
+		&table_mismatches,  &table_unfinished,	  &table_duplicates,
+	};
 	const struct collectives_report *report = &run->collectives_report;
 	int error;
 
@@ -526,23 +243,10 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "job_ns", (uint64_t)report->job_ns);
 	json_u64(json, "job_count", report->job_count);
 	error = put_verdict(json, run);
-	put_ranks_array(json, run);
-	if (!error)
-		error = put_communicators_json(json, run);
 	if (!error)
 		error = put_missing_json(json, run);
-	put_groups(json, report);
-	if (!error)
-		error = put_causes_json(json, run);
-	if (!error)
-		error = put_spread_json(json, run);
-	put_clocks(json, run);
-	put_mismatches(json, run);
-	put_unfinished(json, run);
-	json_begin_array(json, "duplicates");
-	for (size_t d = 0; d < report->communicators.duplicate_count; d++)
-		json_string(json, NULL, run->labels[report->communicators.duplicates[d].log]);
-	json_end_array(json);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]) && !error; t++)
+		error = table_put_json(json, run, tables[t]);
 	json_end_object(json);
 	return error;
 }
