@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/json.h"
 #include "merge/exporter.h"
 #include "merge/ranks/rank_lists.h"
@@ -257,14 +258,7 @@ struct sorted_communicator {
 };
 
 /* Longest waits first; otherwise in the order of the list. */
-static int compare_waits(const void *a, const void *b)
-{
-	const struct sorted_communicator *x = a, *y = b;
-
-	if (x->wait_ns != y->wait_ns)
-		return x->wait_ns > y->wait_ns ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
+COMPARE_BY(compare_waits, struct sorted_communicator, DOWN(wait_ns) UP(index))
 
 static void open_sorted_communicators(struct table_rows *rows)
 {
