@@ -58,17 +58,7 @@ static int add_checkpoint(struct thread_timeline *timeline, enum thread_state st
 /* Index of the first later checkpoint. */
 static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t time_ns)
 {
-	size_t low = 0, high = timeline->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (timeline->checkpoints[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, timeline->count, timeline->checkpoints[i].time_ns <= time_ns);
 }
 
 /* Interpolate the sums at time_ns. next is the first checkpoint after it. */

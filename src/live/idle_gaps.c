@@ -121,17 +121,7 @@ COMPARE_BY(compare_spans, struct live_span, UP(start_ns))
 /* The first row that ends at or after `ns`. */
 static size_t find_span(const struct live_spans *spans, uint64_t ns)
 {
-	size_t low = 0, high = spans->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans->rows[middle].end_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, spans->count, spans->rows[i].end_ns < ns);
 }
 
 /* Appends a span that starts no earlier than the last row. */

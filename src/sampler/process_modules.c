@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/regular_file.h"
 #include "sampler/process_read.h"
@@ -650,16 +651,8 @@ int process_modules_refresh(struct process_modules *modules, pid_t pid)
 
 struct process_module *process_modules_find(const struct process_modules *modules, uint64_t address)
 {
-	size_t low = 0, high = modules->count;
+	size_t low = FIRST_NOT(i, 0, modules->count, modules->list[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == modules->count || address < modules->list[low].start)
 		return NULL;
 	return &modules->list[low];

@@ -400,16 +400,8 @@ int python_states_refresh(struct python_states *states, const struct python_plac
 const struct python_state *python_states_of(const struct python_states *states, pid_t tid,
 					    size_t *count_out)
 {
-	size_t low = 0, high = states->count, end;
+	size_t end, low = FIRST_NOT(i, 0, states->count, states->list[i].tid < tid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (states->list[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (end = low; end < states->count && states->list[end].tid == tid;)
 		end++;
 	*count_out = end - low;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/sampler_socket.h"
@@ -99,17 +100,7 @@ bool claims_answer(struct claims *claims)
 /* The index of the first process whose pid is not smaller. */
 static size_t position(const struct process_table *table, pid_t pid)
 {
-	size_t low = 0, high = table->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (table->list[middle]->pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, table->count, table->list[i]->pid < pid);
 }
 
 struct sampled_process *process_table_find(const struct process_table *table, pid_t pid)
@@ -142,16 +133,8 @@ static void process_table_remove(struct process_table *table, struct sampled_pro
 
 struct sampled_thread *sampled_thread_find(const struct sampled_process *process, pid_t tid)
 {
-	size_t low = 0, high = process->thread_count;
+	size_t low = FIRST_NOT(i, 0, process->thread_count, process->threads[i]->tid < tid);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->threads[middle]->tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < process->thread_count && process->threads[low]->tid == tid
 		       ? process->threads[low]
 		       : NULL;

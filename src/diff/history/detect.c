@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "diff/base/text.h"
 #include "diff/stats/statistics.h"
+#include "log/base/compare.h"
 
 #define NOISE_MIN                                                                                  \
 	1e-4 /* relative standard deviation that values have at least, as in xtrace diff */
@@ -137,17 +138,7 @@ static void tracks_make(struct detection *d, const struct history *h,
 
 size_t track_index(const struct track *track, size_t place)
 {
-	size_t low = 0, high = track->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (track->places[middle] < place)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, track->count, track->places[i] < place);
 }
 
 void track_part(const struct track *track, const struct history_group *group, size_t index,

@@ -119,16 +119,8 @@ static bool is_commit(const char *text)
 /* The rank of the commit that begins with text; 0 if there is none, or several. */
 static uint64_t find_commit(const struct commit *list, size_t count, const char *text)
 {
-	size_t low = 0, high = count, length = strlen(text);
+	size_t length = strlen(text), low = FIRST_NOT(i, 0, count, strcmp(list[i].hash, text) < 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (strcmp(list[middle].hash, text) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == count || strncmp(list[low].hash, text, length) != 0 ||
 	    (low + 1 < count && !strncmp(list[low + 1].hash, text, length)))
 		return 0;

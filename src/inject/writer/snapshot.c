@@ -30,6 +30,7 @@
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
 #include "log/base/call_result.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/period.h"
 #include "log/write/snapshot_file.h"
@@ -261,17 +262,7 @@ uint64_t typical_time_median_ns(const struct typical_time *typical)
 /* The first place whose time is not less. */
 static uint32_t place_of(const struct typical_time *typical, uint64_t time_ns)
 {
-	uint32_t low = 0, high = typical->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (typical->sorted_ns[middle] < time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, typical->count, typical->sorted_ns[i] < time_ns);
 }
 
 static void forget_oldest(struct typical_time *typical)

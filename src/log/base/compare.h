@@ -39,6 +39,25 @@ DEFINE_COMPARE(compare_doubles, double)
 	if (x->member != y->member)                                                                \
 		return x->member > y->member ? -1 : 1;
 
+/*
+ * The first i from `from` up to `end` for which is_before is false; end if there is none. It must be
+ * true up to there, and false from there on: a binary search.
+ */
+#define FIRST_NOT(i, from, end, is_before)                                                         \
+	({                                                                                         \
+		__typeof__((end) + 0) low_ = (from), high_ = (end);                                \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			__typeof__(low_) i = low_ + (high_ - low_) / 2;                            \
+                                                                                                   \
+			if (is_before)                                                             \
+				low_ = i + 1;                                                      \
+			else                                                                       \
+				high_ = i;                                                         \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
 static inline uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

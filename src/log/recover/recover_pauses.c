@@ -32,17 +32,10 @@ int recovery_index_calls(struct recovery *recovery)
 
 void recovery_note_call(struct recovery *recovery, uint32_t correlation_id)
 {
-	size_t low = 0,
-	       high = recovery->work_count; /* binary search for the first work of the call */
+	size_t low = FIRST_NOT(i, 0, recovery->work_count,
+			       recovery->work[recovery->work_by_call[i]].correlation_id <
+				       correlation_id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (recovery->work[recovery->work_by_call[middle]].correlation_id < correlation_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < recovery->work_count; low++) {
 		struct recovery_work *work = &recovery->work[recovery->work_by_call[low]];
 
@@ -73,18 +66,11 @@ void recovery_index_switches(struct recovery *recovery)
 
 bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work)
 {
-	size_t low = 0,
-	       high = recovery->switch_count; /* binary search for the first later switch */
+	size_t low;
 
 	if (work->has_call || work->kind == XT_KIND_MEMORY)
 		return false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (recovery->switches[middle].time_ns <= work->start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = FIRST_NOT(i, 0, recovery->switch_count,
+			recovery->switches[i].time_ns <= work->start_ns);
 	return low && !recovery->switches[low - 1].is_on;
 }

@@ -146,16 +146,8 @@ static double misfit(const struct comm_member *base, const struct comm_member *m
 /* Returns the number in the base of the collective that ended at a time of the same host. */
 static int64_t nearest_end(const struct comm_member *base, int64_t end_ns)
 {
-	size_t low = 0, high = base->count; /* high: the first that ends later */
+	size_t low = FIRST_NOT(i, 0, base->count, item(base, i)->end_ns <= end_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (item(base, middle)->end_ns <= end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return 0;
 	if (low < base->count &&

@@ -166,17 +166,12 @@ void collective_calls_free(struct collective_calls *calls)
 /* Returns the index of the innermost call in a thread at a time, SIZE_MAX if there is none. */
 static size_t index_at(const struct collective_calls *calls, uint32_t thread, uint64_t time_ns)
 {
-	size_t low = 0, high = calls->count; /* high: the first later one */
+	const struct collective_call *list = calls->list;
+	size_t low = FIRST_NOT(i, 0, calls->count,
+			       list[i].thread < thread ||
+				       (list[i].thread == thread &&
+					list[i].begin_ns <= time_ns)); /* the first later one */
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct collective_call *call = &calls->list[middle];
-
-		if (call->thread < thread || (call->thread == thread && call->begin_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t back = 0; back < NESTED_MAX && low-- > 0; back++) {
 		if (calls->list[low].thread != thread)
 			break;

@@ -63,16 +63,8 @@ void cpu_samples_free(struct cpu_samples *samples)
 
 const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint32_t tid)
 {
-	size_t low = 0, high = samples->thread_count;
+	size_t low = FIRST_NOT(i, 0, samples->thread_count, samples->threads[i].tid < tid);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (samples->threads[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < samples->thread_count && samples->threads[low].tid == tid
 		       ? &samples->threads[low]
 		       : NULL;
@@ -83,17 +75,7 @@ static size_t first_row(const struct cpu_samples *samples, const struct cpu_thre
 			uint64_t time_ns,
 			bool (*is_over)(const struct cpu_sample *sample, uint64_t time_ns))
 {
-	size_t low = thread->first, high = thread->end;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_over(&samples->rows[middle], time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, thread->first, thread->end, is_over(&samples->rows[i], time_ns));
 }
 
 static bool observations_are_over(const struct cpu_sample *sample, uint64_t time_ns)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
 #include "log/base/script_name.h"
 
 #define MODULES_SEARCHED_MAX 1024u
@@ -19,17 +20,10 @@
 static size_t module_before(const struct model *model, uint64_t address, uint64_t time_ns)
 {
 	const struct module *modules = model->modules.rows;
-	size_t low = 1, high = model->modules.count;
+	size_t low = FIRST_NOT(i, 1, model->modules.count,
+			       modules[i].start < address || (modules[i].start == address &&
+							      modules[i].load_ns <= time_ns));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (modules[middle].start < address ||
-		    (modules[middle].start == address && modules[middle].load_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low - 1;
 }
 

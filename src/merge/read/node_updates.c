@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "xtrace/log_format.h"
 
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
@@ -151,17 +152,7 @@ static const struct node *member(const struct members *members, size_t m)
 
 static size_t first_from(const struct members *members, uint64_t id)
 {
-	size_t low = 0, high = members->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (member(members, middle)->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, members->count, member(members, i)->id < id);
 }
 
 /*

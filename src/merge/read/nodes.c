@@ -66,18 +66,10 @@ static void make_creations(struct nodes *nodes, const uint32_t *sorted)
 /* Returns the first row with a larger id or a later time. */
 static size_t first_after(const struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
-	size_t low = 0, high = nodes->count;
+	const struct node *rows = nodes->rows;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct node *row = &nodes->rows[middle];
-
-		if (row->id < id || (row->id == id && row->time_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, nodes->count,
+			 rows[i].id < id || (rows[i].id == id && rows[i].time_ns <= time_ns));
 }
 
 /* Returns the row of the id at that time, or NULL. */
@@ -270,24 +262,21 @@ uint64_t nodes_kernel_from(const struct nodes *nodes, uint64_t from_id, uint64_t
 	return 0;
 }
 
+static bool is_earlier(const struct node *row, uint32_t thread, uint64_t time_ns)
+{
+	return row->thread < thread || (row->thread == thread && row->time_ns < time_ns);
+}
+
 bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t enter_ns,
 			      uint64_t exit_ns, uint16_t api)
 {
-	size_t low = 0,
-	       high = nodes->made_count; /* low: the first of that thread that is not earlier */
+	size_t low; /* the first of that thread that is not earlier */
 	bool made_any = false;
 
 	if (!nodes->made_count)
 		return false;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct node *row = &nodes->rows[nodes->by_thread[middle]];
-
-		if (row->thread < thread || (row->thread == thread && row->time_ns < enter_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = FIRST_NOT(i, 0, nodes->made_count,
+			is_earlier(&nodes->rows[nodes->by_thread[i]], thread, enter_ns));
 	/* Visits each node once, however many calls enclose it. */
 	for (low = unresolved_from(nodes, (uint32_t)low); low < nodes->made_count;
 	     low = unresolved_from(nodes, (uint32_t)low)) {

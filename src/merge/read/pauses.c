@@ -68,17 +68,7 @@ void pauses_free(struct pauses *pauses)
 /* Returns the number of pauses that had ended at that time. */
 static size_t pauses_ended(const struct pauses *pauses, uint64_t time_ns)
 {
-	size_t low = 0, high = pauses->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pauses->rows[middle].until_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, pauses->count, pauses->rows[i].until_ns <= time_ns);
 }
 
 bool pauses_within(const struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)

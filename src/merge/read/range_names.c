@@ -30,16 +30,8 @@ void range_names_free(struct range_names *names)
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
 {
 	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
-	size_t low = 0, high = names->count; /* low: the first after all names of that number */
+	size_t low = FIRST_NOT(i, 0, names->count, compare(&names->rows[i], &wanted) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare(&names->rows[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || names->rows[low - 1].domain != domain || names->rows[low - 1].key != key)
 		return 0;
 	return names->rows[low - 1].text;

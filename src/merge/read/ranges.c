@@ -509,7 +509,7 @@ struct range_history ranges_history(const struct ranges *ranges, uint32_t thread
 uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 {
 	struct range_thread *t;
-	size_t low, high; /* high: the first later one */
+	size_t low, high; /* the first later one */
 
 	if (thread >= ranges->thread_count)
 		return RANGE_NONE;
@@ -522,14 +522,7 @@ uint32_t ranges_at(struct ranges *ranges, uint32_t thread, uint64_t time_ns)
 		if (low < t->end && ranges->times_ns[low] > time_ns)
 			high = low;
 	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->times_ns[middle] <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = FIRST_NOT(i, low, high, ranges->times_ns[i] <= time_ns);
 	if (low == t->first)
 		return RANGE_NONE;
 	t->recent = low - 1;

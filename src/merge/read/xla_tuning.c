@@ -91,16 +91,9 @@ static void mark_overlapping(struct tuning_passes *passes, struct tuning_passes 
 /* Returns the index of the only pass at that time, or NO_PASS. */
 static size_t pass_at(const struct xla_tuning *tuning, uint64_t time_ns)
 {
-	size_t low = 0, high = tuning->passes.count;
+	size_t low =
+		FIRST_NOT(i, 0, tuning->passes.count, tuning->passes.rows[i].start_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (tuning->passes.rows[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && tuning->passes.rows[low - 1].is_alone &&
 			       time_ns < tuning->passes.rows[low - 1].end_ns
 		       ? low - 1

@@ -34,16 +34,8 @@ void address_ranges_sort(struct address_ranges *ranges)
 const struct address_range *address_ranges_find(const struct address_ranges *ranges,
 						uint64_t address)
 {
-	size_t low = 0, high = ranges->count; /* high: the first that starts after address */
+	size_t low = FIRST_NOT(i, 0, ranges->count, ranges->list[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->list[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = low; i-- && ranges->list[i].max_end > address;)
 		if (ranges->list[i].end > address)
 			return &ranges->list[i];

@@ -97,17 +97,8 @@ static void list_wanted(struct search *search, const struct model *model)
 static size_t find_wanted(const struct search *search, const char *file, uint32_t line)
 {
 	const struct wanted key = {.file = file, .line = line};
-	size_t low = 0, high = search->count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_wanted(&search->wanted[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_NOT(i, 0, search->count, compare_wanted(&search->wanted[i], &key) < 0);
 }
 
 static bool wants(void *context, const char *file)

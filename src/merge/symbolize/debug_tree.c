@@ -8,6 +8,7 @@
 #include <dwarf.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 #define RANGES_MAX 65536 /* of one function */
 
@@ -197,15 +198,8 @@ void debug_tree_free(struct debug_tree *tree)
 
 uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die)
 {
-	size_t low = 0, high = tree->scope_count; /* high: the first after die */
+	size_t low = FIRST_NOT(i, 0, tree->scope_count,
+			       (char *)tree->scopes[i].die.addr <= (char *)die->addr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if ((char *)tree->scopes[middle].die.addr <= (char *)die->addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && tree->scopes[low - 1].die.addr == die->addr ? (uint32_t)low : 0;
 }

@@ -4,23 +4,18 @@
  */
 #include "merge/symbolize/embedded_symbols.h"
 
+#include "log/base/compare.h"
+
 #define NESTING_MAX 64 /* limit of the backward search for an enclosing function */
 
 const struct embedded_symbol *embedded_symbol_find(const struct model *model, uint32_t module,
 						   uint64_t address)
 {
 	const struct embedded_symbol *symbols = model->symbols.rows;
-	size_t low = 1, high = model->symbols.count;
+	size_t low = FIRST_NOT(i, 1, model->symbols.count,
+			       symbols[i].module < module || (symbols[i].module == module &&
+							      symbols[i].start <= address));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols[middle].module < module ||
-		    (symbols[middle].module == module && symbols[middle].start <= address))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t i = low; --i && low - i <= NESTING_MAX;)
 		if (symbols[i].module != module)
 			return NULL;
@@ -33,17 +28,10 @@ const struct embedded_source *embedded_sources_find(const struct model *model, u
 						    uint64_t address, uint32_t *count_out)
 {
 	const struct embedded_source *sources = model->sources.rows;
-	size_t low = 1, high = model->sources.count, end;
+	size_t end, low = FIRST_NOT(i, 1, model->sources.count,
+				    sources[i].module < module || (sources[i].module == module &&
+								   sources[i].address < address));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sources[middle].module < module ||
-		    (sources[middle].module == module && sources[middle].address < address))
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (end = low; end < model->sources.count; end++)
 		if (sources[end].module != module || sources[end].address != address)
 			break;

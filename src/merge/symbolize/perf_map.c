@@ -83,16 +83,8 @@ static char *parse_line(char *line, uint64_t *start, uint64_t *bytes)
 static void name_wanted(struct model *model, struct wanted *wanted, uint32_t count, uint64_t start,
 			uint64_t bytes, const char *name)
 {
-	uint32_t low = 0, high = count; /* low: the first at or after start */
+	uint32_t low = FIRST_NOT(i, 0, count, wanted[i].value < start);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (wanted[middle].value < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < count && wanted[low].value - start < bytes; low++) {
 		struct address *address = wanted[low].address;
 		uint32_t interned = names_intern(&model->names, name, strlen(name));

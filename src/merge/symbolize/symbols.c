@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/symbolize/elf_file.h"
 #include "merge/symbolize/mini_debug.h"
@@ -253,19 +254,12 @@ void symbols_close(struct symbols *symbols)
 
 const struct symbol *symbols_find(const struct symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count; /* high: the first that starts after address */
+	size_t low;
 
 	for (size_t i = 0; i < symbols->plt_count; i++)
 		if (address - symbols->plt[i].start < symbols->plt[i].bytes)
 			return &symbols->plt[i];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->entries[middle].symbol.start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = FIRST_NOT(i, 0, symbols->count, symbols->entries[i].symbol.start <= address);
 	/* Symbols may be nested, so search back until no earlier one reaches address. */
 	for (size_t i = low; i-- && symbols->entries[i].max_end > address;)
 		if (end_of(&symbols->entries[i].symbol) > address)
