@@ -7,12 +7,10 @@
 #include "diff/baseline_command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +18,6 @@
 #include "base/memory.h"
 #include "cli/message.h"
 #include "diff/base/level.h"
-#include "diff/base/json_memory.h"
 #include "diff/base/text.h"
 #include "diff/history/groups.h"
 #include "diff/history/report.h"
@@ -438,26 +435,15 @@ struct request {
 /* Returns 0 or -errno. Adds errors to problems. */
 static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC), error = file < 0 ? -errno : 0;
-	struct stat about;
-	char *text = MAP_FAILED;
+	size_t bytes = 0;
+	char *text = file_read_path(path, &bytes);
+	int error = !text ? -errno : !bytes ? -ENODATA : 0;
 
-	if (!error && fstat(file, &about))
-		error = -errno;
-	if (!error && !about.st_size)
-		error = -ENODATA;
-	if (!error) {
-		text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-		error = text == MAP_FAILED ? -errno : 0;
-	}
 	if (!error)
-		error = baseline_read(baseline, text, (size_t)about.st_size, path, problems);
+		error = baseline_read(baseline, text, bytes, path, problems);
 	else
 		problems_add(problems, "%s: %s", path, strerror(-error));
-	if (text != MAP_FAILED)
-		munmap(text, (size_t)about.st_size);
-	if (file >= 0)
-		close(file);
+	free(text);
 	return error;
 }
 
@@ -808,7 +794,6 @@ static int run(const struct command *command, int argc, char **argv)
 	const struct verb *verb;
 	int status, count;
 
-	json_use_memory();
 	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;

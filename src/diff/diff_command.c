@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "diff/base/json_memory.h"
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
@@ -277,7 +276,6 @@ static int run(const struct command *command, int argc, char **argv)
 	struct problems problems = {0};
 	int status = diff_options_parse(&options, command, argc, argv, &problems);
 
-	json_use_memory();
 	if (status != COMMAND_GO_ON)
 		problems_print(&problems);
 	else if (options.check_only)

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "diff/base/json_memory.h"
 #include "diff/history/groups.h"
 #include "diff/history/history.h"
 #include "diff/history/report.h"
@@ -263,7 +262,6 @@ static int run(const struct command *command, int argc, char **argv)
 	struct option_list list;
 	int status, count;
 
-	json_use_memory();
 	status = command_parse(command, &list, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;

@@ -4,6 +4,8 @@
  */
 #include "diff/base/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/message.h"
@@ -24,6 +27,38 @@ uint64_t hash_text(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++)
 		value = (value ^ (uint8_t)text[i]) * 0x100000001b3;
 	return value;
+}
+
+char *file_read(int file, size_t *bytes_out)
+{
+	size_t bytes = 0, room = 1u << 16;
+	char *text = xt_malloc(room);
+	ssize_t got = 1;
+
+	while (got > 0) {
+		if (bytes + 1 == room)
+			text = xt_reallocarray(text, room *= 2, 1);
+		got = pread(file, text + bytes, room - bytes - 1, (off_t)bytes);
+		bytes += got > 0 ? (size_t)got : 0;
+	}
+	text[bytes] = '\0';
+	*bytes_out = bytes;
+	if (!got)
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *file_read_path(const char *path, size_t *bytes_out)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = file < 0 ? NULL : file_read(file, bytes_out);
+	int error = errno;
+
+	if (file >= 0)
+		close(file);
+	errno = error;
+	return text;
 }
 
 /* Is this a continuation byte? */

@@ -29,6 +29,15 @@ size_t utf8_prefix(const char *text, size_t bytes_max);
 /* The longest suffix of at most bytes_max bytes that does not split a UTF-8 character. */
 const char *utf8_suffix(const char *text, size_t bytes_max);
 
+/*
+ * Reads a file from its beginning. The caller frees the text, which is terminated. NULL and errno
+ * on failure.
+ */
+char *file_read(int file, size_t *bytes_out);
+
+/* The same by name. */
+char *file_read_path(const char *path, size_t *bytes_out);
+
 /* FNV-1a, 64 bits. */
 uint64_t hash_text(const char *text, size_t length);
 

@@ -9,42 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "diff/base/text.h"
 
 #define ARGUMENTS_MAX 64
 
 /* Runs git. The caller frees *text_out, which is terminated. Returns 0, -ENOENT or -errno. */
 static int run_git(const char *const *arguments, int input, char **text_out, size_t *bytes_out)
 {
-	int output = memfd_create("xtrace git", MFD_CLOEXEC), error = output < 0 ? -errno : 0;
-	struct stat about = {0};
+	int output = memfd_create("xtrace git", MFD_CLOEXEC), error;
 	pid_t pid;
 
 	*text_out = NULL;
 	*bytes_out = 0;
-	if (error)
-		return error;
+	if (output < 0)
+		return -errno;
 	pid = subprocess_start_program(arguments, input, output);
 	error = pid < 0 ? pid : subprocess_wait(pid) ? -ENOENT : 0;
-	if (!error && fstat(output, &about))
-		error = -errno;
-	if (!error)
-		*text_out = xt_malloc((size_t)about.st_size + 1);
-	while (!error && *bytes_out < (size_t)about.st_size) {
-		ssize_t got = pread(output, *text_out + *bytes_out,
-				    (size_t)about.st_size - *bytes_out, (off_t)*bytes_out);
-
-		if (got <= 0)
-			error = got ? -errno : -EIO;
-		else
-			*bytes_out += (size_t)got;
+	if (!error) {
+		*text_out = file_read(output, bytes_out);
+		error = *text_out ? 0 : -errno;
 	}
-	if (*text_out)
-		(*text_out)[*bytes_out] = '\0';
 	close(output);
 	return error;
 }

@@ -464,22 +464,6 @@ static int take_runs(struct history *h, const struct source_options *options, co
 	return 0;
 }
 
-/* The caller frees the text. NULL and errno on failure. */
-static char *read_file(const char *path, size_t *bytes_out)
-{
-	FILE *file = fopen(path, "re");
-	struct stat about;
-	char *text = NULL;
-
-	if (file && !fstat(fileno(file), &about))
-		text = xt_malloc((size_t)about.st_size + 1);
-	if (text)
-		*bytes_out = fread(text, 1, (size_t)about.st_size, file);
-	if (file)
-		fclose(file);
-	return text;
-}
-
 static int take_baseline(struct history *h, const struct source_options *options, const char *path)
 {
 	char key[KEY_BYTES], *text = NULL;
@@ -487,7 +471,7 @@ static int take_baseline(struct history *h, const struct source_options *options
 	int error = file_key(key, path, options);
 
 	if (!error && !history_find_source(h, key)) {
-		text = read_file(path, &bytes);
+		text = file_read_path(path, &bytes);
 		error = text ? 0 : -errno;
 	}
 	if (error) {

@@ -5,7 +5,6 @@
  */
 #include "diff/load/baseline.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/json.h"
+#include "diff/base/json_read.h"
 #include "diff/base/text.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
@@ -255,19 +255,17 @@ static int read_documents(struct run_set *runs, const char *text, size_t bytes, 
 			  struct problems *problems)
 {
 	const char *end = text + bytes, *newline;
-	int error = 0;
 
-	while (!error && text < end && (newline = memchr(text, '\n', (size_t)(end - text)))) {
-		struct run_profile *run;
+	while (text < end && (newline = memchr(text, '\n', (size_t)(end - text)))) {
+		struct run_profile *run =
+			run_profile_read(text, (size_t)(newline - text), origin, problems);
 
-		error = run_profile_read(&run, text, (size_t)(newline - text), origin, problems);
-		if (error)
-			run_profile_free(run);
-		else
-			run_set_add(runs, run);
+		if (!run)
+			return -EINVAL;
+		run_set_add(runs, run);
 		text = newline + 1;
 	}
-	return error;
+	return 0;
 }
 
 int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set, uint64_t *room,
@@ -292,7 +290,7 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 /* A member of a JSON object; "" if it is missing. */
 static const char *text_of(const cJSON *object, const char *key)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+	const char *text = json_member_text(object, key);
 
 	return text ? text : "";
 }
@@ -301,7 +299,7 @@ static void read_accepted(struct baseline_acceptances *accepted, const cJSON *ro
 {
 	const cJSON *entry;
 
-	cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, "accepted"))
+	cJSON_ArrayForEach(entry, json_member(root, "accepted"))
 	{
 		const char *reason = text_of(entry, "reason");
 
@@ -316,12 +314,9 @@ static int visit_set(const cJSON *item,
 		     int (*visit)(void *context, const struct baseline_packed_set *set),
 		     void *context)
 {
-	char *label = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "label"));
-	struct baseline_packed_set set = {
-		.label = label ? label : "",
-		.profiles =
-			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "profiles")),
-	};
+	char *label = json_member_text(item, "label");
+	struct baseline_packed_set set = {.label = label ? label : "",
+					  .profiles = json_member_text(item, "profiles")};
 
 	/* The label is printed: remove terminal escapes. */
 	if (label) {
@@ -336,9 +331,9 @@ int baseline_visit(const char *document, size_t document_bytes, const char *orig
 		   int (*visit)(void *context, const struct baseline_packed_set *set),
 		   void *context, struct baseline_acceptances *accepted)
 {
-	cJSON *root = cJSON_ParseWithLength(document, document_bytes);
-	const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version"), *item;
-	const char *format = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	cJSON *root = json_parse(document, document_bytes);
+	const cJSON *version = json_member(root, "version"), *item;
+	const char *format = json_member_text(root, "format");
 	int error = 0;
 
 	if (!format || strcmp(format, BASELINE_FORMAT) || !cJSON_IsNumber(version) ||
@@ -352,7 +347,7 @@ int baseline_visit(const char *document, size_t document_bytes, const char *orig
 		error = -EINVAL;
 	}
 	if (!error)
-		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "sets"))
+		cJSON_ArrayForEach(item, json_member(root, "sets"))
 		{
 			if (!error && !cJSON_IsNull(item))
 				error = visit_set(item, visit, context);
@@ -478,8 +473,8 @@ static void note_accepted(struct run_set *side, const struct baseline *baseline,
 	}
 }
 
-static int read_as_side(struct run_set *set, const char *document, size_t document_bytes,
-			const char *origin, struct problems *problems)
+int baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
+		       const char *origin, struct problems *problems)
 {
 	struct baseline baseline;
 	int error = baseline_read(&baseline, document, document_bytes, origin, problems);
@@ -498,11 +493,6 @@ static int read_as_side(struct run_set *set, const char *document, size_t docume
 	baseline_free(&baseline);
 	return error;
 }
-
-const struct run_format baseline_format = {
-	.format = BASELINE_FORMAT,
-	.read = read_as_side,
-};
 
 #define LABELS_MAX 10 /* that are listed */
 

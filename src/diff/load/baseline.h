@@ -103,7 +103,8 @@ bool baseline_remove_label(struct baseline *baseline, const char *label);
 int baseline_write(const struct baseline *baseline, const char *path);
 
 /* Reads a baseline as a side: the runs of its newest set, and all others as history. */
-extern const struct run_format baseline_format;
+int baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
+		       const char *origin, struct problems *problems);
 
 #define ADVICE_BYTES 1024
 

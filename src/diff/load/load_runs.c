@@ -5,7 +5,6 @@
  */
 #include "diff/load/load_runs.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -19,27 +18,27 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "diff/base/json_read.h"
 #include "diff/load/baseline.h"
 
 #define FILE_BYTES_MAX (64 << 20)
 
 cJSON *bench_runs_read_json(const char *folder, const char *name)
 {
-	char *path = NULL, *text = NULL;
-	struct stat about;
+	char *path = xt_asprintf("%s/%s", folder, name), *text = NULL;
+	int file = open(path, O_RDONLY | O_CLOEXEC);
 	cJSON *root = NULL;
-	FILE *file;
+	struct stat about;
+	size_t bytes;
 
-	path = xt_asprintf("%s/%s", folder, name);
-	file = fopen(path, "re");
-	if (file && !fstat(fileno(file), &about) && S_ISREG(about.st_mode) &&
+	if (file >= 0 && !fstat(file, &about) && S_ISREG(about.st_mode) &&
 	    about.st_size <= FILE_BYTES_MAX)
-		text = xt_malloc((size_t)about.st_size + 1);
+		text = file_read(file, &bytes);
 	if (text)
-		root = cJSON_ParseWithLength(text, fread(text, 1, (size_t)about.st_size, file));
+		root = json_parse(text, bytes);
 	free(text);
-	if (file)
-		fclose(file);
+	if (file >= 0)
+		close(file);
 	free(path);
 	return root;
 }
@@ -48,7 +47,7 @@ cJSON *bench_runs_read_json(const char *folder, const char *name)
 static cJSON *read_bench_file(const char *directory, const char *name, const char *format)
 {
 	cJSON *root = bench_runs_read_json(directory, name);
-	const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "format"));
+	const char *found = json_member_text(root, "format");
 
 	if (found && !strcmp(found, format))
 		return root;
@@ -56,63 +55,16 @@ static cJSON *read_bench_file(const char *directory, const char *name, const cha
 	return NULL;
 }
 
-static void add_run(const char *path, const cJSON *run, char **paths, size_t *count)
-{
-	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(run, "path"));
-
-	if (!name || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(run, "warmup")))
-		return;
-	paths[*count] = xt_asprintf("%s/%s", path, name);
-	++*count;
-}
-
-/*
- * List the runs of a bench directory without warm-up runs; free them with bench_runs_free().
- * Returns 0, -ENOENT if path is not a bench directory, or -EINVAL after adding a problem.
- */
-static int bench_runs_find(const char *path, char ***paths_out, size_t *count_out,
-			   struct problems *problems)
-{
-	cJSON *bench = read_bench_file(path, "bench.json", "xtrace.bench");
-	const cJSON *runs = cJSON_GetObjectItemCaseSensitive(bench, "runs"), *run;
-	int error = -EINVAL;
-
-	*paths_out = NULL;
-	*count_out = 0;
-	if (!bench)
-		return -ENOENT;
-	if (cJSON_GetObjectItemCaseSensitive(bench, "sides")) {
-		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
-			     path);
-	} else if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(bench, "finished"))) {
-		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
-	} else {
-		*paths_out = xt_calloc((size_t)cJSON_GetArraySize(runs) + 1, sizeof(**paths_out));
-		cJSON_ArrayForEach(run, runs) add_run(path, run, *paths_out, count_out);
-		error = 0;
-	}
-	cJSON_Delete(bench);
-	return error;
-}
-
-static void bench_runs_free(char **paths, size_t count)
-{
-	for (size_t p = 0; paths && p < count; p++)
-		free(paths[p]);
-	free(paths);
-}
-
 /* Mean SM clock of all GPUs from gpu.json of a trace directory, in MHz. NAN if unknown. */
-static double bench_runs_clock_mhz(const char *path)
+static double read_clock_mhz(const char *path)
 {
 	cJSON *gpu = read_bench_file(path, "gpu.json", "xtrace.gpu");
 	const cJSON *device;
 	double sum = 0.0, count = 0.0;
 
-	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(gpu, "devices"))
+	cJSON_ArrayForEach(device, json_member(gpu, "devices"))
 	{
-		const cJSON *clock = cJSON_GetObjectItemCaseSensitive(device, "sm_mhz");
-		const cJSON *mean = cJSON_GetObjectItemCaseSensitive(clock, "mean");
+		const cJSON *mean = json_member(json_member(device, "sm_mhz"), "mean");
 
 		if (!cJSON_IsNumber(mean))
 			continue;
@@ -139,66 +91,45 @@ struct jobs {
 	size_t count, capacity;
 };
 
-/* Reads a file from its beginning. The caller frees the text; NULL and errno on failure. */
-static char *read_all(int file, size_t *length_out)
-{
-	size_t length = 0, room = 1u << 16;
-	char *text = xt_malloc(room);
-	ssize_t got = 1;
-
-	while (got > 0) {
-		if (length == room)
-			text = xt_reallocarray(text, room *= 2, 1);
-		got = pread(file, text + length, room - length, (off_t)length);
-		length += got > 0 ? (size_t)got : 0;
-	}
-	if (got) {
-		free(text);
-		text = NULL;
-	}
-	*length_out = length;
-	return text;
-}
-
 static int read_profile(struct run_set *set, const char *document, size_t document_bytes,
 			const char *origin, struct problems *problems)
 {
-	struct run_profile *run;
-	int error = run_profile_read(&run, document, document_bytes, origin, problems);
+	struct run_profile *run = run_profile_read(document, document_bytes, origin, problems);
 
-	if (error)
-		run_profile_free(run);
-	else
-		run_set_add(set, run);
-	return error;
+	if (!run)
+		return -EINVAL;
+	run_set_add(set, run);
+	return 0;
 }
 
-static const struct run_format profile_format = {"xtrace-profile", read_profile};
+/* Documents with runs, by their "format" member. */
+static const struct {
+	const char *format;
+	int (*read)(struct run_set *set, const char *document, size_t document_bytes,
+		    const char *origin, struct problems *problems);
+} run_formats[] = {{RUN_PROFILE_FORMAT, read_profile}, {BASELINE_FORMAT, baseline_read_side}};
 
-static const struct run_format *const run_formats[] = {&profile_format, &baseline_format, NULL};
+#define RUN_FORMATS (sizeof(run_formats) / sizeof(run_formats[0]))
 
 /* Reads a document of any known format. */
 static int read_document(struct run_set *set, const char *path, struct problems *problems)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC), error = -EINVAL;
-	size_t length = 0;
-	char *text = file < 0 ? NULL : read_all(file, &length);
-	cJSON *json = text ? cJSON_ParseWithLength(text, length) : NULL;
-	const cJSON *format = cJSON_GetObjectItemCaseSensitive(json, "format");
-	const struct run_format *const *f = run_formats;
+	size_t bytes = 0, f = 0;
+	char *text = file_read_path(path, &bytes);
+	cJSON *json = text ? json_parse(text, bytes) : NULL;
+	const char *format = json_member_text(json, "format");
+	int error = -EINVAL;
 
-	while (*f && (!cJSON_IsString(format) || strcmp((*f)->format, format->valuestring) != 0))
+	while (f < RUN_FORMATS && (!format || strcmp(run_formats[f].format, format) != 0))
 		f++;
 	if (!text)
 		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
-	else if (!*f)
+	else if (f == RUN_FORMATS)
 		problems_add(problems, "%s is not a log, a run profile or a baseline", path);
 	else
-		error = (*f)->read(set, text, length, path, problems);
+		error = run_formats[f].read(set, text, bytes, path, problems);
 	cJSON_Delete(json);
 	free(text);
-	if (file >= 0)
-		close(file);
 	return error;
 }
 
@@ -213,30 +144,45 @@ static bool is_document(const char *path)
 	return got == 1 && (first == '{' || first == ' ' || first == '\n');
 }
 
-/* Adds a job for a log, and reserve the place of its run in the set. */
-static void add_log(struct jobs *jobs, struct run_set *set, const char *path)
+/* Adds a job for a log, whose path it takes over, and reserves the place of its run in the set. */
+static void add_log(struct jobs *jobs, struct run_set *set, char *path)
 {
 	xt_grow(&jobs->list, &jobs->capacity, jobs->count + 1, sizeof(*jobs->list));
 	run_set_add(set, NULL);
-	jobs->list[jobs->count++] = (struct job){
-		.path = xt_strdup(path), .set = set, .place = set->count - 1, .output = -1};
+	jobs->list[jobs->count++] =
+		(struct job){.path = path, .set = set, .place = set->count - 1, .output = -1};
 }
 
-/* A bench directory contains several runs; any other directory is one run. */
+/*
+ * A bench directory contains several runs, of which those of the warm-up do not count. Any other
+ * directory is one run.
+ */
 static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
 			 struct problems *problems)
 {
-	char **runs;
-	size_t count;
-	int error = bench_runs_find(path, &runs, &count, problems);
+	cJSON *bench = read_bench_file(path, "bench.json", "xtrace.bench"), *run;
+	int error = -EINVAL;
 
-	if (error == -ENOENT) {
-		add_log(jobs, set, path);
+	if (!bench) {
+		add_log(jobs, set, xt_strdup(path));
 		return 0;
 	}
-	for (size_t r = 0; !error && r < count; r++)
-		add_log(jobs, set, runs[r]);
-	bench_runs_free(runs, count);
+	if (json_member(bench, "sides")) {
+		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
+			     path);
+	} else if (!cJSON_IsTrue(json_member(bench, "finished"))) {
+		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
+	} else {
+		error = 0;
+		cJSON_ArrayForEach(run, json_member(bench, "runs"))
+		{
+			const char *name = json_member_text(run, "path");
+
+			if (name && !cJSON_IsTrue(json_member(run, "warmup")))
+				add_log(jobs, set, xt_asprintf("%s/%s", path, name));
+		}
+	}
+	cJSON_Delete(bench);
 	return error;
 }
 
@@ -254,7 +200,7 @@ static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
 		return add_directory(jobs, set, path, problems);
 	if (is_document(path))
 		return read_document(set, path, problems);
-	add_log(jobs, set, path);
+	add_log(jobs, set, xt_strdup(path));
 	return 0;
 }
 
@@ -288,7 +234,7 @@ static int start(struct job *job, const struct load_options *options, struct pro
 /* Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text. */
 static void add_clock(char **text, size_t *length, const char *path)
 {
-	double mhz = bench_runs_clock_mhz(path);
+	double mhz = read_clock_mhz(path);
 	char *longer;
 
 	if (isnan(mhz) || !*length || (*text)[0] != '{')
@@ -301,28 +247,23 @@ static void add_clock(char **text, size_t *length, const char *path)
 
 static int finish(struct job *job, int status, struct problems *problems)
 {
-	size_t length = 0;
+	struct run_profile **run = &job->set->runs[job->place];
+	size_t bytes = 0;
 	char *text = NULL;
-	int error = -EINVAL;
 
 	job->pid = 0;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) >= MERGE_FAILED)
 		problems_add(problems, "cannot read %s", job->path);
 	else
-		text = read_all(job->output, &length);
+		text = file_read(job->output, &bytes);
 	if (text) {
-		add_clock(&text, &length, job->path);
-		error = run_profile_read(&job->set->runs[job->place], text, length, job->path,
-					 problems);
-	}
-	if (error) {
-		run_profile_free(job->set->runs[job->place]);
-		job->set->runs[job->place] = NULL;
+		add_clock(&text, &bytes, job->path);
+		*run = run_profile_read(text, bytes, job->path, problems);
 	}
 	free(text);
 	close(job->output);
 	job->output = -1;
-	return error;
+	return *run ? 0 : -EINVAL;
 }
 
 /* Wait for any running job. */

@@ -5,7 +5,6 @@
  */
 #include "diff/load/run_profile.h"
 
-#include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "diff/base/json_read.h"
 #include "diff/base/text.h"
 #include "log/base/script_name.h"
 #include "base/utf8.h"
@@ -204,21 +204,21 @@ static char *plain_text(struct run_profile *p, const char *text, size_t limit_by
 
 static const char *line_of(struct run_profile *p, const cJSON *object, const char *member)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+	const char *text = json_member_text(object, member);
 
-	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", LINE_BYTES_MAX);
+	return plain_text(p, text ? text : "", LINE_BYTES_MAX);
 }
 
 static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+	const char *text = json_member_text(object, member);
 
-	return plain_text(p, cJSON_IsString(item) ? item->valuestring : "", FIELD_BYTES_MAX);
+	return plain_text(p, text ? text : "", FIELD_BYTES_MAX);
 }
 
 static double number_of(const cJSON *object, const char *member)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+	const cJSON *item = json_member(object, member);
 
 	return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
@@ -233,8 +233,8 @@ static uint64_t count_of(const cJSON *object, const char *member)
 static void read_trust(struct run_profile *p, const cJSON *document)
 {
 	static const char *const words[] = {"complete", "degraded", "damaged"};
-	const cJSON *trust = cJSON_GetObjectItemCaseSensitive(document, "trust"), *warning;
-	const cJSON *warnings = cJSON_GetObjectItemCaseSensitive(trust, "warnings");
+	const cJSON *trust = json_member(document, "trust"), *warning;
+	const cJSON *warnings = json_member(trust, "warnings");
 	const char *word = text_of(p, trust, "word");
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
@@ -257,7 +257,7 @@ static void read_trust(struct run_profile *p, const cJSON *document)
  */
 static const cJSON *main_process(const cJSON *document)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "processes"), *process;
+	const cJSON *list = json_member(document, "processes"), *process;
 	const cJSON *best = NULL;
 
 	cJSON_ArrayForEach(process, list)
@@ -271,7 +271,7 @@ static const cJSON *main_process(const cJSON *document)
 static void read_identity(struct run_profile *p, const cJSON *document)
 {
 	const cJSON *process = main_process(document), *device;
-	const cJSON *devices = cJSON_GetObjectItemCaseSensitive(document, "devices");
+	const cJSON *devices = json_member(document, "devices");
 	char title[FIELD_BYTES_MAX];
 
 	p->program = text_of(p, process, "name");
@@ -290,7 +290,7 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 	p->used_count = count_of(process, "used_count");
 	p->start_realtime_ns = count_of(process, "start_realtime_ns");
 	p->clock_mhz = number_of(document, "clock_mhz");
-	p->is_simulated = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(document, "simulated_gpu"));
+	p->is_simulated = cJSON_IsTrue(json_member(document, "simulated_gpu"));
 	p->devices =
 		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
 	cJSON_ArrayForEach(device, devices)
@@ -591,16 +591,15 @@ static int read_entries(struct run_profile *p, const cJSON *document)
 	size_t room = 1; /* for add_iterations() */
 	int error;
 
-	read_names(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "names"));
-	error = read_nodes(p, &tree, cJSON_GetObjectItemCaseSensitive(document, "nodes"));
+	read_names(p, &tree, json_member(document, "names"));
+	error = read_nodes(p, &tree, json_member(document, "nodes"));
 	for (int level = 0; level < LEVELS; level++)
 		room += (size_t)cJSON_GetArraySize(
-			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
+			json_member(document, level_specs[level].document));
 	p->entries = arena_alloc(p->memory, room * sizeof(*p->entries));
 	for (int level = 0; level < LEVELS && !error; level++)
-		error = read_level(
-			p, &tree, (enum level)level,
-			cJSON_GetObjectItemCaseSensitive(document, level_specs[level].document));
+		error = read_level(p, &tree, (enum level)level,
+				   json_member(document, level_specs[level].document));
 	if (error)
 		return error;
 	add_iterations(p);
@@ -610,11 +609,11 @@ static int read_entries(struct run_profile *p, const cJSON *document)
 
 static int read_document(struct run_profile *p, const cJSON *document, struct problems *problems)
 {
-	const cJSON *format = cJSON_GetObjectItemCaseSensitive(document, "format");
+	const char *format = json_member_text(document, "format");
 	double version = number_of(document, "version");
 	int error;
 
-	if (!cJSON_IsString(format) || strcmp(format->valuestring, "xtrace-profile") != 0) {
+	if (!format || strcmp(format, RUN_PROFILE_FORMAT) != 0) {
 		problems_add(problems, "%s is not a run profile", p->origin);
 		return -EINVAL;
 	}
@@ -638,28 +637,6 @@ static int read_document(struct run_profile *p, const cJSON *document, struct pr
 	return error;
 }
 
-int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
-		     const char *origin, struct problems *problems)
-{
-	struct run_profile *p = xt_calloc(1, sizeof(*p));
-	cJSON *json;
-	int error = -EINVAL;
-
-	*profile_out = p;
-	p->memory = arena_new();
-	p->origin = xt_strdup(origin);
-	p->document = xt_malloc(document_bytes + 1);
-	memcpy(p->document, document, document_bytes);
-	p->document_bytes = document_bytes;
-	json = cJSON_ParseWithLength(document, document_bytes);
-	if (json)
-		error = read_document(p, json, problems);
-	else
-		problems_add(problems, "%s is not valid JSON", origin);
-	cJSON_Delete(json);
-	return error;
-}
-
 void run_profile_free(struct run_profile *p)
 {
 	if (!p)
@@ -668,6 +645,29 @@ void run_profile_free(struct run_profile *p)
 	free(p->origin);
 	free(p->document);
 	free(p);
+}
+
+struct run_profile *run_profile_read(const char *document, size_t document_bytes,
+				     const char *origin, struct problems *problems)
+{
+	struct run_profile *p = xt_calloc(1, sizeof(*p));
+	cJSON *json = json_parse(document, document_bytes);
+	int error = -EINVAL;
+
+	p->memory = arena_new();
+	p->origin = xt_strdup(origin);
+	p->document = xt_malloc(document_bytes + 1);
+	memcpy(p->document, document, document_bytes);
+	p->document_bytes = document_bytes;
+	if (json)
+		error = read_document(p, json, problems);
+	else
+		problems_add(problems, "%s is not valid JSON", origin);
+	cJSON_Delete(json);
+	if (!error)
+		return p;
+	run_profile_free(p);
+	return NULL;
 }
 
 const struct profile_entry *run_profile_find(const struct run_profile *p, enum level level,

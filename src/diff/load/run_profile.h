@@ -31,6 +31,7 @@ size_t frame_key(char *out, const char *frame);
  */
 size_t frame_stem(char *out, const char *key);
 
+#define RUN_PROFILE_FORMAT  "xtrace-profile"
 #define RUN_PROFILE_VERSION 2
 #define WALL_VERSION	    2 /* before, wall left out the start of a run */
 
@@ -96,11 +97,11 @@ struct run_profile {
 };
 
 /*
- * Parses a document and keeps a copy of it. Adds errors to problems. Returns 0 or -EINVAL; free
- * *profile_out with run_profile_free() in any case.
+ * Parses a document and keeps a copy of it. Returns NULL after adding a problem. Free it with
+ * run_profile_free(), which accepts NULL.
  */
-int run_profile_read(struct run_profile **profile_out, const char *document, size_t document_bytes,
-		     const char *origin, struct problems *problems);
+struct run_profile *run_profile_read(const char *document, size_t document_bytes,
+				     const char *origin, struct problems *problems);
 void run_profile_free(struct run_profile *profile);
 
 /* Are values per iteration, not per run? */
@@ -132,15 +133,5 @@ struct run_set {
 /* Appends a run; the set then owns it. */
 void run_set_add(struct run_set *set, struct run_profile *run);
 void run_set_free(struct run_set *set);
-
-/*
- * A JSON document that contains runs, recognised by its "format" member. read() appends
- * the runs to the set, and errors to problems. Returns 0 or -EINVAL.
- */
-struct run_format {
-	const char *format;
-	int (*read)(struct run_set *set, const char *document, size_t document_bytes,
-		    const char *origin, struct problems *problems);
-};
 
 #endif

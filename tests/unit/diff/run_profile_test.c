@@ -4,13 +4,14 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/load/run_profile.h"
 #include "diff/base/text.h"
+#include "diff/load/run_profile.h"
 
 #define MUTATIONS 3000
 
@@ -32,7 +33,8 @@ static const char document[] =
 
 static int read_text(struct run_profile **p, const char *text, struct problems *problems)
 {
-	return run_profile_read(p, text, strlen(text), "here", problems);
+	*p = run_profile_read(text, strlen(text), "here", problems);
+	return *p ? 0 : -EINVAL;
 }
 
 static void reads_all_values(void **state)
@@ -153,9 +155,9 @@ static void survives_damage_at_any_place(void **state)
 		for (long n = random() % 4; n >= 0; n--)
 			text[(size_t)random() % length] =
 				bytes[(size_t)random() % (sizeof(bytes) - 1)];
-		run_profile_read(&p, text,
-				 (size_t)random() % 8 ? length : (size_t)random() % length,
-				 "damaged", &problems);
+		p = run_profile_read(text,
+				     (size_t)random() % 8 ? length : (size_t)random() % length,
+				     "damaged", &problems);
 		run_profile_free(p);
 		problems_free(&problems);
 	}
