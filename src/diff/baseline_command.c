@@ -30,49 +30,25 @@
 #include "log/base/new_file.h"
 #include "log/base/spellcheck.h"
 
-struct accept_request {
-	const char *file;   /* that the baseline was read from */
-	const char *by;	    /* label of a set; NULL: the set of the only change */
-	const char *row;    /* "LEVEL(NAME)"; NULL: all rows */
-	const char *reason; /* not NULL for accept_change() */
-	bool force;	    /* accept though no change is found */
+struct request {
+	const char *label;     /* NULL: none was given */
+	const char *iteration; /* for the merge, as in xtrace diff */
+	const char *warmup;
+	unsigned keep; /* 0: not given */
+	bool force, undo;
+	const char *reason; /* of accept */
+	const char *row;    /* of accept; NULL: all rows */
+	const char *by;	    /* of accept: label of a set; NULL: the set of the only change */
+	const char *file;
+	const char *side; /* NULL: none was given */
 };
 
-#define LIST_BYTES 1024
 #define LISTED_MAX 5
 
 struct changes {
 	struct history history;
-	struct groups groups;
-	struct group_result *results;
-	size_t count;
+	struct history_results results;
 };
-
-static void free_changes(struct changes *changes)
-{
-	for (size_t g = 0; g < changes->count; g++)
-		group_result_free(&changes->results[g]);
-	free(changes->results);
-	groups_free(&changes->groups);
-	history_free(&changes->history);
-}
-
-static int find_changes(struct changes *changes, const char *file)
-{
-	static const struct source_options options = {.load.workers_count = 2};
-	int error;
-
-	history_init(&changes->history);
-	error = source_read(&changes->history, file, &options);
-	if (error)
-		return error;
-	groups_make(&changes->groups, &changes->history, NULL, 0);
-	changes->results = xt_calloc(changes->groups.count + 1, sizeof(*changes->results));
-	for (; changes->count < changes->groups.count; changes->count++)
-		group_result_make(&changes->results[changes->count], &changes->history,
-				  &changes->groups.list[changes->count]);
-	return 0;
-}
 
 /* The point at which a movement is accepted. */
 static size_t place_of(const struct movement *movement)
@@ -107,12 +83,12 @@ static size_t find_open(const struct changes *changes, const struct group_result
 {
 	size_t count = 0;
 
-	for (size_t g = 0; g < changes->count; g++)
-		for (size_t m = 0; m < changes->results[g].movement_count; m++) {
-			if (!is_acceptable(&changes->results[g].movements[m]))
+	for (size_t g = 0; g < changes->results.count; g++)
+		for (size_t m = 0; m < changes->results.list[g].movement_count; m++) {
+			if (!is_acceptable(&changes->results.list[g].movements[m]))
 				continue;
-			*result_out = &changes->results[g];
-			*movement_out = &changes->results[g].movements[m];
+			*result_out = &changes->results.list[g];
+			*movement_out = &changes->results.list[g].movements[m];
 			count++;
 		}
 	return count;
@@ -125,8 +101,8 @@ static char *list_changes(const struct changes *changes)
 	size_t bytes, count = 0;
 	FILE *out = xt_open_memstream(&text, &bytes);
 
-	for (size_t g = 0; g < changes->count; g++) {
-		const struct group_result *r = &changes->results[g];
+	for (size_t g = 0; g < changes->results.count; g++) {
+		const struct group_result *r = &changes->results.list[g];
 
 		for (size_t m = 0; m < r->movement_count; m++) {
 			const struct movement *movement = &r->movements[m];
@@ -165,7 +141,7 @@ static const struct baseline_set *set_of(const struct baseline *baseline,
 /* The set that the change is at, or NULL after an error message. */
 static const struct baseline_set *find_set(const struct baseline *baseline,
 					   const struct changes *changes,
-					   const struct accept_request *request)
+					   const struct request *request)
 {
 	const struct baseline_set *set = &baseline->sets[baseline->count - 1];
 	const struct group_result *r = NULL;
@@ -185,8 +161,7 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 	count = find_open(changes, &r, &movement);
 	if (count > 1) {
 		list = list_changes(changes);
-		print_error("cannot accept a change in '%s' without --by: %s", request->file,
-			    list ? list : "it has several");
+		print_error("cannot accept a change in '%s' without --by: %s", request->file, list);
 		free(list);
 		return NULL;
 	}
@@ -205,8 +180,8 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 static const struct group_result *find_point(const struct changes *changes,
 					     const struct baseline_set *set, size_t *place_out)
 {
-	for (size_t g = 0; g < changes->count; g++) {
-		const struct group_result *r = &changes->results[g];
+	for (size_t g = 0; g < changes->results.count; g++) {
+		const struct group_result *r = &changes->results.list[g];
 
 		for (size_t i = 0; i < r->group->count; i++) {
 			const struct history_point *point = group_point(r->history, r->group, i);
@@ -278,7 +253,7 @@ static bool is_early(const struct group_result *r, size_t place)
 
 /* Handles a set at which no change begins. Returns false after an error message. */
 static bool accept_early(const struct changes *changes, const struct group_result *r, size_t place,
-			 const struct accept_request *request, struct problems *lines)
+			 const struct request *request, struct problems *lines)
 {
 	const struct group_result *open_result;
 	const struct movement *open;
@@ -294,7 +269,7 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 			     "advance: %s",
 			     count, count == 1 ? "" : "s", count < r->group->count ? " from " : "",
 			     count < r->group->count ? label : "", label, request->reason);
-		if (list && find_open(changes, &open_result, &open))
+		if (find_open(changes, &open_result, &open))
 			problems_add(lines, "note: %s", list);
 	} else if (request->force) {
 		problems_add(lines, "no change begins at %s; accepted nevertheless: %s", label,
@@ -302,7 +277,7 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 	} else {
 		print_error("cannot accept a change in '%s': no change begins at %s; %s (--force "
 			    "accepts it nevertheless)",
-			    request->file, label, list ? list : "");
+			    request->file, label, list);
 		is_done = false;
 	}
 	free(list);
@@ -310,12 +285,12 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 }
 
 static bool accept_movement(const struct group_result *r, size_t place, size_t movement,
-			    const struct accept_request *request, struct problems *lines)
+			    const struct request *request, struct problems *lines)
 {
 	char label[LABEL_BYTES], begin[LABEL_BYTES];
 	char *all = describe(r, movement, ""),
 	     *some = describe(r, movement, request->row ? request->row : "");
-	bool is_done = all && some && *some, is_apart = place_of(&r->movements[movement]) != place;
+	bool is_done = *some, is_apart = place_of(&r->movements[movement]) != place;
 
 	label_at(label, r, place);
 	label_at(begin, r, place_of(&r->movements[movement]));
@@ -326,8 +301,7 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 	else
 		print_error("cannot accept a change in '%s': %s does not change at %s; this does: "
 			    "%s",
-			    request->file, request->row ? request->row : "it", label,
-			    all ? all : "?");
+			    request->file, request->row ? request->row : "it", label, all);
 	free(all);
 	free(some);
 	return is_done;
@@ -335,7 +309,7 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 
 /* Checks that history finds this change, or cannot find it yet. */
 static bool check_change(const struct changes *changes, const struct baseline_set *set,
-			 const struct accept_request *request, struct problems *lines)
+			 const struct request *request, struct problems *lines)
 {
 	const struct group_result *r;
 	size_t place = 0, movement;
@@ -366,26 +340,27 @@ static bool check_change(const struct changes *changes, const struct baseline_se
  * Changes the baseline in memory and adds a line for each change that is accepted, or no longer
  * accepted. Returns false after an error message.
  */
-static bool accept_change(struct baseline *baseline, const struct accept_request *request,
+static bool accept_change(struct baseline *baseline, const struct request *request,
 			  struct problems *lines)
 {
+	static const struct source_options options = {.load.workers_count = 2};
 	struct changes changes = {0};
-	const struct baseline_set *set = NULL;
-	int error = find_changes(&changes, request->file);
+	const struct baseline_set *set;
 
-	if (!error)
-		set = find_set(baseline, &changes, request);
+	history_init(&changes.history);
+	source_read(&changes.history, request->file, &options);
+	history_results_make(&changes.results, &changes.history, NULL, 0);
+	set = find_set(baseline, &changes, request);
 	if (set && !check_change(&changes, set, request, lines))
 		set = NULL;
 	if (set)
 		baseline_accept(baseline, set, request->row ? request->row : "", request->reason);
-	if (error)
-		print_error("cannot find the changes in '%s': %s", request->file, strerror(-error));
-	free_changes(&changes);
-	return set && !error;
+	history_results_free(&changes.results);
+	history_free(&changes.history);
+	return set;
 }
 
-static bool accept_undo(struct baseline *baseline, const struct accept_request *request,
+static bool accept_undo(struct baseline *baseline, const struct request *request,
 			struct problems *lines)
 {
 	struct baseline_acceptances *accepted = &baseline->accepted;
@@ -418,19 +393,6 @@ static bool accept_undo(struct baseline *baseline, const struct accept_request *
 			    request->row ? " of " : "", request->row ? request->row : "");
 	return accepted->count < before;
 }
-
-struct request {
-	const char *label;     /* NULL: none was given */
-	const char *iteration; /* for the merge, as in xtrace diff */
-	const char *warmup;
-	unsigned keep; /* 0: not given */
-	bool force, undo;
-	const char *reason; /* of accept */
-	const char *row;    /* of accept; NULL: all rows */
-	const char *by;	    /* of accept: label of a set; NULL: the set of the only change */
-	const char *file;
-	const char *side; /* NULL: none was given */
-};
 
 /* Returns 0 or -errno. Adds errors to problems. */
 static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
@@ -626,11 +588,6 @@ out:
 
 static int run_accept(const struct request *request, struct problems *problems)
 {
-	const struct accept_request accept = {.file = request->file,
-					      .by = request->by,
-					      .row = request->row,
-					      .reason = request->reason,
-					      .force = request->force};
 	struct baseline baseline = {0};
 	struct problems lines = {0};
 	int status = STATUS_FAILED;
@@ -647,7 +604,7 @@ static int run_accept(const struct request *request, struct problems *problems)
 		return STATUS_FAILED;
 	}
 	if (!read_baseline(&baseline, request->file, problems) &&
-	    (request->undo ? accept_undo : accept_change)(&baseline, &accept, &lines))
+	    (request->undo ? accept_undo : accept_change)(&baseline, request, &lines))
 		status = write_baseline(&baseline, request);
 	for (size_t l = 0; status == STATUS_OK && l < lines.count; l++)
 		print_note("%s", lines.lines[l]);

@@ -132,31 +132,6 @@ static char **list_branches(char *const *sources, int count, size_t *branch_coun
 	return list;
 }
 
-/* Detects in each group. Sets the results and has_failed. */
-static void make_results(struct history_report *report, struct history *h, struct groups *groups,
-			 const struct request *request)
-{
-	report->results = xt_calloc(groups->count + 1, sizeof(*report->results));
-	for (size_t g = 0; g < groups->count; g++) {
-		group_result_make(&report->results[g], h, &groups->list[g]);
-		report->result_count++;
-		report->has_failed |= group_result_fails(&report->results[g], request->newest);
-	}
-}
-
-static int read_sources(struct history *h, const struct request *request, const char *index,
-			char *const *sources, int count)
-{
-	int error = 0;
-
-	history_init(h);
-	if (index)
-		error = index_read(h, index);
-	for (int s = 0; s < count && !error; s++)
-		error = source_read(h, sources[s], &request->source);
-	return error;
-}
-
 static void write_index(const struct history *h, const char *path)
 {
 	int error = path ? index_write(h, path) : 0;
@@ -176,8 +151,8 @@ static void print_ignored(const struct history_report *report, const struct requ
 	size_t count = 0, list_bytes;
 	FILE *file = xt_open_memstream(&list, &list_bytes);
 
-	for (size_t g = 0; g < report->result_count; g++)
-		count += group_result_ignored(&report->results[g], request->newest, &causes);
+	for (size_t g = 0; g < report->results.count; g++)
+		count += group_result_ignored(&report->results.list[g], request->newest, &causes);
 	for (size_t c = 0; c < causes.count; c++)
 		fprintf(file, "%s%s", c ? "; " : "", causes.lines[c]);
 	xt_close_memstream(file);
@@ -190,8 +165,8 @@ static void print_ignored(const struct history_report *report, const struct requ
 
 static bool is_judged(const struct history_report *report)
 {
-	for (size_t g = 0; g < report->result_count; g++)
-		if (report->results[g].group->count >= 2 * SEGMENT_MIN)
+	for (size_t g = 0; g < report->results.count; g++)
+		if (report->results.list[g].group->count >= 2 * SEGMENT_MIN)
 			return true;
 	return false;
 }
@@ -200,7 +175,7 @@ static bool is_judged(const struct history_report *report)
 static int exit_status(const struct history *h, const struct request *request,
 		       const struct history_report *report, int status)
 {
-	if (status || !report->result_count)
+	if (status || !report->results.count)
 		return STATUS_FAILED;
 	if (h->problems.count && !request->skips_damaged) {
 		print_error("the result lacks this input; --skip-damaged ignores it");
@@ -223,30 +198,26 @@ static int show(const struct request *request, char *const *sources, int count)
 	size_t branch_count = 0;
 	char **branches = list_branches(sources, count, &branch_count);
 	struct history h = {0};
-	struct groups groups = {0};
 	struct history_report report = {.history = &h, .top_count = request->top_count};
 	int status = STATUS_FAILED;
-	int error = read_sources(&h, request, index, sources, count);
 
-	if (!error)
-		groups_make(&groups, &h, (const char *const *)branches, branch_count);
-	if (!error)
-		make_results(&report, &h, &groups, request);
-	if (error)
-		print_error("cannot read the history: %s", strerror(-error));
-	for (size_t p = 0; p < h.problems.count; p++)
-		print_error("%s", h.problems.lines[p]);
-	if (!error && !report.result_count && !h.problems.count)
+	history_init(&h);
+	if (index)
+		index_read(&h, index);
+	for (int s = 0; s < count; s++)
+		source_read(&h, sources[s], &request->source);
+	history_results_make(&report.results, &h, (const char *const *)branches, branch_count);
+	for (size_t g = 0; g < report.results.count; g++)
+		report.has_failed |= group_result_fails(&report.results.list[g], request->newest);
+	problems_print(&h.problems);
+	if (!report.results.count && !h.problems.count)
 		print_error("cannot find runs: the sources contain no baseline, profile or log");
-	if (!error && report.result_count) {
+	if (report.results.count) {
 		write_index(&h, index);
 		status = outputs_write(&request->outputs, &report);
 	}
-	status = error ? STATUS_FAILED : exit_status(&h, request, &report, status);
-	for (size_t g = 0; g < report.result_count; g++)
-		group_result_free(&report.results[g]);
-	free(report.results);
-	groups_free(&groups);
+	status = exit_status(&h, request, &report, status);
+	history_results_free(&report.results);
 	history_free(&h);
 	for (size_t b = 0; b < branch_count; b++)
 		free(branches[b]);

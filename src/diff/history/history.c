@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/tables.h"
@@ -273,46 +272,39 @@ static int read_line(struct history *h, char *line)
 	return -EINVAL;
 }
 
-static int read_lines(struct history *h, FILE *file)
+static bool read_lines(struct history *h, FILE *file)
 {
 	char *line = NULL;
 	size_t room = 0, count = 0, expected = 0;
 	ssize_t got = getline(&line, &room, file);
-	int error = got > 0 && !strcmp(line, HEADING "\n") ? 0 : -EINVAL;
-	bool is_complete = false;
+	bool is_good = got > 0 && !strcmp(line, HEADING "\n"), is_complete = false;
 
-	while (!error && !is_complete && (got = getline(&line, &room, file)) > 0) {
-		if (line[got - 1] != '\n')
-			error = -EINVAL;
+	while (is_good && !is_complete && (got = getline(&line, &room, file)) > 0) {
+		is_good = line[got - 1] == '\n';
 		line[got - 1] = '\0';
 		if (sscanf(line, "end\t%zu", &expected) == 1)
 			is_complete = expected == count;
-		else if (!error)
-			error = read_line(h, line);
+		else if (is_good)
+			is_good = !read_line(h, line);
 		count++;
 	}
 	free(line);
-	return error ? error : is_complete ? 0 : -EINVAL;
+	return is_good && is_complete;
 }
 
-int index_read(struct history *h, const char *path)
+void index_read(struct history *h, const char *path)
 {
 	FILE *file = fopen(path, "re");
-	int error;
+	bool is_good = !file || read_lines(h, file);
 
-	if (!file)
-		return 0;
-	error = read_lines(h, file);
-	fclose(file);
-	if (error != -EINVAL)
-		return error;
+	if (file)
+		fclose(file);
+	if (is_good)
+		return;
 	history_free(h);
 	history_init(h);
-	problems_add(&h->notes,
-		     "%s is damaged or from another version: all runs are read "
-		     "again",
+	problems_add(&h->notes, "%s is damaged or from another version: all runs are read again",
 		     path);
-	return 0;
 }
 
 /*

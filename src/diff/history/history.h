@@ -148,7 +148,7 @@ static inline struct history_value point_value(const struct history_point *point
  * Reads an index into an empty history. A missing, damaged or newer index is ignored, with a note
  * unless it is missing.
  */
-int index_read(struct history *history, const char *path);
+void index_read(struct history *history, const char *path);
 
 /* Writes what this call used, atomically. Returns as xt_new_file_open(). */
 int index_write(const struct history *history, const char *path);

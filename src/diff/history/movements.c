@@ -565,6 +565,24 @@ void group_result_free(struct group_result *r)
 	*r = (struct group_result){0};
 }
 
+void history_results_make(struct history_results *results, struct history *h,
+			  const char *const *branches, size_t branch_count)
+{
+	groups_make(&results->groups, h, branches, branch_count);
+	results->list = xt_calloc(results->groups.count + 1, sizeof(*results->list));
+	for (; results->count < results->groups.count; results->count++)
+		group_result_make(&results->list[results->count], h,
+				  &results->groups.list[results->count]);
+}
+
+void history_results_free(struct history_results *results)
+{
+	for (size_t g = 0; g < results->count; g++)
+		group_result_free(&results->list[g]);
+	free(results->list);
+	groups_free(&results->groups);
+}
+
 /* Whether a total drifts upwards, almost certainly. */
 static bool has_sure_drift(const struct group_result *r, size_t movement)
 {

@@ -43,6 +43,18 @@ void group_result_make(struct group_result *result, struct history *history,
 		       struct history_group *group);
 void group_result_free(struct group_result *result);
 
+/* The results of all groups of a history. All zeros is none. */
+struct history_results {
+	struct groups groups;
+	struct group_result *list; /* by group */
+	size_t count;
+};
+
+/* Divides a history into groups, and detects in each. Free it with history_results_free(). */
+void history_results_make(struct history_results *results, struct history *history,
+			  const char *const *branches, size_t branch_count);
+void history_results_free(struct history_results *results);
+
 /*
  * Does one of the newest runs contain a movement for the worse that is real and not accepted? A
  * drift counts if a total drifts with a p-value of at most 0.3 %.

@@ -206,10 +206,10 @@ static int write_text(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
 
-	for (size_t g = 0; g < report->result_count; g++) {
+	for (size_t g = 0; g < report->results.count; g++) {
 		if (g)
 			output_char(out, '\n');
-		put_group(out, report, &report->results[g]);
+		put_group(out, report, &report->results.list[g]);
 	}
 	for (size_t n = 0; n < report->history->notes.count; n++)
 		output_format(out, "%snote: %s\n", n ? "" : "\n", report->history->notes.lines[n]);
@@ -357,8 +357,8 @@ static int write_json(struct output *out, const void *context)
 	json_lines(&json, "problems", &report->history->problems);
 	json_lines(&json, "notes", &report->history->notes);
 	json_begin_array(&json, "groups");
-	for (size_t g = 0; g < report->result_count; g++)
-		json_put_group(&json, &report->results[g]);
+	for (size_t g = 0; g < report->results.count; g++)
+		json_put_group(&json, &report->results.list[g]);
 	json_end_array(&json);
 	json_end_object(&json);
 	return 0;
@@ -449,8 +449,8 @@ static int write_csv(struct output *out, const void *context)
 	const struct history_report *report = context;
 
 	output_string(out, "group,run,label,time_s,level,name,unit,value,count,mean,changed\n");
-	for (size_t g = 0; g < report->result_count; g++) {
-		const struct group_result *r = &report->results[g];
+	for (size_t g = 0; g < report->results.count; g++) {
+		const struct group_result *r = &report->results.list[g];
 
 		for (size_t t = 0; t < r->detection.track_count; t++)
 			if (r->detection.tracks[t].metric == METRIC_VALUE)

@@ -12,8 +12,7 @@
 
 struct history_report {
 	const struct history *history;
-	struct group_result *results;
-	size_t result_count;
+	struct history_results results;
 	unsigned top_count; /* rows of a movement in the text */
 	bool has_failed;    /* a real movement for the worse is new and not accepted */
 };

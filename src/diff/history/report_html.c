@@ -446,8 +446,8 @@ static int write_html(struct output *out, const void *context)
 		"<style>\n%s</style></head><body>\n<h1>xtrace history</h1>\n",
 		style);
 	put_lines(out, "Problems", &report->history->problems);
-	for (size_t g = 0; g < report->result_count; g++)
-		put_group(out, &report->results[g]);
+	for (size_t g = 0; g < report->results.count; g++)
+		put_group(out, &report->results.list[g]);
 	put_lines(out, "Notes", &report->history->notes);
 	output_string(out, "</body></html>\n");
 	return 0;

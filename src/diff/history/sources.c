@@ -21,7 +21,6 @@
 #include "diff/compare/row_text.h"
 #include "diff/history/git.h"
 #include "diff/load/baseline.h"
-#include "diff/load/run_profile.h"
 #include "log/base/compare.h"
 
 #define NAME_COLUMNS 110
@@ -116,7 +115,7 @@ static void set_properties(struct history *h, struct history_point *point,
 		point->properties[p] = history_text(h, property_texts[p](room, run));
 }
 
-static int check_run(const struct run_profile *run, struct problems *problems)
+static bool check_run(const struct run_profile *run, struct problems *problems)
 {
 	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
 
@@ -125,8 +124,8 @@ static int check_run(const struct run_profile *run, struct problems *problems)
 	else if (!gpu || !(gpu->whole_count > 0.0))
 		problems_add(problems, "cannot use %s: no GPU work was recorded", run->origin);
 	else
-		return 0;
-	return -EINVAL;
+		return true;
+	return false;
 }
 
 /* Adds the share of one run to the sums of its rows. */
@@ -161,39 +160,39 @@ static double round_value(double value)
 
 /*
  * Adds the mean of the runs as a point with this id. Refuses incomplete runs and runs without GPU
- * work: adds the reason to problems and returns -EINVAL.
+ * work: adds a problem and returns false.
  */
-static int point_add(struct history *h, const char *id, struct run_profile *const *runs,
-		     size_t count, struct problems *problems)
+static bool point_add(struct history *h, const char *id, struct run_profile *const *runs,
+		      size_t count)
 {
 	struct history_value *values = NULL;
 	struct history_point *point;
 	uint64_t time_ns = UINT64_MAX;
 	size_t room = 0, value_count = 0;
-	int error = 0;
 
-	for (size_t r = 0; !error && r < count; r++) {
-		error = check_run(runs[r], problems);
+	for (size_t r = 0; r < count; r++) {
+		if (!check_run(runs[r], &h->problems)) {
+			free(values);
+			return false;
+		}
 		if (runs[r]->start_realtime_ns < time_ns)
 			time_ns = runs[r]->start_realtime_ns;
-		for (size_t e = 0; !error && e < runs[r]->entry_count; e++)
+		for (size_t e = 0; e < runs[r]->entry_count; e++)
 			add_entry(h, &runs[r]->entries[e], 1.0 / (double)count, &values, &room,
 				  &value_count);
 	}
-	if (!error) {
-		point = history_add_point(h, id);
-		point->time_ns = time_ns;
-		point->run_count = (uint32_t)count;
-		point->values = arena_alloc(h->memory, value_count * sizeof(*values));
-		point->value_count = value_count;
-		for (size_t v = 0; v < value_count; v++)
-			point->values[v] = (struct history_value){round_value(values[v].value),
-								  round_value(values[v].count)};
-		set_properties(h, point, runs[0]);
-		h->read_count++;
-	}
+	point = history_add_point(h, id);
+	point->time_ns = time_ns;
+	point->run_count = (uint32_t)count;
+	point->values = arena_alloc(h->memory, value_count * sizeof(*values));
+	point->value_count = value_count;
+	for (size_t v = 0; v < value_count; v++)
+		point->values[v] = (struct history_value){round_value(values[v].value),
+							  round_value(values[v].count)};
+	set_properties(h, point, runs[0]);
+	h->read_count++;
 	free(values);
-	return error;
+	return true;
 }
 
 #define DEPTH_MAX	16  /* of directories that are searched */
@@ -202,7 +201,7 @@ static int point_add(struct history *h, const char *id, struct run_profile *cons
 #define OBJECTS_AT_ONCE 32 /* git objects that are in memory together */
 #define LOG_SUFFIX	".xtr"
 
-/* A source that is being read. Pointers to sources change when one is added, so keep the index. */
+/* Pointers to sources change when one is added, so keep the index of the one that is being read. */
 struct reading {
 	struct history *history;
 	const struct source_options *options;
@@ -231,33 +230,30 @@ static void mark_basis(const struct reading *reading, char id[ID_BYTES])
 }
 
 /* Adds a point for the runs, unless it is known. */
-static int add_point(struct reading *reading, const char *id, const char *label,
-		     struct run_profile *const *runs, size_t count)
+static bool add_point(struct reading *reading, const char *id, const char *label,
+		      struct run_profile *const *runs, size_t count)
 {
 	struct history *h = reading->history;
-	int error = 0;
 
-	if (history_find_point(h, id) < 0)
-		error = point_add(h, id, runs, count, &h->problems);
-	if (!error)
-		add_item(reading, id, label);
-	return error;
+	if (history_find_point(h, id) < 0 && !point_add(h, id, runs, count))
+		return false;
+	add_item(reading, id, label);
+	return true;
 }
 
-static int add_runs(struct reading *reading, const struct run_set *runs, const char *id,
-		    const char *label)
+static void add_runs(struct reading *reading, const struct run_set *runs, const char *id,
+		     const char *label)
 {
 	char own_id[ID_BYTES];
-	int error = 0;
+	bool is_added = true;
 
 	if (!reading->options->each_run)
-		return add_point(reading, id, label, runs->runs, runs->count);
-	for (size_t r = 0; !error && r < runs->count; r++) {
+		add_point(reading, id, label, runs->runs, runs->count);
+	for (size_t r = 0; reading->options->each_run && is_added && r < runs->count; r++) {
 		point_id_of_runs(own_id, &runs->runs[r], 1);
 		mark_basis(reading, own_id);
-		error = add_point(reading, own_id, label, &runs->runs[r], 1);
+		is_added = add_point(reading, own_id, label, &runs->runs[r], 1);
 	}
-	return error;
 }
 
 static void add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
@@ -288,36 +284,30 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 	struct run_set runs = {0};
 	const char *packed = set->profiles ? set->profiles : "";
 	char id[ID_BYTES];
-	int error = 0;
 
 	point_id(id, packed, strlen(packed));
 	mark_basis(reading, id);
-	if (history_find_point(h, id) < 0 || reading->options->each_run) {
-		error = baseline_unpack(&runs, set, &reading->room, reading->origin, &h->problems);
+	if (history_find_point(h, id) >= 0 && !reading->options->each_run) {
+		add_item(reading, id, set->label);
+	} else if (!baseline_unpack(&runs, set, &reading->room, reading->origin, &h->problems)) {
 		for (size_t r = 0; r < runs.count && !reading->options->load.is_per_iteration; r++)
 			run_profile_use_whole(runs.runs[r]);
-		if (!error)
-			error = add_runs(reading, &runs, id, set->label);
-	} else {
-		add_item(reading, id, set->label);
+		add_runs(reading, &runs, id, set->label);
 	}
 	run_set_free(&runs);
-	return error == -EINVAL ? 0 : error;
+	return 0;
 }
 
-static int read_baseline(struct reading *reading, const char *text, size_t bytes)
+static void read_baseline(struct reading *reading, const char *text, size_t bytes)
 {
 	struct history *h = reading->history;
 	struct baseline_acceptances accepted = {0};
-	int error;
 
 	reading->room = BASELINE_ROOM;
-	error = baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
-			       &accepted);
-	if (!error)
+	if (!baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
+			    &accepted))
 		add_acceptances(reading, &accepted);
 	baseline_acceptances_free(&accepted);
-	return error == -EINVAL ? 0 : error;
 }
 
 /* The points of a source become part of the history. The first source of a point names it. */
@@ -351,32 +341,29 @@ static void use_source(struct history *h, const struct history_source *source, c
  * Reads a source by its key: with read() if the index does not know it. A source with problems is
  * read again next time.
  */
-static int take_source(struct history *h, const struct source_options *options, const char *key,
-		       const char *origin, const char *commit,
-		       int (*read)(struct reading *reading, const char *text, size_t bytes),
-		       const char *text, size_t bytes)
+static void take_source(struct reading *reading, const char *key, const char *origin,
+			const char *commit,
+			void (*read)(struct reading *reading, const char *text, size_t bytes),
+			const char *text, size_t bytes)
 {
-	struct reading reading = {.history = h, .options = options};
+	struct history *h = reading->history;
 	struct history_source *source = history_find_source(h, key);
 	size_t problems = h->problems.count;
-	int error = 0;
 
-	reading.origin = history_text(h, origin);
+	reading->origin = history_text(h, origin);
 	commit = commit ? history_text(h, commit) : NULL;
 	if (!source) {
 		source = history_add_source(h, key);
-		reading.source = (size_t)(source - h->sources);
-		error = read(&reading, text, bytes);
-		source = &h->sources[reading.source];
+		reading->source = (size_t)(source - h->sources);
+		read(reading, text, bytes);
+		source = &h->sources[reading->source];
 	}
 	source->is_used = h->problems.count == problems;
-	if (!error)
-		use_source(h, source, commit, reading.origin);
-	return error;
+	use_source(h, source, commit, reading->origin);
 }
 
 /* Profiles, logs, trace and bench directories: anything that xtrace diff takes. */
-static int read_runs(struct reading *reading, const char *path, size_t bytes)
+static void read_runs(struct reading *reading, const char *path, size_t bytes)
 {
 	struct history *h = reading->history;
 	struct run_set runs = {0};
@@ -387,10 +374,9 @@ static int read_runs(struct reading *reading, const char *path, size_t bytes)
 	if (!error && runs.count) {
 		point_id_of_runs(id, runs.runs, runs.count);
 		mark_basis(reading, id);
-		error = add_runs(reading, &runs, id, "");
+		add_runs(reading, &runs, id, "");
 	}
 	run_set_free(&runs);
-	return error == -EINVAL ? 0 : error;
 }
 
 static int not_hidden(const struct dirent *entry)
@@ -453,34 +439,37 @@ static int file_key(char out[KEY_BYTES], const char *path, const struct source_o
 	return 0;
 }
 
-static int take_runs(struct history *h, const struct source_options *options, const char *path)
+static void cannot_read(struct reading *reading, const char *path, int error)
 {
-	char key[KEY_BYTES];
-	int error = file_key(key, path, options);
-
-	if (!error)
-		return take_source(h, options, key, path, NULL, read_runs, path, strlen(path));
-	problems_add(&h->problems, "cannot read %s: %s", path, strerror(-error));
-	return 0;
+	problems_add(&reading->history->problems, "cannot read %s: %s", path, strerror(-error));
 }
 
-static int take_baseline(struct history *h, const struct source_options *options, const char *path)
+static void take_runs(struct reading *reading, const char *path)
+{
+	char key[KEY_BYTES];
+	int error = file_key(key, path, reading->options);
+
+	if (error)
+		cannot_read(reading, path, error);
+	else
+		take_source(reading, key, path, NULL, read_runs, path, strlen(path));
+}
+
+static void take_baseline(struct reading *reading, const char *path)
 {
 	char key[KEY_BYTES], *text = NULL;
 	size_t bytes = 0;
-	int error = file_key(key, path, options);
+	int error = file_key(key, path, reading->options);
 
-	if (!error && !history_find_source(h, key)) {
+	if (!error && !history_find_source(reading->history, key)) {
 		text = file_read_path(path, &bytes);
 		error = text ? 0 : -errno;
 	}
-	if (error) {
-		problems_add(&h->problems, "cannot read %s: %s", path, strerror(-error));
-		return 0;
-	}
-	error = take_source(h, options, key, path, NULL, read_baseline, text, bytes);
+	if (error)
+		cannot_read(reading, path, error);
+	else
+		take_source(reading, key, path, NULL, read_baseline, text, bytes);
 	free(text);
-	return error;
 }
 
 /* Does the beginning of a file contain the name of this format? */
@@ -497,13 +486,12 @@ static bool has_format(const char *path, const char *format)
 }
 
 /* Files that a search of a directory takes, without an error for others. */
-static int take_found(struct history *h, const struct source_options *options, const char *path)
+static void take_found(struct reading *reading, const char *path)
 {
 	if (has_format(path, "\"" BASELINE_FORMAT "\""))
-		return take_baseline(h, options, path);
-	if (ends_with(path, LOG_SUFFIX) || has_format(path, "\"xtrace-profile\""))
-		return take_runs(h, options, path);
-	return 0;
+		take_baseline(reading, path);
+	else if (ends_with(path, LOG_SUFFIX) || has_format(path, "\"" RUN_PROFILE_FORMAT "\""))
+		take_runs(reading, path);
 }
 
 static bool has_logs(struct dirent *const *entries, int count)
@@ -514,51 +502,44 @@ static bool has_logs(struct dirent *const *entries, int count)
 	return false;
 }
 
-static int search(struct history *h, const struct source_options *options, const char *path,
-		  int depth);
+static void search(struct reading *reading, const char *path, int depth);
 
-static int take_entry(struct history *h, const struct source_options *options, const char *path,
-		      const char *name, int depth)
+static void take_entry(struct reading *reading, const char *path, const char *name, int depth)
 {
+	char *whole = xt_asprintf("%s%s%s", path, ends_with(path, "/") ? "" : "/", name);
 	struct stat about;
-	char *whole;
-	int error = 0;
 
-	whole = xt_asprintf("%s%s%s", path, ends_with(path, "/") ? "" : "/", name);
 	if (!lstat(whole, &about) && S_ISDIR(about.st_mode))
-		error = search(h, options, whole, depth + 1);
+		search(reading, whole, depth + 1);
 	else if (!stat(whole, &about) && S_ISREG(about.st_mode))
-		error = take_found(h, options, whole);
+		take_found(reading, whole);
 	free(whole);
-	return error;
 }
 
 /* Takes a directory of runs as it is, or else everything in it. */
-static int search(struct history *h, const struct source_options *options, const char *path,
-		  int depth)
+static void search(struct reading *reading, const char *path, int depth)
 {
 	struct dirent **entries;
-	char *bench = NULL;
-	int count = scandir(path, &entries, not_hidden, alphasort), error = 0;
+	int count = scandir(path, &entries, not_hidden, alphasort);
+	char *bench;
 
 	if (count < 0) {
-		problems_add(&h->problems, "cannot read %s: %s", path, strerror(errno));
-		return 0;
+		cannot_read(reading, path, -errno);
+		return;
 	}
 	bench = xt_asprintf("%s/bench.json", path);
 	if (has_format(bench, "\"xtrace.bench\"") || has_logs(entries, count))
-		error = take_runs(h, options, path);
+		take_runs(reading, path);
 	else if (depth >= DEPTH_MAX)
-		problems_add(&h->problems, "cannot search %s: directories are nested too deeply",
-			     path);
+		problems_add(&reading->history->problems,
+			     "cannot search %s: directories are nested too deeply", path);
 	else
-		for (int e = 0; e < count && !error; e++)
-			error = take_entry(h, options, path, entries[e]->d_name, depth);
+		for (int e = 0; e < count; e++)
+			take_entry(reading, path, entries[e]->d_name, depth);
 	for (int e = 0; e < count; e++)
 		free(entries[e]);
 	free(entries);
 	free(bench);
-	return error;
 }
 
 static void git_key(char out[KEY_BYTES], const char *object, const struct source_options *options)
@@ -567,9 +548,12 @@ static void git_key(char out[KEY_BYTES], const char *object, const struct source
 		 options->load.is_per_iteration ? " iterations" : "");
 }
 
-/* Reads the versions that the index does not know, some at a time, and takes all in order. */
-static int take_versions(struct history *h, const struct source_options *options,
-			 const char *argument, const struct git_version *versions, size_t count)
+/*
+ * Reads the versions that the index does not know, some at a time, and takes all in order. Returns
+ * 0 or -errno.
+ */
+static int take_versions(struct reading *reading, const char *argument,
+			 const struct git_version *versions, size_t count)
 {
 	const char *objects[OBJECTS_AT_ONCE];
 	char *contents[OBJECTS_AT_ONCE], origin[KEY_BYTES], key[KEY_BYTES];
@@ -581,8 +565,8 @@ static int take_versions(struct history *h, const struct source_options *options
 		size_t wanted = 0, next = 0;
 
 		for (size_t v = first; v < end; v++) {
-			git_key(key, versions[v].object, options);
-			if (!history_find_source(h, key))
+			git_key(key, versions[v].object, reading->options);
+			if (!history_find_source(reading->history, key))
 				objects[wanted++] = versions[v].object;
 		}
 		if (wanted)
@@ -590,15 +574,15 @@ static int take_versions(struct history *h, const struct source_options *options
 		for (size_t v = first; !error && v < end; v++) {
 			bool is_read = next < wanted && objects[next] == versions[v].object;
 
-			git_key(key, versions[v].object, options);
+			git_key(key, versions[v].object, reading->options);
 			snprintf(origin, sizeof(origin), "%s at %.12s", argument,
 				 versions[v].commit);
 			if (is_read && !contents[next])
-				problems_add(&h->problems, "cannot read %s", origin);
+				problems_add(&reading->history->problems, "cannot read %s", origin);
 			else
-				error = take_source(h, options, key, origin, versions[v].commit,
-						    read_baseline, is_read ? contents[next] : "",
-						    is_read ? bytes[next] : 0);
+				take_source(reading, key, origin, versions[v].commit, read_baseline,
+					    is_read ? contents[next] : "",
+					    is_read ? bytes[next] : 0);
 			next += is_read;
 		}
 		for (size_t w = 0; w < wanted; w++)
@@ -607,41 +591,42 @@ static int take_versions(struct history *h, const struct source_options *options
 	return error;
 }
 
-static int take_branch(struct history *h, const struct source_options *options,
-		       const char *argument)
+static void take_branch(struct reading *reading, const char *argument)
 {
 	size_t branch_bytes = strcspn(argument, ":"), count;
 	char *branch = xt_strndup(argument, branch_bytes);
+	const char *file = argument + branch_bytes + 1;
 	struct git_version *versions = NULL;
-	int error = git_versions(branch, argument + branch_bytes + 1, &versions, &count);
+	int error = git_versions(branch, file, &versions, &count);
 
-	if (error == -ENOENT) {
+	if (error == -ENOENT)
 		problems_add(
-			&h->problems,
+			&reading->history->problems,
 			"cannot read %s: git knows no file %s on a branch %s of this repository",
-			argument, argument + branch_bytes + 1, branch);
-		error = 0;
-	} else if (!error) {
-		error = take_versions(h, options, argument, versions, count);
-	}
+			argument, file, branch);
+	else if (!error)
+		error = take_versions(reading, argument, versions, count);
+	if (error && error != -ENOENT)
+		cannot_read(reading, argument, error);
 	git_versions_free(versions, count);
 	free(branch);
-	return error;
 }
 
-int source_read(struct history *h, const char *argument, const struct source_options *options)
+void source_read(struct history *h, const char *argument, const struct source_options *options)
 {
+	struct reading reading = {.history = h, .options = options};
 	struct stat about;
 
-	if (!stat(argument, &about)) {
-		if (S_ISDIR(about.st_mode))
-			return search(h, options, argument, 0);
-		return has_format(argument, "\"" BASELINE_FORMAT "\"")
-			       ? take_baseline(h, options, argument)
-			       : take_runs(h, options, argument);
+	if (stat(argument, &about)) {
+		if (errno == ENOENT && strchr(argument, ':'))
+			take_branch(&reading, argument);
+		else
+			cannot_read(&reading, argument, -errno);
+	} else if (S_ISDIR(about.st_mode)) {
+		search(&reading, argument, 0);
+	} else if (has_format(argument, "\"" BASELINE_FORMAT "\"")) {
+		take_baseline(&reading, argument);
+	} else {
+		take_runs(&reading, argument);
 	}
-	if (errno == ENOENT && strchr(argument, ':'))
-		return take_branch(h, options, argument);
-	problems_add(&h->problems, "cannot read %s: %s", argument, strerror(errno));
-	return 0;
 }

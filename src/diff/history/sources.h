@@ -16,9 +16,9 @@ struct source_options {
 
 /*
  * Reads a baseline, a profile, a log, a trace or bench directory, a directory that contains those,
- * or "BRANCH:PATH". Adds unreadable parts to history->problems. Returns 0 or -errno.
+ * or "BRANCH:PATH". Adds unreadable parts to history->problems.
  */
-int source_read(struct history *history, const char *argument,
-		const struct source_options *options);
+void source_read(struct history *history, const char *argument,
+		 const struct source_options *options);
 
 #endif

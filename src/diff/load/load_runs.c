@@ -221,9 +221,7 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	arguments[count++] = "--";
 	arguments[count] = job->path;
 	job->output = memfd_create("xtrace profile", MFD_CLOEXEC);
-	if (job->output < 0)
-		return -errno;
-	job->pid = subprocess_start("merge", arguments, job->output);
+	job->pid = job->output < 0 ? -errno : subprocess_start("merge", arguments, job->output);
 	if (job->pid > 0)
 		return 0;
 	problems_add(problems, "cannot start a process for %s: %s", job->path, strerror(-job->pid));
