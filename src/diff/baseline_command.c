@@ -56,11 +56,6 @@ static size_t place_of(const struct movement *movement)
 	return movement->is_drift ? movement->last : movement->place;
 }
 
-static const char *label_at(char out[LABEL_BYTES], const struct group_result *r, size_t place)
-{
-	return point_label(out, group_point(r->history, r->group, place));
-}
-
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
 static void put_lead(FILE *out, const struct group_result *r, const struct finding *lead)
 {
@@ -108,11 +103,11 @@ static char *list_changes(const struct changes *changes)
 			const struct movement *movement = &r->movements[m];
 
 			if (!count++)
-				label_at(first, r, place_of(movement));
+				result_label(first, r, place_of(movement));
 			if (count > LISTED_MAX)
 				continue;
 			fprintf(out, "%s%s (", count > 1 ? ", " : "changes begin at ",
-				label_at(label, r, place_of(movement)));
+				result_label(label, r, place_of(movement)));
 			put_lead(out, r, &r->detection.findings[movement->lead]);
 			fprintf(out, "%s)", movement->reason ? ", accepted" : "");
 		}
@@ -262,7 +257,7 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 	size_t count =
 		r->group->count < 2 * SEGMENT_MIN ? r->group->count : r->group->count - place;
 
-	label_at(label, r, place);
+	result_label(label, r, place);
 	if (is_early(r, place)) {
 		problems_add(lines,
 			     "no change is detectable yet with %zu set%s%s%s; accepted at %s in "
@@ -292,8 +287,8 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 	     *some = describe(r, movement, request->row ? request->row : "");
 	bool is_done = *some, is_apart = place_of(&r->movements[movement]) != place;
 
-	label_at(label, r, place);
-	label_at(begin, r, place_of(&r->movements[movement]));
+	result_label(label, r, place);
+	result_label(begin, r, place_of(&r->movements[movement]));
 	if (is_done)
 		problems_add(lines, "accepted at %s: %s%s%s%s: %s", label, some,
 			     is_apart ? " (most likely at " : "", is_apart ? begin : "",

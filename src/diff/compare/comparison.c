@@ -14,6 +14,7 @@
 #include "diff/compare/estimate.h"
 #include "diff/compare/rows.h"
 #include "diff/load/check_runs.h"
+#include "log/base/compare.h"
 #include "log/base/weighted_median.h"
 
 const char *const shown_totals[] = {"gpu-time",	  "gpu-busy", "gpu-idle",	"wall",
@@ -37,13 +38,9 @@ static int compare_changes(const void *a, const void *b)
 {
 	const struct comparison_row *x = *(const struct comparison_row *const *)a;
 	const struct comparison_row *y = *(const struct comparison_row *const *)b;
-	double x_size = change_size(x), y_size = change_size(y);
 
-	if ((x->unit == UNIT_NS) != (y->unit == UNIT_NS))
-		return x->unit == UNIT_NS ? -1 : 1;
-	if (x_size != y_size)
-		return x_size > y_size ? -1 : 1;
-	return strcmp(x->key, y->key);
+	return ORDER(y->unit == UNIT_NS, x->unit == UNIT_NS)
+		?: ORDER(change_size(y), change_size(x)) ?: strcmp(x->key, y->key);
 }
 
 const struct comparison_row **changes_list(const struct comparison *comparison, bool of_paths,
@@ -314,11 +311,8 @@ static void set_change(struct comparison_row *row)
 static int compare_rows(const void *a, const void *b)
 {
 	const struct comparison_row *x = a, *y = b;
-	double dx = change_size(x), dy = change_size(y);
 
-	if (x->level != y->level)
-		return x->level < y->level ? -1 : 1;
-	return dx > dy ? -1 : dx < dy;
+	return ORDER(x->level, y->level) ?: ORDER(change_size(y), change_size(x));
 }
 
 /* Computes all effects of all rows, and sorts the rows. */

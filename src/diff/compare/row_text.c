@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
 #include "diff/compare/comparison.h"
@@ -200,15 +201,6 @@ const char *totals_title(const struct comparison *c)
 	return c->has_iterations ? "One iteration" : level_specs[LEVEL_TOTAL].title;
 }
 
-static size_t columns_of(const char *text)
-{
-	size_t columns = 0;
-
-	for (; *text; text++)
-		columns += (*text & 0xc0) != 0x80;
-	return columns;
-}
-
 /* A CUDA function between the program and the work it launches. It adds no information. */
 static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 {
@@ -231,7 +223,7 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 	*end = '\0';
 	for (uint32_t f = entry->frame_count; f-- > 0;) {
 		const char *name = frame_name(entry->frames[f]);
-		size_t more = columns_of(name) + (columns ? strlen(" < ") : 0);
+		size_t more = text_columns(name, strlen(name)) + (columns ? strlen(" < ") : 0);
 
 		if (is_glue(entry, f))
 			continue;
@@ -245,12 +237,11 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 
 char *row_name(const struct comparison_row *row, size_t columns_max)
 {
-	const struct profile_entry *entry =
-		row->shown[SIDE_NEW] ? row->shown[SIDE_NEW] : row->shown[SIDE_BASE];
+	const struct profile_entry *entry = change_entry(row);
 	char *text = entry ? join_frames(entry, columns_max) : xt_strdup(row->key);
 
 	/* A single name can be too long. */
-	if (columns_max > 3 && columns_of(text) > columns_max)
+	if (columns_max > 3 && text_columns(text, strlen(text)) > columns_max)
 		memcpy(text + utf8_prefix(text, columns_max - 3), "...", 4);
 	return text;
 }

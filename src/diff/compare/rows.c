@@ -182,12 +182,9 @@ struct occurrence {
 static int compare_occurrences(const void *a, const void *b)
 {
 	const struct occurrence *x = a, *y = b;
-	int order;
 
-	if (x->entry->level != y->entry->level)
-		return x->entry->level < y->entry->level ? -1 : 1;
-	order = strcmp(x->entry->key, y->entry->key);
-	return order ? order : x->run < y->run ? -1 : x->run > y->run;
+	return ORDER(x->entry->level, y->entry->level) ?: strcmp(x->entry->key, y->entry->key)
+		?: ORDER(x->run, y->run);
 }
 
 static enum unit unit_of(const struct profile_entry *entry)

@@ -164,6 +164,22 @@ void track_part(const struct track *track, const struct history_group *group, si
 	}
 }
 
+double track_value(const struct track *track, double value)
+{
+	return track->is_log ? exp(value) : value;
+}
+
+double track_part_mean(const struct track *track, const struct history_group *group, size_t index,
+		       size_t *begin_out, size_t *end_out)
+{
+	double sum = 0.0;
+
+	track_part(track, group, index, begin_out, end_out);
+	for (size_t i = *begin_out; i < *end_out; i++)
+		sum += track->values[i];
+	return track_value(track, sum / (double)(*end_out - *begin_out));
+}
+
 #define BREAK_ALPHA 0.01 /* of a row that changed together with the machine or the method */
 
 void detection_free(struct detection *d)

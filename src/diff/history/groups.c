@@ -175,15 +175,9 @@ static int compare_times(const void *a, const void *b)
 	const struct history_point *x = &sorted->points[*(const size_t *)a];
 	const struct history_point *y = &sorted->points[*(const size_t *)b];
 
-	int names;
-
 	/* Points without a time come last, by name. */
-	if (!x->time_ns != !y->time_ns)
-		return x->time_ns ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	names = strverscmp(x->origin, y->origin);
-	return names ? names : (x->item > y->item) - (x->item < y->item);
+	return ORDER(!x->time_ns, !y->time_ns) ?: ORDER(x->time_ns, y->time_ns)
+		?: strverscmp(x->origin, y->origin) ?: ORDER(x->item, y->item);
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -191,9 +185,7 @@ static int compare_ranks(const void *a, const void *b)
 	const struct history_point *x = &sorted->points[*(const size_t *)a];
 	const struct history_point *y = &sorted->points[*(const size_t *)b];
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return compare_times(a, b);
+	return ORDER(x->rank, y->rank) ?: compare_times(a, b);
 }
 
 /* Brings the ranked points into the order of their commits. Returns how many clocks go back. */

@@ -180,11 +180,7 @@ static int compare_importance(const void *a, const void *b)
 	int first = importance(sorted, x), second = importance(sorted, y);
 	double change_x = fabs(x->after - x->before), change_y = fabs(y->after - y->before);
 
-	if (first != second)
-		return first > second ? -1 : 1;
-	if (change_x != change_y)
-		return change_x > change_y ? -1 : 1;
-	return x->track < y->track ? -1 : x->track > y->track;
+	return ORDER(second, first) ?: ORDER(change_y, change_x) ?: ORDER(x->track, y->track);
 }
 
 size_t movement_findings(const struct group_result *r, size_t movement, const struct finding **list)
@@ -245,16 +241,7 @@ static const struct group_break *find_break(const struct history_group *group, s
 }
 
 /* Joins the most certain findings first, so that their places count. */
-static int compare_certainty(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-
-	if (x->is_at_break != y->is_at_break)
-		return x->is_at_break ? -1 : 1;
-	if (x->p != y->p)
-		return x->p < y->p ? -1 : 1;
-	return x->track < y->track ? -1 : x->track > y->track;
-}
+COMPARE_BY(compare_certainty, struct finding, DOWN(is_at_break) UP(p) UP(track))
 
 static void join_findings(struct group_result *r)
 {

@@ -96,9 +96,9 @@ static void put_range(struct output *out, const struct group_result *r,
 	char labels[3][LABEL_BYTES];
 	size_t before = movement->first ? movement->first - 1 : 0;
 
-	point_label(labels[0], group_point(r->history, r->group, before));
-	point_label(labels[1], group_point(r->history, r->group, movement->place));
-	point_label(labels[2], group_point(r->history, r->group, movement->last));
+	result_label(labels[0], r, before);
+	result_label(labels[1], r, movement->place);
+	result_label(labels[2], r, movement->last);
 	if (movement->first == movement->last)
 		output_format(out, "%s (after %s)", labels[1], labels[0]);
 	else
@@ -117,10 +117,9 @@ static void put_movement(struct output *out, const struct history_report *report
 	count = movement_findings(r, index, list);
 	output_string(out, "\n  ");
 	if (movement->is_drift)
-		output_format(
-			out, "slow drift since %s: %s per run",
-			point_label(label, group_point(r->history, r->group, movement->first)),
-			format_ratio(percent, lead->per_run));
+		output_format(out, "slow drift since %s: %s per run",
+			      result_label(label, r, movement->first),
+			      format_ratio(percent, lead->per_run));
 	else
 		put_range(out, r, movement);
 	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
@@ -154,7 +153,7 @@ static void put_noise(struct output *out, const struct group_result *r)
 		last = track->values[track->count - 1];
 		output_format(out, "  %s %s in the newest set", totals[t],
 			      format_amount(amount, r->history->rows[track->row].unit,
-					    track->is_log ? exp(last) : last));
+					    track_value(track, last)));
 		if (isfinite(deviation))
 			output_format(out, ", noise %s over the newest %zu sets",
 				      format_percent(noise, deviation), count);
@@ -175,8 +174,7 @@ static void put_quiet_breaks(struct output *out, const struct group_result *r)
 			has_moved |= r->movements[m].change == change;
 		if (!has_moved)
 			output_format(out, "  %s: %s; no significant movement\n",
-				      point_label(label,
-						  group_point(r->history, r->group, change->place)),
+				      result_label(label, r, change->place),
 				      movement_why(why, sizeof(why), r, &quiet));
 	}
 }
@@ -188,9 +186,8 @@ static void put_group(struct output *out, const struct history_report *report,
 	size_t last = r->group->count - 1;
 
 	output_format(out, "%s: %zu set%s of runs, %s to %s, %s\n", r->group->name, r->group->count,
-		      last ? "s" : "", point_label(labels[0], group_point(r->history, r->group, 0)),
-		      point_label(labels[1], group_point(r->history, r->group, last)),
-		      group_basis(basis, r));
+		      last ? "s" : "", result_label(labels[0], r, 0),
+		      result_label(labels[1], r, last), group_basis(basis, r));
 	put_noise(out, r);
 	if (r->group->count < 2 * SEGMENT_MIN)
 		output_format(out, "  too few for change points: at least %d sets are needed\n",
@@ -229,7 +226,7 @@ static void json_put_label(struct json *json, const char *key, const struct grou
 {
 	char label[LABEL_BYTES];
 
-	json_string(json, key, point_label(label, group_point(r->history, r->group, place)));
+	json_string(json, key, result_label(label, r, place));
 }
 
 static void json_put_points(struct json *json, const struct group_result *r)
@@ -392,22 +389,6 @@ static void csv_put_number(struct output *out, double value)
 		output_char(out, ',');
 }
 
-/* The mean since the last change and until the next one. */
-static void part_means(const struct group_result *r, const struct track *track, double *means)
-{
-	for (size_t i = 0, end; i < track->count; i = end) {
-		double sum = 0.0;
-		size_t begin;
-
-		track_part(track, r->group, i, &begin, &end);
-		for (size_t k = begin; k < end; k++)
-			sum += track->values[k];
-		sum /= (double)(end - begin);
-		for (size_t k = begin; k < end; k++)
-			means[k] = track->is_log ? exp(sum) : sum;
-	}
-}
-
 static bool has_change(const struct track *track, size_t index)
 {
 	for (size_t c = 0; c < track->changes.count; c++)
@@ -420,28 +401,28 @@ static void csv_put_track(struct output *out, const struct group_result *r,
 			  const struct track *track)
 {
 	const struct history_row *row = &r->history->rows[track->row];
-	double *means = xt_calloc(track->count + 1, sizeof(*means));
+	double mean = NAN;
 	char label[LABEL_BYTES];
 
-	part_means(r, track, means);
-	for (size_t i = 0; i < track->count; i++) {
-		const struct history_point *point =
-			group_point(r->history, r->group, track->places[i]);
+	for (size_t i = 0, begin, end = 0; i < track->count; i++) {
+		size_t place = track->places[i];
 
+		/* The mean since the last change and until the next one. */
+		if (i == end)
+			mean = track_part_mean(track, r->group, i, &begin, &end);
 		csv_put_text(out, r->group->name);
-		output_format(out, ",%zu,", track->places[i]);
-		csv_put_text(out, point_label(label, point));
-		output_format(out, ",%" PRIu64 ",%s,", point->time_ns / 1000000000,
+		output_format(out, ",%zu,", place);
+		csv_put_text(out, result_label(label, r, place));
+		output_format(out, ",%" PRIu64 ",%s,",
+			      group_point(r->history, r->group, place)->time_ns / 1000000000,
 			      level_specs[row->level].word);
 		csv_put_text(out, row->name);
 		output_format(out, ",%s", json_units[row->unit]);
-		csv_put_number(out, track->is_log ? exp(track->values[i]) : track->values[i]);
-		csv_put_number(
-			out, group_value(r->history, r->group, track->row, track->places[i]).count);
-		csv_put_number(out, means[i]);
+		csv_put_number(out, track_value(track, track->values[i]));
+		csv_put_number(out, group_value(r->history, r->group, track->row, place).count);
+		csv_put_number(out, mean);
 		output_format(out, ",%d\n", has_change(track, i));
 	}
-	free(means);
 }
 
 static int write_csv(struct output *out, const void *context)

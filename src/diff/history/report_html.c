@@ -15,14 +15,6 @@
 #include "diff/history/movements.h"
 #include "diff/history/report.h"
 
-struct chart_mark {
-	size_t place;	   /* in the group */
-	const char *class; /* colour */
-	double ratio;
-	bool is_drift;
-	double before, after; /* ends of the line of a drift */
-};
-
 #define WIDTH	   1060.0
 #define HEIGHT	   170.0
 #define LEFT	   76.0
@@ -52,155 +44,173 @@ static void html_text(struct output *out, const char *text)
 	}
 }
 
-struct scale {
+static void put_label(struct output *out, const struct group_result *r, size_t place)
+{
+	char label[LABEL_BYTES];
+
+	html_text(out, result_label(label, r, place));
+}
+
+/* Red and green are for real movements only. */
+static const char *class_of(const struct movement *movement)
+{
+	if (movement->reason || movement->cause != CAUSE_REAL)
+		return "other";
+	return movement->is_worse ? "bad" : "good";
+}
+
+struct chart {
+	struct output *out;
+	const struct group_result *r;
+	const struct track *track;
+	enum unit unit;
 	double low, high; /* of the values */
-	size_t count;	  /* points of the group */
 };
 
-static double value_of(const struct track *track, size_t i)
-{
-	return track->is_log ? exp(track->values[i]) : track->values[i];
-}
-
-static double x_of(const struct scale *scale, double place)
+static double x_of(const struct chart *chart, double place)
 {
 	/* Half a step on each side keeps lines off the labels of the axis. */
-	return LEFT + (place + 0.5) / (double)scale->count * (WIDTH - LEFT - 8.0);
+	return LEFT + (place + 0.5) / (double)chart->r->group->count * (WIDTH - LEFT - 8.0);
 }
 
-static double y_of(const struct scale *scale, double value)
+static double y_of(const struct chart *chart, double value)
 {
 	return HEIGHT - BOTTOM -
-	       (value - scale->low) / (scale->high - scale->low) * (HEIGHT - BOTTOM - TOP);
+	       (value - chart->low) / (chart->high - chart->low) * (HEIGHT - BOTTOM - TOP);
 }
 
-static struct scale make_scale(const struct group_result *r, const struct track *track)
+static void set_scale(struct chart *chart)
 {
-	struct scale scale = {INFINITY, -INFINITY, r->group->count};
 	double margin;
 
-	for (size_t i = 0; i < track->count; i++) {
-		scale.low = fmin(scale.low, value_of(track, i));
-		scale.high = fmax(scale.high, value_of(track, i));
+	chart->low = INFINITY;
+	chart->high = -INFINITY;
+	for (size_t i = 0; i < chart->track->count; i++) {
+		double value = track_value(chart->track, chart->track->values[i]);
+
+		chart->low = fmin(chart->low, value);
+		chart->high = fmax(chart->high, value);
 	}
-	margin = (scale.high - scale.low) * 0.08;
+	margin = (chart->high - chart->low) * 0.08;
 	if (!(margin > 0.0))
-		margin = scale.high != 0.0 ? fabs(scale.high) * 0.05 : 1.0;
-	scale.low -= margin;
-	scale.high += margin;
-	return scale;
+		margin = chart->high != 0.0 ? fabs(chart->high) * 0.05 : 1.0;
+	chart->low -= margin;
+	chart->high += margin;
 }
 
-static void put_axis(struct output *out, const struct group_result *r, const struct scale *scale,
-		     enum unit unit)
+static void put_axis(const struct chart *chart)
 {
-	char amount[AMOUNT_BYTES], label[LABEL_BYTES];
-	const size_t ends[] = {0, r->group->count - 1};
+	const size_t ends[] = {0, chart->r->group->count - 1};
+	struct output *out = chart->out;
+	char amount[AMOUNT_BYTES];
 
 	for (int i = 0; i < 3; i++) {
-		double value = scale->low + (scale->high - scale->low) * (0.08 + 0.42 * i);
-		double y = y_of(scale, value);
+		double value = chart->low + (chart->high - chart->low) * (0.08 + 0.42 * i);
+		double y = y_of(chart, value);
 
 		output_format(out,
 			      "<path class='axis' d='M%.0f %.1fH%.0f'/><text x='%.0f' y='%.1f' "
 			      "text-anchor='end'>%s</text>\n",
 			      LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
-			      format_amount(amount, unit, value));
+			      format_amount(amount, chart->unit, value));
 	}
 	for (int e = 0; e < 2; e++) {
 		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
 			      e ? WIDTH - 8.0 : LEFT, HEIGHT - 6.0, e ? "end" : "start");
-		html_text(out, point_label(label, group_point(r->history, r->group, ends[e])));
+		put_label(out, chart->r, ends[e]);
 		output_string(out, "</text>\n");
 	}
 }
 
 /* Each dot shows its run if there are few. */
-static void put_dots(struct output *out, const struct group_result *r, const struct track *track,
-		     const struct scale *scale, enum unit unit)
+static void put_dots(const struct chart *chart)
 {
+	const struct track *track = chart->track;
 	bool has_titles = track->count <= TITLES_MAX;
-	char label[LABEL_BYTES], amount[AMOUNT_BYTES];
+	struct output *out = chart->out;
+	char amount[AMOUNT_BYTES];
 
 	if (!has_titles)
 		output_string(out, "<path class='dots' d='");
 	for (size_t i = 0; i < track->count; i++) {
-		double value = value_of(track, i), x = x_of(scale, (double)track->places[i]);
+		double value = track_value(track, track->values[i]);
 
-		if (!has_titles) {
-			output_format(out, "M%.1f %.1fh0", x, y_of(scale, value));
+		output_format(out, "%sM%.1f %.1fh0", has_titles ? "<path class='dots' d='" : "",
+			      x_of(chart, (double)track->places[i]), y_of(chart, value));
+		if (!has_titles)
 			continue;
-		}
-		output_format(out, "<path class='dots' d='M%.1f %.1fh0'><title>", x,
-			      y_of(scale, value));
-		html_text(out,
-			  point_label(label, group_point(r->history, r->group, track->places[i])));
-		output_format(out, ": %s</title></path>\n", format_amount(amount, unit, value));
+		output_string(out, "'><title>");
+		put_label(out, chart->r, track->places[i]);
+		output_format(out, ": %s</title></path>\n",
+			      format_amount(amount, chart->unit, value));
 	}
 	if (!has_titles)
 		output_string(out, "'/>\n");
 }
 
-static void put_means(struct output *out, const struct group_result *r, const struct track *track,
-		      const struct scale *scale)
+static void put_means(const struct chart *chart)
 {
-	for (size_t i = 0, end; i < track->count; i = end) {
-		double sum = 0.0, y;
-		size_t begin;
+	const struct track *track = chart->track;
 
-		track_part(track, r->group, i, &begin, &end);
-		for (size_t k = begin; k < end; k++)
-			sum += track->values[k];
-		sum /= (double)(end - begin);
-		y = y_of(scale, track->is_log ? exp(sum) : sum);
-		output_format(out, "<path class='mean' d='M%.1f %.1fH%.1f'/>\n",
-			      x_of(scale, (double)track->places[begin] - 0.3), y,
-			      x_of(scale, (double)track->places[end - 1] + 0.3));
+	for (size_t i = 0, end; i < track->count; i = end) {
+		size_t begin;
+		double y = y_of(chart, track_part_mean(track, chart->r->group, i, &begin, &end));
+
+		output_format(chart->out, "<path class='mean' d='M%.1f %.1fH%.1f'/>\n",
+			      x_of(chart, (double)track->places[begin] - 0.3), y,
+			      x_of(chart, (double)track->places[end - 1] + 0.3));
 	}
 }
 
 /* A dashed line at a step, or along a drift, with its size. */
-static void put_mark(struct output *out, const struct group_result *r, const struct track *track,
-		     const struct scale *scale, const struct chart_mark *mark)
+static void put_mark(const struct chart *chart, const struct finding *finding)
 {
-	double x = x_of(scale, (double)mark->place - 0.5), y = 11.0;
-	char label[LABEL_BYTES], ratio[AMOUNT_BYTES];
+	double x = x_of(chart, (double)finding->place - 0.5), y = 11.0;
+	const char *class = class_of(&chart->r->movements[finding->movement]);
+	char ratio[AMOUNT_BYTES];
+	struct output *out = chart->out;
 	bool is_left = x > WIDTH - 70.0;
 
-	if (mark->is_drift) {
-		double end = x_of(scale, (double)track->places[track->count - 1]);
+	if (finding->is_drift) {
+		double end = x_of(chart, (double)chart->track->places[chart->track->count - 1]);
 
-		output_format(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'>", mark->class,
-			      x_of(scale, (double)mark->place), y_of(scale, mark->before), end,
-			      y_of(scale, mark->after));
+		output_format(out, "<path class='mark %s' d='M%.1f %.1fL%.1f %.1f'>", class,
+			      x_of(chart, (double)finding->place), y_of(chart, finding->before),
+			      end, y_of(chart, finding->after));
 		x = end;
 		is_left = true;
 		/* Below the line, so that it does not hide the size of a step. */
 		y = HEIGHT - BOTTOM - 6.0;
 	} else {
-		output_format(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", mark->class, x,
+		output_format(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", class, x,
 			      TOP - 8.0, HEIGHT - BOTTOM);
 	}
 	output_string(out, "<title>");
-	html_text(out, point_label(label, group_point(r->history, r->group, mark->place)));
+	put_label(out, chart->r, finding->place);
 	output_format(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
 		      x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
-		      mark->is_drift ? "drift " : "", format_ratio(ratio, mark->ratio));
+		      finding->is_drift ? "drift " : "", format_ratio(ratio, finding->ratio));
 }
 
-static void chart_write(struct output *out, const struct group_result *r, const struct track *track,
-			const struct chart_mark *marks, size_t mark_count)
+/* A row over time, with the movements of the row. */
+static void put_chart(struct output *out, const struct group_result *r, size_t number)
 {
+	const struct track *track = &r->detection.tracks[number];
 	const struct history_row *row = &r->history->rows[track->row];
-	struct scale scale = make_scale(r, track);
-	enum unit unit = track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit;
+	struct chart chart = {
+		out, r, track, track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit, 0.0, 0.0};
+	char title[ROW_TITLE_BYTES];
 
-	output_format(out, "<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
-	put_axis(out, r, &scale, unit);
-	put_dots(out, r, track, &scale, unit);
-	put_means(out, r, track, &scale);
-	for (size_t m = 0; m < mark_count; m++)
-		put_mark(out, r, track, &scale, &marks[m]);
+	output_string(out, "<h3>");
+	html_text(out, row_title(title, row, track->metric));
+	output_format(out, "</h3>\n<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
+	set_scale(&chart);
+	put_axis(&chart);
+	put_dots(&chart);
+	put_means(&chart);
+	for (size_t f = 0; f < r->detection.finding_count; f++)
+		if (r->detection.findings[f].track == number)
+			put_mark(&chart, &r->detection.findings[f]);
 	output_string(out, "</svg>\n");
 }
 
@@ -233,14 +243,6 @@ static const char style[] =
 	".mark.bad{stroke:var(--bad)}.mark.good{stroke:var(--good)}.mark.other{stroke:var(--other)}"
 	"\n";
 
-/* Red and green are for real movements only. */
-static const char *class_of(const struct movement *movement)
-{
-	if (movement->reason || movement->cause != CAUSE_REAL)
-		return "other";
-	return movement->is_worse ? "bad" : "good";
-}
-
 static void put_finding(struct output *out, const struct group_result *r,
 			const struct finding *finding)
 {
@@ -260,23 +262,17 @@ static void put_finding(struct output *out, const struct group_result *r,
 static void put_where(struct output *out, const struct group_result *r,
 		      const struct movement *movement)
 {
-	char labels[2][LABEL_BYTES];
-	size_t before = movement->first ? movement->first - 1 : 0;
+	bool is_range = movement->first != movement->last;
 
 	output_string(out, "<td class=n>");
-	html_text(out, point_label(labels[0], group_point(r->history, r->group, movement->place)));
-	point_label(labels[0], group_point(r->history, r->group, before));
-	point_label(labels[1], group_point(r->history, r->group, movement->last));
+	put_label(out, r, movement->place);
 	output_string(out, "<br><span class=dim>");
-	if (movement->is_drift)
-		output_string(out, "slow drift since then");
-	else if (movement->first == movement->last)
-		output_string(out, "after ");
+	output_string(out, movement->is_drift ? "slow drift since then" : is_range ? "" : "after ");
 	if (!movement->is_drift)
-		html_text(out, labels[0]);
-	if (!movement->is_drift && movement->first != movement->last) {
+		put_label(out, r, movement->first ? movement->first - 1 : 0);
+	if (!movement->is_drift && is_range) {
 		output_string(out, "..");
-		html_text(out, labels[1]);
+		put_label(out, r, movement->last);
 	}
 	output_string(out, "</span></td>");
 }
@@ -336,36 +332,6 @@ static bool has_chart(const struct group_result *r, size_t number)
 			return true;
 	return r->history->rows[track->row].level == LEVEL_TOTAL && track->metric == METRIC_VALUE &&
 	       !is_constant(track);
-}
-
-/* Marks the movements of a row in its chart. */
-static void put_chart(struct output *out, const struct group_result *r, size_t number)
-{
-	const struct track *track = &r->detection.tracks[number];
-	const struct history_row *row = &r->history->rows[track->row];
-	struct chart_mark *marks = xt_calloc(r->detection.finding_count + 1, sizeof(*marks));
-	char title[ROW_TITLE_BYTES];
-	size_t count = 0;
-
-	for (size_t f = 0; f < r->detection.finding_count; f++) {
-		const struct finding *finding = &r->detection.findings[f];
-
-		if (finding->track != number)
-			continue;
-		marks[count++] = (struct chart_mark){
-			.place = finding->place,
-			.class = class_of(&r->movements[finding->movement]),
-			.ratio = finding->ratio,
-			.is_drift = finding->is_drift,
-			.before = finding->before,
-			.after = finding->after,
-		};
-	}
-	output_string(out, "<h3>");
-	html_text(out, row_title(title, row, track->metric));
-	output_string(out, "</h3>\n");
-	chart_write(out, r, track, marks, count);
-	free(marks);
 }
 
 static void put_legend(struct output *out)

@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "diff/base/json_read.h"
 #include "diff/base/text.h"
+#include "log/base/compare.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
 #include "base/utf8.h"
@@ -153,9 +154,7 @@ static uint64_t first_start_ns(const struct run_set *runs)
 
 static bool is_before(const struct baseline_set *a, const struct baseline_set *b)
 {
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns;
-	return strcmp(a->label, b->label) < 0;
+	return (ORDER(a->time_ns, b->time_ns) ?: strcmp(a->label, b->label)) < 0;
 }
 
 void baseline_add(struct baseline *baseline, const char *label, struct run_set *runs)
@@ -496,9 +495,9 @@ int baseline_read_side(struct run_set *set, const char *document, size_t documen
 
 #define LABELS_MAX 10 /* that are listed */
 
-static bool begins_with(const struct baseline_set *set, const char *label)
+static bool is_beginning(const struct baseline_set *set, const char *label)
 {
-	return *label && !strncmp(set->label, label, strlen(label));
+	return *label && begins_with(set->label, label);
 }
 
 const struct baseline_set *baseline_find_label(const struct baseline *baseline, const char *label)
@@ -510,7 +509,7 @@ const struct baseline_set *baseline_find_label(const struct baseline *baseline, 
 		if (!strcmp(baseline->sets[s].label, label))
 			return &baseline->sets[s];
 	for (size_t s = 0; s < baseline->count; s++)
-		if (begins_with(&baseline->sets[s], label)) {
+		if (is_beginning(&baseline->sets[s], label)) {
 			found = &baseline->sets[s];
 			count++;
 		}
@@ -526,7 +525,7 @@ static size_t list_labels(char out[ADVICE_BYTES], const struct baseline *baselin
 	for (size_t s = baseline->count; s-- > 0;) {
 		const char *label = baseline->sets[s].label;
 
-		if (!*label || (*beginning && !begins_with(&baseline->sets[s], beginning)))
+		if (!*label || (*beginning && !is_beginning(&baseline->sets[s], beginning)))
 			continue;
 		if (++count <= LABELS_MAX && used < ADVICE_BYTES)
 			used += (size_t)snprintf(out + used, ADVICE_BYTES - used, "%s%s",

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "diff/base/json_read.h"
 #include "diff/base/text.h"
+#include "log/base/compare.h"
 #include "log/base/script_name.h"
 #include "base/utf8.h"
 
@@ -72,11 +73,6 @@ static size_t without_hash(const char *name, size_t length)
 	return length - 19;
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* Length of the text to replace at this position, and its replacement. 0: keep the text. */
 static size_t replaced(const char *text, const char **by)
 {
@@ -99,7 +95,7 @@ static size_t replaced(const char *text, const char **by)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		size_t length = strlen(rules[i].begin), depth = 1;
 
-		if (!begins(text, rules[i].begin))
+		if (!begins_with(text, rules[i].begin))
 			continue;
 		*by = rules[i].by;
 		if (!rules[i].end) {
@@ -117,7 +113,7 @@ static size_t replaced(const char *text, const char **by)
 			depth -= text[at] == rules[i].end;
 			if (!depth)
 				return at + 1 +
-				       (begins(rules[i].begin, "{{") && text[at + 1] == '}');
+				       (begins_with(rules[i].begin, "{{") && text[at + 1] == '}');
 		}
 	}
 	return 0;
@@ -125,7 +121,7 @@ static size_t replaced(const char *text, const char **by)
 
 static bool has_counted_name(const char *name)
 {
-	return strstr(name, "triton_") || begins(name, "[NVTX ");
+	return strstr(name, "triton_") || begins_with(name, "[NVTX ");
 }
 
 size_t frame_key(char *out, const char *frame)
@@ -512,7 +508,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct profile_entry *x = a, *y = b;
 
-	return x->level != y->level ? (x->level < y->level ? -1 : 1) : strcmp(x->key, y->key);
+	return ORDER(x->level, y->level) ?: strcmp(x->key, y->key);
 }
 
 static double hypotenuse(double a, double b)

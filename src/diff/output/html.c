@@ -23,6 +23,7 @@
 #include "diff/compare/row_text.h"
 #include "diff/output/diff_output.h"
 #include "diff/output/json.h"
+#include "log/base/compare.h"
 #include "page/page.h"
 
 enum flame_weight {
@@ -34,11 +35,9 @@ enum flame_weight {
 struct flame_node {
 	const char *name; /* frame for display */
 	uint32_t parent;  /* index in the tree */
-	uint32_t end;	  /* index after the last node of its subtree */
 	uint32_t depth;	  /* 0: the root */
 
-	double self[FLAME_WEIGHTS][SIDES];  /* of paths that end here, in ns */
-	double total[FLAME_WEIGHTS][SIDES]; /* including all nodes below */
+	double self[FLAME_WEIGHTS][SIDES]; /* of paths that end here, in ns */
 };
 
 /* Depth first, siblings by name. The first node is the root. The comparison owns the names. */
@@ -57,18 +56,13 @@ struct path {
 
 static int compare_paths(const void *a, const void *b)
 {
-	const struct profile_entry *x = ((const struct path *)a)->entry;
-	const struct profile_entry *y = ((const struct path *)b)->entry;
+	const struct path *x = a, *y = b;
+	uint32_t x_count = x->entry->frame_count, y_count = y->entry->frame_count;
+	int order = 0;
 
-	for (uint32_t f = 0; f < x->frame_count && f < y->frame_count; f++) {
-		int order = strcmp(x->frames[f], y->frames[f]);
-
-		if (order)
-			return order;
-	}
-	if (x->frame_count != y->frame_count)
-		return x->frame_count < y->frame_count ? -1 : 1;
-	return ((const struct path *)a)->row < ((const struct path *)b)->row ? -1 : 1;
+	for (uint32_t f = 0; !order && f < x_count && f < y_count; f++)
+		order = strcmp(x->entry->frames[f], y->entry->frames[f]);
+	return order ?: ORDER(x_count, y_count) ?: ORDER(x->row, y->row);
 }
 
 /*
@@ -102,23 +96,6 @@ static double known(double value)
 	return isfinite(value) && value > 0 ? value : 0;
 }
 
-static void sum_subtrees(struct flame_tree *tree)
-{
-	for (uint32_t n = 0; n < tree->count; n++) {
-		memcpy(tree->nodes[n].total, tree->nodes[n].self, sizeof(tree->nodes[n].total));
-		tree->nodes[n].end = n + 1;
-	}
-	for (uint32_t n = tree->count; n-- > 1;) {
-		struct flame_node *node = &tree->nodes[n], *parent = &tree->nodes[node->parent];
-
-		for (int w = 0; w < FLAME_WEIGHTS; w++)
-			for (int s = 0; s < SIDES; s++)
-				parent->total[w][s] += node->total[w][s];
-		if (node->end > parent->end)
-			parent->end = node->end;
-	}
-}
-
 /* Free it with flame_tree_free(). */
 static void flame_tree_make(struct flame_tree *tree, const struct comparison *comparison)
 {
@@ -150,7 +127,6 @@ static void flame_tree_make(struct flame_tree *tree, const struct comparison *co
 		tree->nodes[node].self[paths[p].weight][SIDE_BASE] += known(effect->base);
 		tree->nodes[node].self[paths[p].weight][SIDE_NEW] += known(effect->new);
 	}
-	sum_subtrees(tree);
 	free(paths);
 }
 

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/compare/row_text.h"
+#include "log/base/compare.h"
 
 /* The rows of a comparison that a rule applies to. */
 struct rule_scope {
@@ -669,9 +670,7 @@ static int compare_findings(const void *a, const void *b)
 	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
 	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;
 
-	if (x->outcome != y->outcome)
-		return order[x->outcome] - order[y->outcome];
-	return dx > dy ? -1 : dx < dy;
+	return ORDER(order[x->outcome], order[y->outcome]) ?: ORDER(dy, dx);
 }
 
 /* Do not let a rule pass only because its rows were renamed. */

@@ -7,12 +7,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* As qsort() wants it. Several orders are chained by "?:". */
+#define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
 #define DEFINE_COMPARE(name, type)                                                                 \
 	static inline int name(const void *a, const void *b)                                       \
 	{                                                                                          \
 		type x = *(const type *)a, y = *(const type *)b;                                   \
                                                                                                    \
-		return (x > y) - (x < y);                                                          \
+		return ORDER(x, y);                                                                \
 	}
 
 DEFINE_COMPARE(compare_u32, uint32_t)
