@@ -43,68 +43,38 @@ static void point_id_of_runs(char out[ID_BYTES], struct run_profile *const *runs
 	snprintf(out, ID_BYTES, "%016" PRIx64, sum);
 }
 
-static const char *put_gpu(char out[TEXT_BYTES], const struct run_profile *run)
+static const char *property_of(const struct run_profile *run, enum property property,
+			       char out[TEXT_BYTES])
 {
-	size_t used = 0;
-
-	out[0] = '\0';
-	for (size_t d = 0; d < run->device_count && used < TEXT_BYTES; d++)
-		used += (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s", d ? " + " : "",
-					 run->devices[d].name);
-	return out;
-}
-
-static const char *put_iterations(char out[TEXT_BYTES], const struct run_profile *run)
-{
-	snprintf(out, TEXT_BYTES, "%s%s%s", run->iterations, run->iteration_name[0] ? " " : "",
-		 run->iteration_name);
-	return out;
-}
-
-static const char *put_iteration_count(char out[TEXT_BYTES], const struct run_profile *run)
-{
-	snprintf(out, TEXT_BYTES, "%" PRIu64, run->found_count);
-	return out;
-}
-
-static const char *put_clock(char out[TEXT_BYTES], const struct run_profile *run)
-{
-	if (isnan(run->clock_mhz))
-		return "";
-	snprintf(out, TEXT_BYTES, "%.0f MHz", run->clock_mhz);
-	return out;
-}
-
-static const char *put_program(char out[TEXT_BYTES], const struct run_profile *run)
-{
-	return run->title[0] ? run->title : run->program;
-	(void)out;
-}
-
-#define PUT_MEMBER(member)                                                                         \
-	static const char *put_##member(char out[TEXT_BYTES], const struct run_profile *run)       \
-	{                                                                                          \
-		(void)out;                                                                         \
-		return run->member;                                                                \
+	switch (property) {
+	case PROPERTY_PROGRAM:
+		return run->title[0] ? run->title : run->program;
+	case PROPERTY_FILTERS:
+		return run->selection;
+	case PROPERTY_GPU:
+		return run_profile_devices(run, out, TEXT_BYTES);
+	case PROPERTY_HOST:
+		return run->host;
+	case PROPERTY_DRIVER:
+		return run->driver;
+	case PROPERTY_CLOCK:
+		if (isnan(run->clock_mhz))
+			return "";
+		snprintf(out, TEXT_BYTES, "%.0f MHz", run->clock_mhz);
+		return out;
+	case PROPERTY_CUPTI:
+		return run->cupti;
+	case PROPERTY_COMMAND:
+		return run->command;
+	case PROPERTY_ITERATIONS:
+		snprintf(out, TEXT_BYTES, "%s%s%s", run->iterations,
+			 run->iteration_name[0] ? " " : "", run->iteration_name);
+		return out;
+	default:
+		snprintf(out, TEXT_BYTES, "%" PRIu64, run->found_count);
+		return out;
 	}
-PUT_MEMBER(selection)
-PUT_MEMBER(host)
-PUT_MEMBER(driver)
-PUT_MEMBER(cupti)
-PUT_MEMBER(command)
-
-static const char *(*const property_texts[PROPERTIES])(char *out, const struct run_profile *run) = {
-	[PROPERTY_PROGRAM] = put_program,
-	[PROPERTY_FILTERS] = put_selection,
-	[PROPERTY_GPU] = put_gpu,
-	[PROPERTY_HOST] = put_host,
-	[PROPERTY_DRIVER] = put_driver,
-	[PROPERTY_CLOCK] = put_clock,
-	[PROPERTY_CUPTI] = put_cupti,
-	[PROPERTY_COMMAND] = put_command,
-	[PROPERTY_ITERATIONS] = put_iterations,
-	[PROPERTY_ITERATION_COUNT] = put_iteration_count,
-};
+}
 
 static void set_properties(struct history *h, struct history_point *point,
 			   const struct run_profile *run)
@@ -112,7 +82,7 @@ static void set_properties(struct history *h, struct history_point *point,
 	char room[TEXT_BYTES];
 
 	for (int p = 0; p < PROPERTIES; p++)
-		point->properties[p] = history_text(h, property_texts[p](room, run));
+		point->properties[p] = history_text(h, property_of(run, (enum property)p, room));
 }
 
 static bool check_run(const struct run_profile *run, struct problems *problems)

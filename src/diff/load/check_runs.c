@@ -190,7 +190,7 @@ static size_t name_length(const char *program)
 }
 
 /* Writes the program, followed by the script that it ran, or else only the program. */
-static const char *program(const struct run_profile *run, char *out)
+static const char *program_of(const struct run_profile *run, char *out)
 {
 	size_t length = name_length(run->program) + 1;
 
@@ -202,55 +202,40 @@ static const char *program(const struct run_profile *run, char *out)
 	return out;
 }
 
-static const char *driver(const struct run_profile *run, char *out)
-{
-	(void)out;
-	return run->driver;
-}
-
-static const char *cupti(const struct run_profile *run, char *out)
-{
-	(void)out;
-	return run->cupti;
-}
-
-static const char *simulated(const struct run_profile *run, char *out)
-{
-	(void)out;
-	return run->is_simulated ? "simulated GPU" : "real GPU";
-}
-
-/* Device names. Which one of several equal GPUs was used does not matter. */
-static const char *devices(const struct run_profile *run, char *out)
-{
-	size_t used = 0;
-
-	out[0] = '\0';
-	for (size_t d = 0; d < run->device_count && used < TEXT_BYTES; d++)
-		used += (size_t)snprintf(out + used, TEXT_BYTES - used, "%s%s", d ? " + " : "",
-					 run->devices[d].name);
-	return out;
-}
-
-static const char *part(const struct run_profile *run, char *out)
-{
-	(void)out;
-	return run->selection[0] ? run->selection : "none";
-}
+/* What runs must have in common. */
+enum identity { PROGRAMS, GPUS, GPU_KINDS, DRIVERS, CUPTI_VERSIONS, FILTERS, IDENTITIES };
 
 static const struct {
 	const char *what;
-	const char *(*text)(const struct run_profile *run, char *out);
-	const char *
-		advice; /* NULL: --allow-different permits a difference. Else values are not comparable at all */
-} identities[] = {
-	{"programs", program, NULL},
-	{"GPUs", devices, NULL},
-	{"kinds of GPU", simulated, NULL},
-	{"CUDA drivers", driver, NULL},
-	{"CUPTI versions", cupti, NULL},
-	{"filters", part, "; profile both sides with the same options"},
+	/* NULL: --allow-different permits a difference. Else values are not comparable at all. */
+	const char *advice;
+} identities[IDENTITIES] = {
+	[PROGRAMS] = {"programs", NULL},
+	[GPUS] = {"GPUs", NULL},
+	[GPU_KINDS] = {"kinds of GPU", NULL},
+	[DRIVERS] = {"CUDA drivers", NULL},
+	[CUPTI_VERSIONS] = {"CUPTI versions", NULL},
+	[FILTERS] = {"filters", "; profile both sides with the same options"},
 };
+
+static const char *identity_of(const struct run_profile *run, enum identity identity,
+			       char out[TEXT_BYTES])
+{
+	switch (identity) {
+	case PROGRAMS:
+		return program_of(run, out);
+	case GPUS:
+		return run_profile_devices(run, out, TEXT_BYTES);
+	case GPU_KINDS:
+		return run->is_simulated ? "simulated GPU" : "real GPU";
+	case DRIVERS:
+		return run->driver;
+	case CUPTI_VERSIONS:
+		return run->cupti;
+	default:
+		return run->selection[0] ? run->selection : "none";
+	}
+}
 
 /* All runs of both sides. */
 struct all_runs {
@@ -274,19 +259,19 @@ static const char *others(char out[TEXT_BYTES], size_t count)
 }
 
 /* Reports a property that differs from that of the first run. */
-static void check_identity(const struct all_runs *all, size_t identity,
+static void check_identity(const struct all_runs *all, enum identity identity,
 			   const struct check_options *options, struct problems *problems)
 {
 	const char *advice = identities[identity].advice;
 	char room[2][TEXT_BYTES], more[TEXT_BYTES];
-	const char *wanted = identities[identity].text(run_at(all, 0), room[0]), *text;
+	const char *wanted = identity_of(run_at(all, 0), identity, room[0]), *text;
 	const struct run_profile *first = NULL;
 	size_t count = 0;
 
 	if (options->allow_different && !advice)
 		return;
 	for (size_t i = 1; i < all->count; i++) {
-		text = identities[identity].text(run_at(all, i), room[1]);
+		text = identity_of(run_at(all, i), identity, room[1]);
 		if (!strcmp(text, wanted))
 			continue;
 		first = first ? first : run_at(all, i);
@@ -294,7 +279,7 @@ static void check_identity(const struct all_runs *all, size_t identity,
 	}
 	if (!first)
 		return;
-	text = identities[identity].text(first, room[1]);
+	text = identity_of(first, identity, room[1]);
 	problems_add(problems, "different %s: %s in %s, %s in %s%s%s", identities[identity].what,
 		     wanted[0] ? wanted : "none", run_at(all, 0)->origin, text[0] ? text : "none",
 		     first->origin, others(more, count),
@@ -303,11 +288,17 @@ static void check_identity(const struct all_runs *all, size_t identity,
 				       : "; see --allow-different");
 }
 
+/* The number of items of a total in the whole run; 0 if it is missing. */
+static double count_of(const struct run_profile *run, const char *total)
+{
+	const struct profile_entry *entry = run_profile_find(run, LEVEL_TOTAL, total);
+
+	return entry ? entry->whole_count : 0.0;
+}
+
 static bool is_empty(const struct run_profile *run)
 {
-	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
-
-	return !gpu || !(gpu->whole_count > 0.0);
+	return !(count_of(run, "gpu-time") > 0.0);
 }
 
 static bool lacks_range(const struct run_profile *run)
@@ -362,13 +353,6 @@ static void check_fault(const struct all_runs *all, size_t fault,
 		     faults[fault].is_allowed ? "; see --allow-degraded" : "");
 }
 
-static double launches_of(const struct run_profile *run)
-{
-	const struct profile_entry *launches = run_profile_find(run, LEVEL_TOTAL, "launches");
-
-	return launches ? launches->whole_count : 0.0;
-}
-
 /*
  * Periods are detected in each run separately. If two runs launch about as much in very different
  * numbers of iterations, their iterations are different units, such as steps and layers.
@@ -380,7 +364,7 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 	for (size_t i = 1; i < all->count; i++) {
 		const struct run_profile *run = run_at(all, i);
 		double counts = (double)run->found_count / (double)first->found_count;
-		double launches = launches_of(run) / launches_of(first);
+		double launches = count_of(run, "launches") / count_of(first, "launches");
 
 		if (strcmp(run->iterations, "period") != 0 ||
 		    strcmp(first->iterations, "period") != 0 || !(first->found_count > 0) ||
@@ -455,8 +439,8 @@ void check_alike(const struct run_set *base, const struct run_set *new,
 {
 	const struct all_runs all = {{base, new}, base->count + new->count};
 
-	for (size_t i = 0; all.count && i < sizeof(identities) / sizeof(identities[0]); i++)
-		check_identity(&all, i, options, problems);
+	for (int i = 0; all.count && i < IDENTITIES; i++)
+		check_identity(&all, (enum identity)i, options, problems);
 	if (all.count && options->is_per_iteration && !options->allow_different_iterations)
 		check_periods(&all, problems);
 }

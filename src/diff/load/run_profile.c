@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -664,6 +665,17 @@ struct run_profile *run_profile_read(const char *document, size_t document_bytes
 		return p;
 	run_profile_free(p);
 	return NULL;
+}
+
+const char *run_profile_devices(const struct run_profile *p, char *out, size_t out_bytes)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t d = 0; d < p->device_count && used < out_bytes; d++)
+		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", d ? " + " : "",
+					 p->devices[d].name);
+	return out;
 }
 
 const struct profile_entry *run_profile_find(const struct run_profile *p, enum level level,

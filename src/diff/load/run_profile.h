@@ -112,6 +112,9 @@ static inline bool run_profile_has_iterations(const struct run_profile *profile)
 					      : profile->iterations[0] == 'p');
 }
 
+/* The names of the devices: "A + B". Which one of several equal GPUs was used does not matter. */
+const char *run_profile_devices(const struct run_profile *profile, char *out, size_t out_bytes);
+
 /* The entry with that key, or NULL. */
 const struct profile_entry *run_profile_find(const struct run_profile *profile, enum level level,
 					     const char *key);

@@ -25,7 +25,6 @@ struct rule_view {
 	double change, low, high; /* a ratio, or an amount */
 	double detectable;	  /* the same */
 	bool is_significant;
-	bool is_known;
 };
 
 double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio)
@@ -95,7 +94,7 @@ static struct rule_view view_effect(const struct comparison *c, const struct rul
 				    const struct effect *effect)
 {
 	double common = rule_common_change(c, rule, effect), low, high;
-	struct rule_view view = {.is_known = !isnan(effect->p)};
+	struct rule_view view;
 
 	view.change = rule_convert_ratio(rule, effect, effect->net_ratio + common);
 	rule_change_bounds(c, rule, effect, &low, &high);
@@ -111,127 +110,77 @@ static struct rule_view view_effect(const struct comparison *c, const struct rul
 	return view;
 }
 
-/* Input of the checks below. */
-struct question {
-	const struct comparison *c;
-	const struct rule *rule;
-	const struct effect *effect;
-	struct rule_view view;
-};
-
-static bool exceeds_limit(const struct question *q)
-{
-	return q->view.change > 0.0 && q->view.change > q->rule->limit;
-}
-
-/*
- * Nothing to compare: NEW has no items and BASE has none either, or the rule is about the cost per
- * item.
- */
-static bool has_no_items(const struct question *q)
-{
-	return !(q->effect->new > 0.0) &&
-	       (q->rule->metric == METRIC_EACH || !(q->effect->base > 0.0));
-}
-
-static bool is_boundary_shift(const struct question *q)
-{
-	return q->effect->is_boundary_shift;
-}
-
-static bool is_unknown(const struct question *q)
-{
-	return !q->view.is_known;
-}
-
-static bool is_broken(const struct question *q)
-{
-	return exceeds_limit(q) && q->view.is_significant;
-}
-
-/* Without variation between runs, nothing shows that the change is noise. */
-static bool is_in_few_runs(const struct question *q)
-{
-	return exceeds_limit(q) && q->effect->is_exact;
-}
-
 /*
  * The row is new. It occurs in several runs of NEW. If it is rare there, at least half of the runs
  * have it.
  */
-static bool is_new_in_some(const struct question *q)
+static bool is_new_in_some(const struct comparison *c, const struct effect *effect)
 {
-	uint32_t runs = q->effect->new_runs;
-
-	return exceeds_limit(q) && !(q->effect->base > 0.0) && runs >= NEW_RUNS_MIN &&
-	       (!q->effect->is_rare || 2 * runs >= q->c->side_counts[SIDE_NEW]);
-}
-
-/* The permutation test or the drift between sets contradicts a significant change. */
-static bool is_disputed(const struct question *q)
-{
-	return exceeds_limit(q) &&
-	       ((!q->rule->is_each && q->effect->is_disputed) || q->effect->is_drift);
+	return !(effect->base > 0.0) && effect->new_runs >= NEW_RUNS_MIN &&
+	       (!effect->is_rare || 2 * effect->new_runs >= c->side_counts[SIDE_NEW]);
 }
 
 /*
  * The common change is significant between runs but not compared with drift, so it is not part of
  * the view.
  */
-static bool is_common_drift(const struct question *q)
+static bool is_common_drift(const struct comparison *c, const struct rule *rule,
+			    const struct effect *effect)
 {
-	const struct effect *all = &q->c->common;
-	double with_all = q->effect->net_ratio + all->net_ratio;
+	double with_all = effect->net_ratio + c->common.net_ratio;
 
-	return all->is_drift && !q->effect->includes_common && includes_common_change(q->rule) &&
-	       isfinite(with_all) &&
-	       rule_convert_ratio(q->rule, q->effect, with_all) > q->rule->limit;
+	return c->common.is_drift && !effect->includes_common && includes_common_change(rule) &&
+	       isfinite(with_all) && rule_convert_ratio(rule, effect, with_all) > rule->limit;
 }
 
 /* For "> 0": NEW has more than any run of BASE, so it is not noise of BASE. Times always vary. */
-static bool is_more_than_any(const struct question *q)
+static bool is_more_than_any(const struct rule *rule, const struct effect *effect)
 {
-	return !q->rule->is_soft && q->rule->limit == 0.0 && !q->effect->is_time &&
-	       q->rule->metric != METRIC_EACH && !q->effect->is_significant &&
-	       q->effect->new > q->effect->base_max;
+	return !rule->is_soft && rule->limit == 0.0 && !effect->is_time &&
+	       rule->metric != METRIC_EACH && !effect->is_significant &&
+	       effect->new > effect->base_max;
 }
 
 /* The noise exceeds the limit. */
-static bool is_too_noisy(const struct question *q)
+static bool is_too_noisy(const struct comparison *c, const struct rule *rule,
+			 const struct effect *effect, const struct rule_view *view)
 {
-	double limit = rule_effective_limit(q->rule);
+	double limit = rule_effective_limit(rule);
 
 	if (limit > 0.0)
-		return q->view.high > limit && q->view.detectable > limit;
-	return !q->rule->is_soft && q->view.high > 0.0 &&
-	       rule_detectable(q->c, q->rule, q->effect) > ZERO_DETECTABLE;
+		return view->high > limit && view->detectable > limit;
+	return !rule->is_soft && view->high > 0.0 &&
+	       rule_detectable(c, rule, effect) > ZERO_DETECTABLE;
 }
 
-/* The first check that is true decides. If none is, the rule passes. */
-static const struct {
-	bool (*is_so)(const struct question *q);
-	enum outcome outcome;
-	bool is_decisive; /* in a rule about many rows, one such row decides */
-} outcomes[] = {
-	{has_no_items, OUTCOME_PASS, false},	    {is_boundary_shift, OUTCOME_PASS, false},
-	{is_unknown, OUTCOME_UNKNOWN, false},	    {is_broken, OUTCOME_FAIL, true},
-	{is_in_few_runs, OUTCOME_UNKNOWN, true},    {is_new_in_some, OUTCOME_UNKNOWN, true},
-	{is_disputed, OUTCOME_UNKNOWN, false},	    {is_common_drift, OUTCOME_UNKNOWN, false},
-	{is_more_than_any, OUTCOME_UNKNOWN, false}, {is_too_noisy, OUTCOME_UNKNOWN, false},
-};
-
+/* Sets *is_decisive if one such row decides a rule about many rows. */
 static enum outcome evaluate_limit(const struct comparison *c, const struct rule *rule,
 				   const struct effect *effect, bool *is_decisive)
 {
-	const struct question question = {c, rule, effect, view_effect(c, rule, effect)};
+	const struct rule_view view = view_effect(c, rule, effect);
+	bool exceeds = view.change > 0.0 && view.change > rule->limit;
 
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
-		if (!outcomes[i].is_so(&question))
-			continue;
-		*is_decisive = outcomes[i].is_decisive;
-		return outcomes[i].outcome;
-	}
-	return OUTCOME_PASS;
+	/* NEW has no items and BASE has none either, or the rule is about the cost per item. */
+	if (!(effect->new > 0.0) && (rule->metric == METRIC_EACH || !(effect->base > 0.0)))
+		return OUTCOME_PASS;
+	if (effect->is_boundary_shift)
+		return OUTCOME_PASS;
+	if (isnan(effect->p))
+		return OUTCOME_UNKNOWN;
+	*is_decisive = true;
+	if (exceeds && view.is_significant)
+		return OUTCOME_FAIL;
+	/* Without variation between runs, nothing shows that the change is noise. */
+	if (exceeds && (effect->is_exact || is_new_in_some(c, effect)))
+		return OUTCOME_UNKNOWN;
+	*is_decisive = false;
+	/* The permutation test or the drift between sets contradicts a significant change. */
+	if (exceeds && ((!rule->is_each && effect->is_disputed) || effect->is_drift))
+		return OUTCOME_UNKNOWN;
+	return is_common_drift(c, rule, effect) || is_more_than_any(rule, effect) ||
+			       is_too_noisy(c, rule, effect, &view)
+		       ? OUTCOME_UNKNOWN
+		       : OUTCOME_PASS;
 }
 
 /* The half-width of the confidence interval of NEW's value. NAN: unknown. */
