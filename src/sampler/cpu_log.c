@@ -528,6 +528,7 @@ static uint32_t module_id(struct cpu_log *log, struct process_modules *modules, 
 {
 	uint64_t address = frame & XT_FRAME_VALUE_MASK;
 	struct process_module *module;
+	const struct elf_image *elf;
 	struct module_key key;
 	size_t path_bytes;
 
@@ -538,20 +539,21 @@ static uint32_t module_id(struct cpu_log *log, struct process_modules *modules, 
 		return 0;
 	if (module->log_id)
 		return module->log_id;
+	elf = module->elf;
 	path_bytes = strlen(module->path);
-	if (path_bytes + module->build_id_bytes > sizeof(key.texts))
+	if (path_bytes + elf->build_id_bytes > sizeof(key.texts))
 		return 0;
 	key = (struct module_key){.start = module->start,
 				  .end = module->end,
 				  .bias = module->bias,
-				  .build_id_bytes = module->build_id_bytes,
+				  .build_id_bytes = elf->build_id_bytes,
 				  .path_bytes = (uint32_t)path_bytes};
-	memcpy(key.texts, module->build_id, module->build_id_bytes);
-	memcpy(key.texts + module->build_id_bytes, module->path, path_bytes);
+	memcpy(key.texts, elf->build_id, elf->build_id_bytes);
+	memcpy(key.texts + elf->build_id_bytes, module->path, path_bytes);
 	/* Its load is not observed. Each stack names its modules, so the time serves as a note. */
 	module->log_id = definitions_id(&log->modules, &key,
-					offsetof(struct module_key, texts) +
-						module->build_id_bytes + path_bytes,
+					offsetof(struct module_key, texts) + elf->build_id_bytes +
+						path_bytes,
 					log->start_ns);
 	return module->log_id;
 }

@@ -437,8 +437,8 @@ struct maps_reader {
 static bool module_is_same(const struct process_module *a, const struct process_module *b)
 {
 	return a->start == b->start && a->end == b->end && a->bias == b->bias &&
-	       a->build_id_bytes == b->build_id_bytes &&
-	       !memcmp(a->build_id, b->build_id, a->build_id_bytes) &&
+	       a->elf->build_id_bytes == b->elf->build_id_bytes &&
+	       !memcmp(a->elf->build_id, b->elf->build_id, a->elf->build_id_bytes) &&
 	       a->elf->byte_count == b->elf->byte_count && !strcmp(a->path, b->path);
 }
 
@@ -496,8 +496,6 @@ static void add_module(struct maps_reader *reader, const struct mapping_run *run
 		free(module.path);
 		return;
 	}
-	module.build_id_bytes = module.elf->build_id_bytes;
-	memcpy(module.build_id, module.elf->build_id, module.build_id_bytes);
 	reader->found.list[reader->found.count++] = module;
 }
 

@@ -77,15 +77,11 @@ const Elf64_Phdr *elf_image_segment_of_offset(const struct elf_image *image, uin
 /* The PT_LOAD segment that has these bytes in the file, by ELF virtual address, or NULL. */
 const Elf64_Phdr *elf_image_segment(const struct elf_image *image, uint64_t address, size_t bytes);
 
-#define PROCESS_MODULE_BUILD_ID_MAX 64
-
 struct process_module {
 	uint64_t start, end; /* [start, end): from the first to the last mapped byte */
 	uint64_t bias;	     /* address - bias = ELF virtual address */
 	char *path;	     /* as in /proc/PID/maps, less " (deleted)"; owned by the list */
-	uint8_t build_id[PROCESS_MODULE_BUILD_ID_MAX];
-	uint32_t build_id_bytes;
-	uint32_t log_id; /* for the caller: XT_MODULE_ID once written; 0 at first */
+	uint32_t log_id;     /* for the caller: XT_MODULE_ID once written; 0 at first */
 	struct elf_image *elf;
 };
 

@@ -127,7 +127,7 @@ static int compare_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
 	assert_int_equal(module->end, end);
 	assert_int_equal(module->bias, info->dlpi_addr);
 	assert_ptr_equal(process_modules_find(modules, end - 1), module);
-	assert_true(module->build_id_bytes > 0);
+	assert_true(module->elf->build_id_bytes > 0);
 	return 0;
 }
 
@@ -211,6 +211,7 @@ static void describes_deleted_file(void **unused)
 {
 	struct process_modules modules = {0};
 	struct process_module *plugin, whole;
+	struct elf_image image;
 	struct child child;
 	int fd;
 
@@ -227,6 +228,7 @@ static void describes_deleted_file(void **unused)
 	assert_non_null(plugin);
 	assert_true(plugin->elf->fd >= 0);
 	whole = *plugin;
+	image = *plugin->elf;
 	process_modules_free(&modules);
 
 	/* Another file takes the path. */
@@ -240,8 +242,8 @@ static void describes_deleted_file(void **unused)
 	assert_int_equal(plugin->start, whole.start);
 	assert_int_equal(plugin->end, whole.end);
 	assert_int_equal(plugin->bias, whole.bias);
-	assert_int_equal(plugin->build_id_bytes, whole.build_id_bytes);
-	assert_memory_equal(plugin->build_id, whole.build_id, whole.build_id_bytes);
+	assert_int_equal(plugin->elf->build_id_bytes, image.build_id_bytes);
+	assert_memory_equal(plugin->elf->build_id, image.build_id, image.build_id_bytes);
 	plugin->log_id = 5;
 	assert_int_equal(process_modules_refresh(&modules, child.pid), 0);
 	assert_int_equal(find_path(&modules, plugin_path)->log_id, 5);
