@@ -15,6 +15,7 @@
 #include "attach/candidates.h"
 #include "attach/code_site.h"
 #include "attach/stub.h"
+#include "log/base/monotonic.h"
 #include "sampler/process_read.h"
 #include "sampler/remote_unwind.h"
 
@@ -46,10 +47,7 @@ static int refuse_end(const struct attempt *attempt)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / NS_PER_MS;
+	return monotonic_ns() / NS_PER_MS;
 }
 
 static void nap_ms(unsigned ms)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "log/base/compare.h"
 #include "log/base/grow.h"
@@ -650,8 +649,7 @@ static int create_file(struct cpu_log *log)
 	struct xt_log_header header = {
 		.pid = (uint32_t)log->pid,
 		.start_monotonic_ns = log->start_ns,
-		.start_realtime_ns =
-			xt_clock_ns(CLOCK_REALTIME) - xt_clock_ns(CLOCK_MONOTONIC) + log->start_ns,
+		.start_realtime_ns = realtime_ns() - monotonic_ns() + log->start_ns,
 		.clock = XT_CLOCK_MONOTONIC,
 		.machine = XT_MACHINE_OWN,
 	};
@@ -736,8 +734,7 @@ static int write_rows(struct cpu_log *log, struct xt_table *table)
 
 static int write_clock(struct cpu_log *log, struct xt_table *table)
 {
-	xt_write_clock(table, &(struct xt_row_clock){xt_clock_ns(CLOCK_MONOTONIC),
-						     xt_clock_ns(CLOCK_REALTIME)});
+	xt_write_clock(table, &(struct xt_row_clock){monotonic_ns(), realtime_ns()});
 	return xt_writer_add(log->writer, table);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/process_read.h"
 #include "sampler/stack_ids.h"
 #include "sampler/wait_class.h"
@@ -137,7 +138,7 @@ static void set_target(struct wait *out, const struct sampled_process *process)
 static void find_pipe_partner(struct sampling *sampling, const struct sampled_process *waiter,
 			      const struct descriptor *pipe, struct wait *out)
 {
-	uint64_t now_ns = sampling_now_ns();
+	uint64_t now_ns = monotonic_ns();
 	struct choice choice = {0};
 
 	for (size_t i = 0; i < sampling->processes.count; i++) {
@@ -721,7 +722,7 @@ void observe_thread(struct sampling *sampling, struct sampled_process *process,
 		return;
 	}
 	add_to_total(sampling, thread, &counts);
-	o.now_ns = sampling_now_ns();
+	o.now_ns = monotonic_ns();
 	if (is_unchanged(thread, &counts)) {
 		note_counts(&o, &counts);
 		observe_wait_again(&o);
@@ -776,7 +777,7 @@ static bool find_thread(struct sampling *sampling, const struct perf_sample *sam
 	}
 	/* The memory below must be of the program that the sample is of. */
 	return *thread && !thread_files_stat(&(*thread)->files, &stat) &&
-	       sampling_check_program(sampling, *process, &stat, sampling_now_ns());
+	       sampling_check_program(sampling, *process, &stat, monotonic_ns());
 }
 
 /* A system call ends with the instruction "syscall", so that its return address is behind it. */
@@ -816,11 +817,11 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	struct held_sample held;
 	struct stack_found found;
 
-	sampling->has_root_sample |= sample->tid == sampling->root &&
-				     sampling_now_ns() - sample->time_ns < NEW_SAMPLE_NS;
+	sampling->has_root_sample |=
+		sample->tid == sampling->root && monotonic_ns() - sample->time_ns < NEW_SAMPLE_NS;
 	if (!find_thread(sampling, sample, &process, &thread))
 		return;
-	sampling_prepare(process, sampling_now_ns());
+	sampling_prepare(process, monotonic_ns());
 	process->counts.perf_samples++;
 	thread->quiet_rounds = 0;
 	python_read = stack_ids_read_python(sampling, process, &request);

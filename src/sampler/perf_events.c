@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/monotonic.h"
+
 #define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
 /* The highest value at which users may sample their own processes in user mode. */
 #define PARANOID_MAX 2
@@ -321,14 +323,12 @@ static int join_rings(struct perf_events *events)
 static struct perf_events *create(size_t cpu_count, double hz)
 {
 	struct perf_events *events = calloc(1, sizeof(*events));
-	struct timespec now;
 
 	if (!events)
 		return NULL;
 	events->epoll_fd = -1;
 	events->hz = hz;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	events->random = ((uint64_t)now.tv_nsec << 20 ^ (uint64_t)getpid()) | 1;
+	events->random = (monotonic_ns() << 20 ^ (uint64_t)getpid()) | 1;
 	events->sees_kernel = true;
 	events->rings = calloc(cpu_count ? cpu_count : 1, sizeof(*events->rings));
 	if (!events->rings) {

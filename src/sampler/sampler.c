@@ -68,7 +68,7 @@ static void observe_process(struct sampler *sampler, struct sampled_process *pro
 	struct sampling *sampling = &sampler->sampling;
 
 	process->is_python_fresh = false;
-	sampling_prepare(process, sampling_now_ns());
+	sampling_prepare(process, monotonic_ns());
 	for (size_t i = 0; i < process->thread_count && !sampler->is_stopping; i++) {
 		struct sampled_thread *thread = process->threads[i];
 
@@ -90,7 +90,7 @@ static void observe_new_threads(struct sampler *sampler)
 
 			if (thread->is_known || thread->has_ended)
 				continue;
-			sampling_prepare(process, sampling_now_ns());
+			sampling_prepare(process, monotonic_ns());
 			observe_thread(sampling, process, thread);
 		}
 	}
@@ -108,7 +108,7 @@ static void flush_log(struct sampler *sampler, struct sampled_process *process, 
 static void flush_logs(struct sampler *sampler)
 {
 	struct process_table *table = &sampler->sampling.processes;
-	uint64_t now_ns = sampling_now_ns();
+	uint64_t now_ns = monotonic_ns();
 
 	for (size_t i = 0; i < table->count && !sampler->is_stopping; i++)
 		if (table->list[i]->log && cpu_log_is_due(table->list[i]->log, now_ns))
@@ -127,7 +127,7 @@ static void drain(struct sampler *sampler)
 		return;
 	sampler->sampling.has_root_sample = false;
 	perf_events_drain(sampler->perf, observe_sample, &sampler->sampling);
-	now_ns = sampling_now_ns();
+	now_ns = monotonic_ns();
 	if (!sampler->sampling.has_root_sample || now_ns - sampler->jittered_ns < JITTER_NS)
 		return;
 	perf_events_jitter(sampler->perf);
@@ -156,7 +156,7 @@ static void plan(struct sampler *sampler, uint64_t begin_ns, uint64_t end_ns)
 static void round_of_all(struct sampler *sampler)
 {
 	struct sampling *sampling = &sampler->sampling;
-	uint64_t begin_ns = sampling_now_ns();
+	uint64_t begin_ns = monotonic_ns();
 
 	process_tree_begin(&sampler->tree, begin_ns);
 	for (size_t i = 0; i < sampling->processes.count; i++) {
@@ -171,7 +171,7 @@ static void round_of_all(struct sampler *sampler)
 	process_tree_sweep(sampling);
 	flush_logs(sampler);
 	sampler->round++;
-	plan(sampler, begin_ns, sampling_now_ns());
+	plan(sampler, begin_ns, monotonic_ns());
 }
 
 static void wait_for_work(struct sampler *sampler)
@@ -182,7 +182,7 @@ static void wait_for_work(struct sampler *sampler)
 		 .events = POLLIN},
 		{.fd = sampler->sampling.claims.epoll_fd, .events = POLLIN},
 	};
-	uint64_t now_ns = sampling_now_ns(),
+	uint64_t now_ns = monotonic_ns(),
 		 left_ns = sampler->next_ns > now_ns ? sampler->next_ns - now_ns : 0;
 	const struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
@@ -223,7 +223,7 @@ static void *run(void *context)
 	while (!sampler->is_stopping) {
 		wait_for_work(sampler);
 		drain(sampler);
-		if (!sampler->is_stopping && sampling_now_ns() >= sampler->next_ns)
+		if (!sampler->is_stopping && monotonic_ns() >= sampler->next_ns)
 			round_of_all(sampler);
 	}
 	record_totals(sampler);
@@ -377,7 +377,7 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	sampling->is_late = options->is_running;
 	sampling->facts.hz = options->hz;
 	sampling->period_ns = 1000000000 / options->hz;
-	sampling->start_ns = sampling_now_ns();
+	sampling->start_ns = monotonic_ns();
 	sampling->random = sampling->start_ns | 1;
 	sampler->next_ns = sampling->start_ns;
 	process_tree_open(&sampler->tree);

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "log/base/compare.h"
@@ -198,7 +197,7 @@ static void process_facts_program(const struct sampled_process *process)
 /* Seconds since 1970, to hundredths, computed as the injected library does. */
 static void record_start(const struct sampled_process *process)
 {
-	int64_t boot_ns = (int64_t)(xt_clock_ns(CLOCK_REALTIME) - xt_clock_ns(CLOCK_BOOTTIME));
+	int64_t boot_ns = (int64_t)(realtime_ns() - xt_clock_ns(CLOCK_BOOTTIME));
 	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK), hundredths;
 	char text[40];
 
@@ -317,7 +316,7 @@ static pid_t process_facts_own_tid(pid_t pid, pid_t tid)
 uint64_t process_facts_start_ns(uint64_t start_ticks)
 {
 	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
-	int64_t boot_ns = (int64_t)(xt_clock_ns(CLOCK_MONOTONIC) - xt_clock_ns(CLOCK_BOOTTIME));
+	int64_t boot_ns = (int64_t)(monotonic_ns() - xt_clock_ns(CLOCK_BOOTTIME));
 	int64_t start_ns = boot_ns + (int64_t)start_ticks * tick_ns + tick_ns / 2;
 
 	return start_ns > 0 ? (uint64_t)start_ns : 0;
@@ -336,11 +335,6 @@ void process_facts_host(char *out, size_t out_bytes)
 /* A program loads most of its modules soon after it started. */
 #define MODULES_FIRST_NS 20000000
 #define MODULES_LAST_NS	 5000000000
-
-uint64_t sampling_now_ns(void)
-{
-	return monotonic_ns();
-}
 
 /* xorshift64* (Vigna 2016, "An experimental exploration of Marsaglia's xorshift generators"). */
 uint32_t sampling_random(struct sampling *sampling, uint32_t limit)
@@ -404,7 +398,7 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 	}
 	if (was_sampled(sampling, process)) {
 		process->has_past = true;
-		process->start_ns = sampling_now_ns();
+		process->start_ns = monotonic_ns();
 	}
 	process->is_in_other_namespace = process_facts_namespace(pid, &process->log_pid);
 	process->claim = -1;
@@ -571,7 +565,7 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 		return NULL;
 	place.pid = process->log_pid;
 	if (cpu_log_open(&process->log, &place, process->start_ns)) {
-		cpu_log_close(process->log, &sampling->tables, sampling_now_ns());
+		cpu_log_close(process->log, &sampling->tables, monotonic_ns());
 		process->log = NULL;
 		return NULL;
 	}
@@ -699,8 +693,8 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 			(struct ended_process){process->pid, process->start_ticks};
 		record_counts(process);
 		sampling->total_observations += process->counts.observations;
-		sampling_note_write(sampling, cpu_log_close(process->log, &sampling->tables,
-							    sampling_now_ns()));
+		sampling_note_write(sampling,
+				    cpu_log_close(process->log, &sampling->tables, monotonic_ns()));
 		sampling->log_count--;
 	}
 	if (process->claim >= 0)

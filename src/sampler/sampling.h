@@ -173,8 +173,6 @@ struct sampling {
 	uint8_t stack_copy[STACK_COPY_BYTES];
 };
 
-uint64_t sampling_now_ns(void);
-
 /* A random number below `limit`, which is not 0. */
 uint32_t sampling_random(struct sampling *sampling, uint32_t limit);
 

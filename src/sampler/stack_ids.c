@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "log/base/compare.h"
+#include "log/base/monotonic.h"
 
 /* A return address may be the first of the next function. */
 static bool is_loop_frame(const struct pair_input *in, uint32_t index)
@@ -250,5 +251,5 @@ void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 				    .python_process = process->python,
 				    .python_changed = paired.python_changed,
 				    .places = paired.places},
-		sampling_now_ns());
+		monotonic_ns());
 }

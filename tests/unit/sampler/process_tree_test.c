@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "log/base/monotonic.h"
 #include "sampler/observe.h"
 #include "sampler/sampling.h"
 
@@ -120,7 +121,7 @@ static void starts_a_process_that_is_found_again_at_now(void **state)
 	assert_false(process->has_past);
 	sampling.ended[7] = (struct ended_process){pid, process->start_ticks};
 	sampling_end_process(&sampling, process);
-	now_ns = sampling_now_ns();
+	now_ns = monotonic_ns();
 	process = sampling_add_process(&sampling, pid);
 	assert_true(process->has_past);
 	assert_true(process->start_ns >= now_ns);
@@ -164,7 +165,7 @@ static void finds_all_of_many_children(void **state)
 		pids[i] = start_child();
 	process_tree_open(&tree);
 	assert_non_null(sampling_add_process(&sampling, getpid()));
-	process_tree_begin(&tree, sampling_now_ns());
+	process_tree_begin(&tree, monotonic_ns());
 	process_tree_scan(&tree, &sampling);
 	process_tree_close(&tree);
 	for (size_t i = 0; i < MANY_CHILDREN; i++) {
