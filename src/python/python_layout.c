@@ -6,9 +6,7 @@
 #include "python/python_layout.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PYTHON_FIRST_KNOWN PYTHON_VERSION(3, 9)
 
@@ -154,6 +152,43 @@ static void fill_published(uint32_t minor, const uint64_t *table, struct python_
 	layout->values_start = 8;
 	layout->dict_place = PYTHON_DICT_AND_EMBEDDED;
 	fill_dicts(minor, layout);
+}
+
+bool python_has_name(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
+	bool is_library = !strncmp(rest, "lib", 3);
+	size_t numbers;
+
+	rest += is_library ? 3 : 0;
+	if (strncmp(rest, "python3", 7) != 0 && strncmp(rest, "pypy3", 5) != 0)
+		return false;
+	rest = strchr(rest, '3');
+	numbers = strspn(rest, "0123456789.");
+	rest += numbers;
+	rest += strspn(rest, "tdm"); /* build flags */
+	if (!is_library)
+		return !rest[0];
+	return numbers > 2 && (!strncmp(rest, ".so", 3) || !strncmp(rest, "-c.so", 5) ||
+			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
+}
+
+uint32_t python_version_by_symbols(uint32_t py_version, bool has_iter_send, bool has_get_back)
+{
+	if (py_version)
+		return py_version;
+	if (has_iter_send)
+		return PYTHON_VERSION(3, 10);
+	return has_get_back ? PYTHON_VERSION(3, 9) : 0;
+}
+
+size_t python_end(const uint16_t *ends, size_t count, size_t most)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes = ends[i] > bytes ? ends[i] : bytes;
+	return bytes < most ? bytes : most;
 }
 
 void python_version_name(uint32_t version, char *out, size_t out_bytes)

@@ -9,8 +9,10 @@
 #ifndef XT_PYTHON_LAYOUT_H
 #define XT_PYTHON_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * How to split the chain of frames into runs: the frames that one activation of the interpreter
@@ -109,6 +111,31 @@ struct python_layout {
 
 /* As people write it. 0: unknown, so an old one. */
 void python_version_name(uint32_t version, char *out, size_t out_bytes);
+
+/*
+ * Whether this is the file of an interpreter. Accepts programs such as "python3", "python3.12",
+ * "pypy3" and libraries such as "libpython3.12.so.1.0", "libpypy3.10-c.so". Rejects the stub
+ * "libpython3.so" and names like "python3app".
+ */
+bool python_has_name(const char *path);
+
+/*
+ * The version by symbols: the value of Py_Version, which exists since 3.11, or else whether it has
+ * PyIter_Send, since 3.10, and PyFrame_GetBack, since 3.9. 0: older than all known versions.
+ */
+uint32_t python_version_by_symbols(uint32_t py_version, bool has_iter_send, bool has_get_back);
+
+/* The largest of several ends of members, but at most `most`: how many bytes to read. */
+size_t python_end(const uint16_t *ends, size_t count, size_t most);
+
+/* A member of up to 8 bytes in a copy of an object. */
+static inline uint64_t python_member(const uint8_t *object, size_t offset, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, object + offset, bytes);
+	return value;
+}
 
 /*
  * Fills *layout for the interpreter of that version (PY_VERSION_HEX) with _PyRuntime at `runtime`.

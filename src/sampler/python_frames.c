@@ -32,26 +32,6 @@ static const char *const symbol_names[SYMBOLS] = {
 	[ONLY_SINCE_3_9] = "PyFrame_GetBack",
 };
 
-/* Accepts "python3", "python3.12", "libpython3.12.so.1.0", but not the stub "libpython3.so". */
-static bool has_python_name(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
-	bool is_library = !strncmp(rest, "lib", 3);
-	size_t numbers;
-
-	rest += is_library ? 3 : 0;
-	if (strncmp(rest, "python3", 7) != 0)
-		return false;
-	rest += 6;
-	numbers = strspn(rest, "0123456789.");
-	rest += numbers;
-	rest += strspn(rest, "tdm"); /* build flags */
-	if (!is_library)
-		return !rest[0];
-	return numbers > 2 &&
-	       (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)));
-}
-
 static void program_path(pid_t pid, char out[PATH_MAX])
 {
 	char link[64];
@@ -69,24 +49,17 @@ static bool find_symbols(const struct process_module *module, struct elf_symbol 
 	return elf_symbols_find(module->elf->fd, symbols, SYMBOLS) == 0 && symbols[RUNTIME].address;
 }
 
-/* In the format of PY_VERSION_HEX; 0: older than all known versions. */
-static uint32_t version_of(pid_t pid, uint64_t bias, const struct elf_symbol *symbols)
-{
-	uint64_t version;
-
-	if (symbols[VERSION].address &&
-	    process_memory_read(pid, &version, bias + symbols[VERSION].address, sizeof(version)))
-		return (uint32_t)version;
-	if (symbols[ONLY_SINCE_3_10].address)
-		return PYTHON_VERSION(3, 10);
-	return symbols[ONLY_SINCE_3_9].address ? PYTHON_VERSION(3, 9) : 0;
-}
-
 static int use_module(struct python_place *out, const struct process_module *module,
 		      const struct elf_symbol *symbols, char *why, size_t why_bytes)
 {
-	uint32_t version = version_of(out->pid, module->bias, symbols);
-	uint64_t published[PUBLISHED_BYTES / 8] = {0}, head;
+	uint64_t published[PUBLISHED_BYTES / 8] = {0}, head, py_version = 0;
+	uint32_t version;
+
+	if (symbols[VERSION].address)
+		process_memory_read(out->pid, &py_version, module->bias + symbols[VERSION].address,
+				    sizeof(py_version));
+	version = python_version_by_symbols((uint32_t)py_version, symbols[ONLY_SINCE_3_10].address,
+					    symbols[ONLY_SINCE_3_9].address);
 
 	snprintf(out->path, sizeof(out->path), "%s", module->path);
 	python_version_name(version, out->version, sizeof(out->version));
@@ -121,13 +94,13 @@ int python_find_in(struct python_place *out, pid_t pid, const struct process_mod
 
 	*out = (struct python_place){.pid = pid};
 	program_path(pid, program);
-	out->is_program = has_python_name(program);
+	out->is_program = python_has_name(program);
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct process_module *module = &modules->list[i];
 		bool is_program = !strcmp(module->path, program);
 
 		/* A program of any name may contain an interpreter. */
-		if (!is_program && !has_python_name(module->path))
+		if (!is_program && !python_has_name(module->path))
 			continue;
 		if (find_symbols(module, symbols))
 			return use_module(out, module, symbols, why, why_bytes);
@@ -138,14 +111,6 @@ int python_find_in(struct python_place *out, pid_t pid, const struct process_mod
 #define LIST_ENTRY_BYTES_MAX 256
 #define STATES_MAX	     65536 /* a list that changes may look endless */
 #define BATCH		     (PROCESS_MEMORY_PARTS_MAX / 2)
-
-static uint64_t word(const uint8_t *bytes, size_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
 
 #if defined(__x86_64__)
 #define DESCRIPTOR_TID 720
@@ -160,9 +125,10 @@ bool thread_descriptor_is_valid(const uint8_t bytes[THREAD_DESCRIPTOR_BYTES], ui
 {
 #if defined(__x86_64__)
 	/* It has its own address twice. */
-	return word(bytes, 0) == address && word(bytes, 16) == address;
+	return python_member(bytes, 0, 8) == address && python_member(bytes, 16, 8) == address;
 #else
-	return address && (int64_t)word(bytes, DESCRIPTOR_FUTEX_OFFSET) == DESCRIPTOR_FUTEX_VALUE;
+	return address &&
+	       (int64_t)python_member(bytes, DESCRIPTOR_FUTEX_OFFSET, 8) == DESCRIPTOR_FUTEX_VALUE;
 #endif
 }
 
@@ -186,12 +152,12 @@ static void fill_state(struct python_state *out, uint64_t address,
 		       const struct python_layout *layout, const uint8_t *bytes)
 {
 	*out = (struct python_state){.address = address,
-				     .previous = word(bytes, 0),
-				     .next = word(bytes, 8),
-				     .interpreter = word(bytes, 16),
-				     .pthread = word(bytes, layout->state_pthread)};
+				     .previous = python_member(bytes, 0, 8),
+				     .next = python_member(bytes, 8, 8),
+				     .interpreter = python_member(bytes, 16, 8),
+				     .pthread = python_member(bytes, layout->state_pthread, 8)};
 	if (layout->state_native_id && out->pthread)
-		out->tid = (pid_t)word(bytes, layout->state_native_id);
+		out->tid = (pid_t)python_member(bytes, layout->state_native_id, 8);
 }
 
 static void fill_tid(struct python_state *state, const uint8_t *pthread)
@@ -323,22 +289,18 @@ COMPARE_BY(by_tid, struct python_state, UP(tid))
 #define CLOCK_WORD_2_41 28
 #define MUTEX_KIND	16
 
-static uint32_t half(const uint8_t *bytes, size_t offset)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
 static bool looks_like_gil(const struct python_states *states, const uint8_t *at)
 {
-	uint64_t interval_us = word(at, 0), holder = word(at, GIL_LAST_HOLDER);
-	uint32_t flags = half(at, GIL_WAITED + CLOCK_WORD) | half(at, GIL_WAITED + CLOCK_WORD_2_41);
+	uint64_t interval_us = python_member(at, 0, 8),
+		 holder = python_member(at, GIL_LAST_HOLDER, 8),
+		 flags = python_member(at, GIL_WAITED + CLOCK_WORD, 4) |
+			 python_member(at, GIL_WAITED + CLOCK_WORD_2_41, 4);
 
-	if (!interval_us || interval_us > INTERVAL_MAX_US || half(at, GIL_LOCKED) > 1 ||
-	    !(flags & CLOCK_FLAG) || half(at, GIL_MUTEX) > 2 || half(at, GIL_SWITCH_MUTEX) > 2 ||
-	    half(at, GIL_MUTEX + MUTEX_KIND) || half(at, GIL_SWITCH_MUTEX + MUTEX_KIND))
+	if (!interval_us || interval_us > INTERVAL_MAX_US || !(flags & CLOCK_FLAG) ||
+	    python_member(at, GIL_LOCKED, 4) > 1 || python_member(at, GIL_MUTEX, 4) > 2 ||
+	    python_member(at, GIL_SWITCH_MUTEX, 4) > 2 ||
+	    python_member(at, GIL_MUTEX + MUTEX_KIND, 4) ||
+	    python_member(at, GIL_SWITCH_MUTEX + MUTEX_KIND, 4))
 		return false;
 	for (size_t i = 0; i < states->count; i++)
 		if (states->list[i].address == holder)
@@ -430,8 +392,9 @@ uint64_t python_states_gil_holder(const struct python_states *states,
 		if (process_memory_read(place->pid, gil,
 					gil_base(states, place, i) + states->gil_offset,
 					sizeof(gil)) &&
-		    half(gil, GIL_LOCKED) == 1 && word(gil, GIL_LAST_HOLDER))
-			return word(gil, GIL_LAST_HOLDER);
+		    python_member(gil, GIL_LOCKED, 4) == 1 &&
+		    python_member(gil, GIL_LAST_HOLDER, 8))
+			return python_member(gil, GIL_LAST_HOLDER, 8);
 	}
 	return 0;
 }
@@ -457,29 +420,12 @@ void python_states_free(struct python_states *states)
 #define STATUS_BOUND_MASK 0x07u
 #define MOMENTS_MAX	  8
 
-static uint64_t member(const uint8_t *object, uint32_t offset, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, object + offset, bytes);
-	return value;
-}
-
-static size_t largest(const uint16_t *ends, size_t count, size_t most)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes = ends[i] > bytes ? ends[i] : bytes;
-	return bytes < most ? bytes : most;
-}
-
 static size_t state_bytes(const struct python_layout *layout)
 {
 	const uint16_t ends[] = {24, layout->state_pthread + 8, layout->state_frame + 8,
 				 layout->state_cframe + 8, layout->state_status + 4};
 
-	return largest(ends, sizeof(ends) / sizeof(*ends), STATE_BYTES_MAX);
+	return python_end(ends, sizeof(ends) / sizeof(*ends), STATE_BYTES_MAX);
 }
 
 /* Reads no more than needed: the memory behind a frame may be unmapped. */
@@ -489,7 +435,7 @@ static size_t frame_bytes(const struct python_layout *layout)
 				 layout->frame_instruction + 8, layout->frame_owner + 1,
 				 layout->frame_is_entry + 1,	layout->frame_tlbc_index + 4};
 
-	return largest(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
+	return python_end(ends, sizeof(ends) / sizeof(*ends), PYTHON_FRAME_BYTES_MAX);
 }
 
 /* Memory that a start is read from. */
@@ -520,17 +466,18 @@ static void evaluate_start(const struct start_copy *copy, const struct python_la
 	uint32_t status = STATUS_BOUND;
 
 	if (layout->state_status)
-		status = (uint32_t)member(copy->state, layout->state_status, 4);
-	out->is_of_thread = member(copy->state, 16, 8) == state->interpreter &&
-			    member(copy->state, layout->state_pthread, 8) == state->pthread &&
-			    (!state->has_tid_word || copy->tid == state->tid) &&
-			    (status & STATUS_BOUND_MASK) == STATUS_BOUND;
+		status = (uint32_t)python_member(copy->state, layout->state_status, 4);
+	out->is_of_thread =
+		python_member(copy->state, 16, 8) == state->interpreter &&
+		python_member(copy->state, layout->state_pthread, 8) == state->pthread &&
+		(!state->has_tid_word || copy->tid == state->tid) &&
+		(status & STATUS_BOUND_MASK) == STATUS_BOUND;
 	out->is_finalizing = copy->finalizing && copy->finalizing != state->address;
 	out->is_active = status & PYTHON_STATUS_ACTIVE;
 	if (layout->state_cframe)
-		out->cframe = member(copy->state, layout->state_cframe, 8);
+		out->cframe = python_member(copy->state, layout->state_cframe, 8);
 	if (layout->state_frame)
-		out->innermost = member(copy->state, layout->state_frame, 8);
+		out->innermost = python_member(copy->state, layout->state_frame, 8);
 }
 
 bool python_frames_start(const struct python_place *place, const struct python_state *state,
@@ -582,14 +529,15 @@ static void fill_link(struct python_link *link, uint64_t address,
 		      const struct python_layout *layout, const uint8_t *frame)
 {
 	*link = (struct python_link){.address = address,
-				     .previous = member(frame, layout->frame_previous, 8),
-				     .code = member(frame, layout->frame_code, 8),
-				     .instruction = member(frame, layout->frame_instruction,
+				     .previous = python_member(frame, layout->frame_previous, 8),
+				     .code = python_member(frame, layout->frame_code, 8),
+				     .instruction =
+					     python_member(frame, layout->frame_instruction,
 							   layout->instruction_bytes ? 4 : 8)};
 	if (layout->frame_owner)
-		link->owner = (uint32_t)member(frame, layout->frame_owner, 1);
+		link->owner = (uint32_t)python_member(frame, layout->frame_owner, 1);
 	if (layout->frame_tlbc_index)
-		link->tlbc_index = (uint32_t)member(frame, layout->frame_tlbc_index, 4);
+		link->tlbc_index = (uint32_t)python_member(frame, layout->frame_tlbc_index, 4);
 	link->is_shim = layout->division == PYTHON_BY_SHIM && link->owner >= PYTHON_OWNER_SHIM;
 }
 
@@ -597,7 +545,8 @@ static void fill_link(struct python_link *link, uint64_t address,
 static bool is_marked(const struct python_layout *layout, const uint8_t *frame)
 {
 	return layout->division == PYTHON_EACH_MARKED ||
-	       (layout->division == PYTHON_BY_FLAG && member(frame, layout->frame_is_entry, 1));
+	       (layout->division == PYTHON_BY_FLAG &&
+		python_member(frame, layout->frame_is_entry, 1));
 }
 
 bool python_frames_read(struct python_frames *frames, const struct python_place *place,
@@ -633,7 +582,7 @@ bool python_frames_read(struct python_frames *frames, const struct python_place 
 		frame = bytes_at(frames, place, cframe + layout->cframe_previous, 8);
 		if (!frame)
 			return false;
-		cframe = link->cframe_previous = member(frame, 0, 8);
+		cframe = link->cframe_previous = python_member(frame, 0, 8);
 	}
 	frames->is_whole = !at;
 	frames->time_ns = monotonic_ns();

@@ -85,14 +85,6 @@ struct python_code_texts {
 #define COMPACT_BIT	  3
 #define ASCII_BIT	  4
 
-static uint64_t member(const uint8_t *object, uint32_t offset, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, object + offset, bytes);
-	return value;
-}
-
 /* How many bytes of a code object, from its start, its identity is read from. */
 static size_t python_identity_bytes(const struct python_layout *layout)
 {
@@ -100,26 +92,24 @@ static size_t python_identity_bytes(const struct python_layout *layout)
 				 layout->code_file + 8,	      layout->code_line_table + 8,
 				 layout->code_first_line + 4, layout->code_first_traceable + 4,
 				 layout->code_version + 4};
-	size_t bytes = 0;
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		bytes = ends[i] > bytes ? ends[i] : bytes;
-	return bytes < PYTHON_IDENTITY_BYTES_MAX ? bytes : PYTHON_IDENTITY_BYTES_MAX;
+	return python_end(ends, sizeof(ends) / sizeof(*ends), PYTHON_IDENTITY_BYTES_MAX);
 }
 
 static void python_identity_fill(struct python_code_identity *out, const uint8_t *bytes,
 				 const struct python_layout *layout)
 {
 	memset(out, 0, sizeof(*out)); /* compared with memcmp() */
-	out->type = member(bytes, layout->object_type, 8);
-	out->name = member(bytes, layout->code_name, 8);
-	out->file = member(bytes, layout->code_file, 8);
-	out->line_table = member(bytes, layout->code_line_table, 8);
-	out->first_line = (uint32_t)member(bytes, layout->code_first_line, 4);
+	out->type = python_member(bytes, layout->object_type, 8);
+	out->name = python_member(bytes, layout->code_name, 8);
+	out->file = python_member(bytes, layout->code_file, 8);
+	out->line_table = python_member(bytes, layout->code_line_table, 8);
+	out->first_line = (uint32_t)python_member(bytes, layout->code_first_line, 4);
 	if (layout->code_first_traceable)
-		out->first_traceable = (uint32_t)member(bytes, layout->code_first_traceable, 4);
+		out->first_traceable =
+			(uint32_t)python_member(bytes, layout->code_first_traceable, 4);
 	if (layout->code_version)
-		out->version = (uint32_t)member(bytes, layout->code_version, 4);
+		out->version = (uint32_t)python_member(bytes, layout->code_version, 4);
 }
 
 static bool has_flag(const struct python_place *place, uint64_t object, uint64_t flag)
@@ -169,8 +159,8 @@ static bool open_string(struct string *out, const struct python_place *place, ui
 	if (layout->str_compact_bytes + 8 > HEAD_BYTES || !has_flag(place, object, FLAG_OF_STR) ||
 	    !process_memory_read(place->pid, head, object, layout->str_ascii_bytes))
 		return false;
-	out->length = member(head, layout->str_length, 8);
-	state = (uint32_t)member(head, layout->str_state, 4) >> layout->str_kind_bit;
+	out->length = python_member(head, layout->str_length, 8);
+	state = (uint32_t)python_member(head, layout->str_state, 4) >> layout->str_kind_bit;
 	out->character_bytes = state & KIND_MASK;
 	out->is_compact = state >> COMPACT_BIT & 1;
 	out->text = object +
@@ -223,7 +213,7 @@ static bool read_text(struct python_code_copy *copy, const struct python_place *
 		if (!make_copy(copy, place->pid, object + length_at,
 			       before + count * string.character_bytes))
 			return false;
-		copy->is_exact = member(copy->bytes, 0, 8) == string.length;
+		copy->is_exact = python_member(copy->bytes, 0, 8) == string.length;
 	} else {
 		before = 0;
 		if (!make_copy(copy, place->pid, string.text + first * string.character_bytes,
@@ -247,7 +237,7 @@ static bool read_lines(struct python_code_copy *copy, const struct python_place 
 		       layout->bytes_data - layout->bytes_size + size))
 		return false;
 	copy->is_exact = true;
-	return member(copy->bytes, 0, 8) == size;
+	return python_member(copy->bytes, 0, 8) == size;
 }
 
 /*
@@ -290,8 +280,7 @@ static bool python_copy_is_current(const struct python_code_copy *copy, int kind
 	if (!copy->is_exact || memcmp(copy->bytes, now, 8) != 0)
 		return false;
 	if (kind != PYTHON_COPY_LINES) {
-		if ((member(copy->bytes, (uint32_t)state_at, 4) ^
-		     member(now, (uint32_t)state_at, 4)) &
+		if ((python_member(copy->bytes, state_at, 4) ^ python_member(now, state_at, 4)) &
 		    mask)
 			return false;
 		text_at = layout->str_ascii_bytes - layout->str_length;

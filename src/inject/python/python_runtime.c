@@ -64,30 +64,6 @@ struct finding {
 	char hidden[PATH_MAX];	     /* a module named like an interpreter that exports nothing */
 };
 
-/*
- * Accepts programs such as "python3", "python3.12", "pypy3" and libraries such as
- * "libpython3.12.so.1.0", "libpypy3.10-c.so". Rejects the stub "libpython3.so" and names like
- * "python3app".
- */
-static bool has_python_name(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *rest = slash ? slash + 1 : path;
-	bool is_library = !strncmp(rest, "lib", 3);
-	size_t numbers;
-
-	rest += is_library ? 3 : 0;
-	if (strncmp(rest, "python3", 7) != 0 && strncmp(rest, "pypy3", 5) != 0)
-		return false;
-	rest = strchr(rest, '3');
-	numbers = strspn(rest, "0123456789.");
-	rest += numbers;
-	rest += strspn(rest, "tdm"); /* build flags */
-	if (!is_library)
-		return !rest[0];
-	return numbers > 2 && (!strncmp(rest, ".so", 3) || !strncmp(rest, "-c.so", 5) ||
-			       (rest[-1] == '.' && !strncmp(rest, "so", 2)));
-}
-
 static bool is_rejected(const char *path)
 {
 	for (uint32_t i = 0; i < state.rejected_count; i++)
@@ -108,14 +84,14 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	if (is_program) {
 		own_program_path(program, sizeof(program));
 		path = program;
-		finding->program_is_interpreter = has_python_name(program);
+		finding->program_is_interpreter = python_has_name(program);
 	}
 	if (is_rejected(path))
 		return 0;
 	if (!module_symbols_open(info, &symbols))
 		return 0;
 	if (!module_symbols_find(&symbols, symbol_names[THREAD_STATE])) {
-		if (has_python_name(path))
+		if (python_has_name(path))
 			snprintf(finding->hidden, sizeof(finding->hidden), "%s", path);
 		return 0;
 	}
@@ -128,16 +104,6 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	finding->is_program = is_program;
 	snprintf(finding->path, sizeof(finding->path), "%s", path);
 	return 1;
-}
-
-/* In the format of PY_VERSION_HEX; 0: older than all known versions. */
-static uint32_t version_of(const struct finding *finding)
-{
-	if (finding->address[VERSION])
-		return (uint32_t) * (const unsigned long *)finding->address[VERSION];
-	if (finding->address[ONLY_SINCE_3_10])
-		return PYTHON_VERSION(3, 10);
-	return finding->address[ONLY_SINCE_3_9] ? PYTHON_VERSION(3, 9) : 0;
 }
 
 /* True if its frames can be read; otherwise sets *why_not. */
@@ -158,7 +124,11 @@ static bool check_interpreter(const struct finding *finding)
 			 "its library cannot be kept loaded");
 		return false;
 	}
-	version = version_of(finding);
+	version = python_version_by_symbols(
+		finding->address[VERSION]
+			? (uint32_t) * (const unsigned long *)finding->address[VERSION]
+			: 0,
+		finding->address[ONLY_SINCE_3_10], finding->address[ONLY_SINCE_3_9]);
 	python_version_name(version, about->version, sizeof(about->version));
 	if (!finding->address[RUNTIME]) {
 		snprintf(about->why_not, sizeof(about->why_not), "it does not export %s",

@@ -42,24 +42,13 @@ static bool python_chain_start(const struct python_runtime *python, uintptr_t st
 			   sizeof(thread->innermost));
 }
 
-static uint64_t member(const uint8_t *object, uint32_t offset, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	memcpy(&value, object + offset, bytes);
-	return value;
-}
-
 /* Reads no more than needed: the memory behind a frame may be unmapped. */
 static size_t frame_bytes(const struct python_layout *layout)
 {
 	const uint16_t ends[] = {layout->frame_previous + 8, layout->frame_code + 8,
 				 layout->frame_instruction + 8, layout->frame_owner + 1};
-	size_t bytes = 0;
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		bytes = ends[i] > bytes ? ends[i] : bytes;
-	return bytes < FRAME_BYTES_MAX ? bytes : FRAME_BYTES_MAX;
+	return python_end(ends, sizeof(ends) / sizeof(*ends), FRAME_BYTES_MAX);
 }
 
 bool python_chain_read(const struct python_runtime *python, uintptr_t state,
@@ -77,16 +66,16 @@ bool python_chain_read(const struct python_runtime *python, uintptr_t state,
 	if (!python_chain_start(python, state, &thread))
 		return false;
 	for (at = thread.innermost; at && chain->count < PYTHON_CHAIN_MAX;
-	     at = member(frame, layout->frame_previous, 8)) {
+	     at = python_member(frame, layout->frame_previous, 8)) {
 		if (at % 8 || steps++ == STEPS_MAX || !read_memory(frame, at, bytes))
 			return false;
 		if (layout->division == PYTHON_BY_SHIM &&
-		    member(frame, layout->frame_owner, 1) >= PYTHON_OWNER_SHIM)
+		    python_member(frame, layout->frame_owner, 1) >= PYTHON_OWNER_SHIM)
 			continue;
 		chain->links[chain->count++] = (struct python_link){
-			.code = member(frame, layout->frame_code, 8),
-			.instruction = member(frame, layout->frame_instruction,
-					      layout->instruction_bytes ? 4 : 8),
+			.code = python_member(frame, layout->frame_code, 8),
+			.instruction = python_member(frame, layout->frame_instruction,
+						     layout->instruction_bytes ? 4 : 8),
 			.frame = at};
 	}
 	chain->is_whole = !at;
@@ -134,8 +123,8 @@ static bool text_of(const struct python_layout *layout, uintptr_t object, char o
 
 	if (object % 8 || !read_memory(head, object, sizeof(head)))
 		return false;
-	length = member(head, layout->str_length, 8);
-	bits = (uint32_t)member(head, layout->str_state, 4) >> layout->str_kind_bit;
+	length = python_member(head, layout->str_length, 8);
+	bits = (uint32_t)python_member(head, layout->str_state, 4) >> layout->str_kind_bit;
 	/* kind 1, compact, ASCII */
 	if ((bits & 31) != (1u | 1u << 3 | 1u << 4) || length >= TEXT_BYTES ||
 	    !read_memory(out, object + layout->str_ascii_bytes, length))
