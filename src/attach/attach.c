@@ -314,15 +314,12 @@ static int finish(const struct attempt *attempt, uint32_t state)
 static bool has_left_stub(const struct attempt *attempt)
 {
 	uint64_t code = attempt->site.code, end = code + (uint64_t)(xt_stub_end - xt_stub_begin);
-	int no_budget = 0;
-	struct thread_files files = {
-		.pid = attempt->target->pid, .tid = attempt->borrowed.tid, .budget = &no_budget};
+	struct thread_files files = {.pid = attempt->target->pid, .tid = attempt->borrowed.tid};
 	struct thread_syscall call;
 	struct thread_stat stat;
 	bool has_ended = thread_files_is_end(thread_files_stat(&files, &stat));
 
 	thread_files_syscall(&files, &call);
-	thread_files_close(&files);
 	return has_ended || (call.kind == SYSCALL_BLOCKED &&
 			     call.stack_pointer == attempt->borrowed.stack_pointer &&
 			     (call.instruction < code || call.instruction >= end));

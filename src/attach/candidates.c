@@ -17,6 +17,7 @@
 
 #include "attach/code_site.h"
 #include "attach/stub.h"
+#include "log/base/compare.h"
 #include "sampler/process_read.h"
 #include "sampler/remote_unwind.h"
 
@@ -138,7 +139,7 @@ static const char *const lock_functions[] = {
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 static bool is_loader(const struct process_module *module)
 {
-	const char *name = module_name(module);
+	const char *name = base_name(module->path);
 
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-2.", 5) ||
 	       !strcmp(name, "ld.so");
@@ -313,13 +314,11 @@ static bool was_seen(pid_t tid, const struct thread_syscall *call)
 
 static bool is_interrupted(struct target *target, pid_t tid, char *why)
 {
-	int no_budget = 0;
-	struct thread_files files = {.pid = target->pid, .tid = tid, .budget = &no_budget};
+	struct thread_files files = {.pid = target->pid, .tid = tid};
 	struct thread_registers registers = {.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
 	struct thread_syscall call;
 
 	thread_files_syscall(&files, &call);
-	thread_files_close(&files);
 	if (call.kind != SYSCALL_BLOCKED || was_seen(tid, &call))
 		return false;
 	registers.value[THREAD_RIP] = call.instruction;
@@ -553,9 +552,7 @@ static enum wait_rank rank_call(const struct target *target, const struct thread
 
 static void judge_candidate(struct candidate *candidate, struct target *target)
 {
-	int no_budget = 0;
-	struct thread_files files = {
-		.pid = target->pid, .tid = candidate->tid, .budget = &no_budget};
+	struct thread_files files = {.pid = target->pid, .tid = candidate->tid};
 	struct proc_status status;
 	struct thread_syscall call;
 	struct thread_stat stat;
@@ -574,7 +571,6 @@ static void judge_candidate(struct candidate *candidate, struct target *target)
 					     : "is not blocked in a system call");
 	else
 		candidate->rank = rank_call(target, &call);
-	thread_files_close(&files);
 	if (candidate->why_not[0])
 		return;
 	if (candidate->rank == WAIT_UNFIT)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/stub.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/regular_file.h"
 #include "sampler/process_modules.h"
@@ -125,7 +126,7 @@ static uint64_t align(uint64_t value, uint64_t to)
 /* libpthreadpool.so is no file of glibc. */
 static bool is_file(const struct process_module *module, const struct glibc_file *file)
 {
-	const char *name = module_name(module);
+	const char *name = base_name(module->path);
 	size_t stem_length = strlen(file->stem);
 
 	if (!strcmp(name, file->name))
@@ -172,7 +173,7 @@ static int find_functions(struct code_site *site, const struct target *target, c
 				continue;
 			if (found) {
 				snprintf(why, why_bytes, "it has loaded two copies of %s (dlmopen)",
-					 module_name(module));
+					 base_name(module->path));
 				return -ENOTSUP;
 			}
 			found = module;

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/regular_file.h"
 #include "sampler/process_read.h"
 
@@ -36,21 +37,11 @@ bool attach_is_interrupted(void)
 	return false;
 }
 
-const char *module_name(const struct process_module *module)
-{
-	const char *slash = strrchr(module->path, '/');
-
-	return slash ? slash + 1 : module->path;
-}
-
 bool module_is_program(pid_t pid, const struct process_module *module)
 {
-	char path[64], program[PATH_MAX];
-	ssize_t length;
+	char program[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	length = readlink(path, program, sizeof(program) - 1);
-	program[length > 0 ? length : 0] = '\0';
+	process_program(pid, program);
 	return !strcmp(program, module->path);
 }
 
@@ -215,12 +206,9 @@ struct check_context {
 /* The stack of a program starts at a random address. */
 static bool read_stat(pid_t pid, struct thread_stat *stat)
 {
-	int no_budget = 0;
-	struct thread_files files = {.pid = pid, .tid = pid, .budget = &no_budget};
-	int error = thread_files_stat(&files, stat);
+	struct thread_files files = {.pid = pid, .tid = pid};
 
-	thread_files_close(&files);
-	return !error;
+	return !thread_files_stat(&files, stat);
 }
 
 bool target_is_same(const struct target *target)
@@ -538,7 +526,7 @@ static int check_machine(struct check_context *check)
 static const struct process_module *find_module(const struct target *target, const char *beginning)
 {
 	for (size_t i = 0; i < target->modules.count; i++)
-		if (!strncmp(module_name(&target->modules.list[i]), beginning, strlen(beginning)))
+		if (!strncmp(base_name(target->modules.list[i].path), beginning, strlen(beginning)))
 			return &target->modules.list[i];
 	return NULL;
 }

@@ -17,9 +17,6 @@
 /* Whether the caller has blocked a signal that would have ended this program. */
 bool attach_is_interrupted(void);
 
-/* The file name, less its directory. */
-const char *module_name(const struct process_module *module);
-
 bool module_is_program(pid_t pid, const struct process_module *module);
 
 /* Returns another process that shares the memory of this one, or 0. */

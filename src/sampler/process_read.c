@@ -66,7 +66,7 @@ static ssize_t read_file(struct thread_files *files, enum thread_file which, cha
 	if (fd < 0)
 		return -errno;
 	length = read_all(fd, text, TEXT_BYTES);
-	if (length > 0 && *files->budget > 0) {
+	if (length > 0 && files->budget && *files->budget > 0) {
 		*kept = fd + 1;
 		--*files->budget;
 	} else {
@@ -195,6 +195,16 @@ void thread_files_close(struct thread_files *files)
 		files->descriptors[i] = 0;
 		++*files->budget;
 	}
+}
+
+void process_program(pid_t pid, char out[PATH_MAX])
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	length = readlink(link, out, PATH_MAX - 1);
+	out[length > 0 ? length : 0] = '\0';
 }
 
 #define PAGE_BYTES  UINT64_C(4096)

@@ -6,6 +6,7 @@
 #ifndef XT_SAMPLER_PROCESS_READ_H
 #define XT_SAMPLER_PROCESS_READ_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ enum thread_file { THREAD_FILE_COUNTS, THREAD_FILE_STAT, THREAD_FILE_SYSCALL, TH
 struct thread_files {
 	pid_t pid, tid;
 	int descriptors[THREAD_FILES]; /* descriptor + 1; 0: not open */
-	int *budget;		       /* how many more may stay open, over all threads */
+	int *budget; /* how many more may stay open, over all threads; NULL: none */
 };
 
 /* From schedstat. They do not change while a thread is off the CPU, except for ready_ns. */
@@ -75,6 +76,9 @@ void thread_syscall_parse(const char *text, struct thread_syscall *out);
 
 /* Reads a small file of /proc into text, which it terminates. Returns its length or -errno. */
 ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
+
+/* The path of the program of a process; empty if it cannot be read. */
+void process_program(pid_t pid, char out[PATH_MAX]);
 
 /*
  * The functions below keep errno. They need the permission to trace the process: a parent has it

@@ -32,16 +32,6 @@ static const char *const symbol_names[SYMBOLS] = {
 	[ONLY_SINCE_3_9] = "PyFrame_GetBack",
 };
 
-static void program_path(pid_t pid, char out[PATH_MAX])
-{
-	char link[64];
-	ssize_t length;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	length = readlink(link, out, PATH_MAX - 1);
-	out[length > 0 ? length : 0] = '\0';
-}
-
 static bool find_symbols(const struct process_module *module, struct elf_symbol symbols[SYMBOLS])
 {
 	for (int s = 0; s < SYMBOLS; s++)
@@ -93,7 +83,7 @@ int python_find_in(struct python_place *out, pid_t pid, const struct process_mod
 	char program[PATH_MAX];
 
 	*out = (struct python_place){.pid = pid};
-	program_path(pid, program);
+	process_program(pid, program);
 	out->is_program = python_has_name(program);
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct process_module *module = &modules->list[i];

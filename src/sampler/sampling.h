@@ -153,7 +153,6 @@ struct sampling {
 	pid_t own_pid; /* not sampled */
 	bool is_late;  /* the root ran before start_ns */
 	uint64_t start_ns, period_ns;
-	bool sees_kernel;	  /* samples come from inside the kernel, too */
 	bool is_root_untraceable; /* the kernel hides what it executes */
 	bool has_root_sample;	  /* a new one of the first thread came since this was cleared */
 	int descriptor_budget;

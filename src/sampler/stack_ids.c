@@ -226,7 +226,7 @@ void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 	static struct paired_stacks paired; /* too large for the stack */
 	bool has_native = sampling->native.frame_count;
 
-	*out = (struct stack_found){.python_read = python_read, .flags = XT_CPU_NO_NATIVE};
+	*out = (struct stack_found){.flags = XT_CPU_NO_NATIVE};
 	if (!log)
 		return;
 	pair_stacks(&(struct pair_input){.native = has_native ? &sampling->native : NULL,

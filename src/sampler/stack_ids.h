@@ -54,9 +54,8 @@ struct stack_request {
 };
 
 struct stack_found {
-	uint32_t stack; /* XT_STACK_ID; 0: none */
-	uint8_t flags;	/* enum xt_cpu_flag */
-	enum python_read python_read;
+	uint32_t stack;	    /* XT_STACK_ID; 0: none */
+	uint8_t flags;	    /* enum xt_cpu_flag */
 	uint64_t python_ns; /* when the Python frames were read; 0: it has none */
 	enum loader_role role;
 };
