@@ -21,31 +21,18 @@
 #include <unistd.h>
 
 #include "log/base/monotonic.h"
+#include "sampler/process_read.h"
 
 #define PARANOID_PATH "/proc/sys/kernel/perf_event_paranoid"
 /* The highest value at which users may sample their own processes in user mode. */
 #define PARANOID_MAX 2
 
-static bool read_number(const char *path, const char *format, int *number)
-{
-	FILE *file = fopen(path, "re");
-	char line[256];
-	bool is_found = false;
-
-	while (file && !is_found && fgets(line, sizeof(line), file))
-		is_found = sscanf(line, format, number) == 1;
-	if (file)
-		fclose(file);
-	return is_found;
-}
-
 /* A filter returns EPERM by default. The kernel returns EACCES for the sysctl. */
 static void explain_denied(int error, char *why, size_t why_bytes)
 {
-	int paranoid = 0, seccomp = 0;
+	int paranoid = proc_file_number(PARANOID_PATH, "");
+	bool seccomp = proc_file_number("/proc/self/status", "Seccomp:") > 0;
 
-	read_number(PARANOID_PATH, "%d", &paranoid);
-	read_number("/proc/self/status", "Seccomp: %d", &seccomp);
 	if (paranoid > PARANOID_MAX && (error == EACCES || !seccomp))
 		snprintf(why, why_bytes,
 			 "perf_event_paranoid is %d; 'sysctl kernel.perf_event_paranoid=%d' "

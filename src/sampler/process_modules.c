@@ -442,15 +442,14 @@ static bool module_is_same(const struct process_module *a, const struct process_
 	       a->elf->byte_count == b->elf->byte_count && !strcmp(a->path, b->path);
 }
 
-static void free_list(struct process_modules *modules)
+void process_modules_free(struct process_modules *modules)
 {
 	for (size_t i = 0; i < modules->count; i++) {
 		elf_image_release(modules->list[i].elf);
 		free(modules->list[i].path);
 	}
 	free(modules->list);
-	modules->list = NULL;
-	modules->count = modules->capacity = 0;
+	*modules = (struct process_modules){0};
 }
 
 /* Where the module is, from its headers and one of its mappings. */
@@ -635,14 +634,14 @@ int process_modules_refresh(struct process_modules *modules, pid_t pid)
 
 	errno = saved_errno;
 	if (error) {
-		free_list(&reader.found);
+		process_modules_free(&reader.found);
 		return error;
 	}
 	reader.found.generation = modules->generation;
 	if (!keep_log_ids(&reader.found, modules) || !modules->generation)
 		reader.found.generation = ++last_generation;
 	reader.found.refresh_due_ns = modules->refresh_due_ns;
-	free_list(modules);
+	process_modules_free(modules);
 	*modules = reader.found;
 	return 0;
 }
@@ -654,10 +653,4 @@ struct process_module *process_modules_find(const struct process_modules *module
 	if (low == modules->count || address < modules->list[low].start)
 		return NULL;
 	return &modules->list[low];
-}
-
-void process_modules_free(struct process_modules *modules)
-{
-	free_list(modules);
-	*modules = (struct process_modules){0};
 }

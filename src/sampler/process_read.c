@@ -52,6 +52,17 @@ ssize_t proc_file_read(const char *path, char *text, size_t text_bytes)
 	return length;
 }
 
+int proc_file_number(const char *path, const char *before)
+{
+	char text[16384];
+	const char *place;
+
+	if (proc_file_read(path, text, sizeof(text)) <= 0)
+		return -1;
+	place = strstr(text, before);
+	return place ? atoi(place + strlen(before)) : -1;
+}
+
 static ssize_t read_file(struct thread_files *files, enum thread_file which, char *text)
 {
 	int *kept = &files->descriptors[which], fd;
@@ -261,18 +272,6 @@ bool process_memory_read(pid_t pid, void *to, uint64_t from, size_t bytes)
 	return process_memory_read_some(pid, to, from, bytes) == bytes;
 }
 
-/* A number in a file of /proc, after this text. -1: none. */
-static int number_in(const char *path, const char *before)
-{
-	char text[4096];
-	const char *place;
-
-	if (proc_file_read(path, text, sizeof(text)) <= 0)
-		return -1;
-	place = strstr(text, before);
-	return place ? atoi(place + strlen(before)) : -1;
-}
-
 /* Whether this process may use the system call, on its own memory. */
 static bool can_read_itself(void)
 {
@@ -293,7 +292,7 @@ bool process_memory_is_refused(pid_t pid, uint64_t address)
 
 void process_memory_explain(pid_t pid, uint64_t address, char *why, size_t why_bytes)
 {
-	int scope = number_in("/proc/sys/kernel/yama/ptrace_scope", "");
+	int scope = proc_file_number("/proc/sys/kernel/yama/ptrace_scope", "");
 
 	why[0] = '\0';
 	if (!process_memory_is_refused(pid, address))

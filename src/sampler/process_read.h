@@ -77,6 +77,9 @@ void thread_syscall_parse(const char *text, struct thread_syscall *out);
 /* Reads a small file of /proc into text, which it terminates. Returns its length or -errno. */
 ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
 
+/* A number in the first 16 KiB of a file of /proc, after this text. -1: none. */
+int proc_file_number(const char *path, const char *before);
+
 /* The path of the program of a process; empty if it cannot be read. */
 void process_program(pid_t pid, char out[PATH_MAX]);
 

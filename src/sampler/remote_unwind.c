@@ -23,7 +23,7 @@
 typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
 					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-struct unwind_library {
+static struct {
 	void *handle;
 	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
 	void (*destroy_addr_space)(unw_addr_space_t as);
@@ -34,29 +34,29 @@ struct unwind_library {
 	int (*get_save_loc)(unw_cursor_t *cursor, int reg, unw_save_loc_t *location_out);
 	int (*is_signal_frame)(unw_cursor_t *cursor);
 	search_unwind_table_function *search_unwind_table;
-};
+} lib;
 
 #define LIBUNWIND_NAME "libunwind-x86_64.so.8"
 
-static int find_functions(struct unwind_library *library, char *why, size_t why_bytes)
+static int find_functions(char *why, size_t why_bytes)
 {
 	const struct {
 		const char *name;
 		void **function;
 	} needed[] = {
-		{"_Ux86_64_create_addr_space", (void **)&library->create_addr_space},
-		{"_Ux86_64_destroy_addr_space", (void **)&library->destroy_addr_space},
-		{"_Ux86_64_set_caching_policy", (void **)&library->set_caching_policy},
-		{"_Ux86_64_init_remote", (void **)&library->init_remote},
-		{"_Ux86_64_step", (void **)&library->step},
-		{"_Ux86_64_get_reg", (void **)&library->get_reg},
-		{"_Ux86_64_get_save_loc", (void **)&library->get_save_loc},
-		{"_Ux86_64_is_signal_frame", (void **)&library->is_signal_frame},
-		{"_Ux86_64_dwarf_search_unwind_table", (void **)&library->search_unwind_table},
+		{"_Ux86_64_create_addr_space", (void **)&lib.create_addr_space},
+		{"_Ux86_64_destroy_addr_space", (void **)&lib.destroy_addr_space},
+		{"_Ux86_64_set_caching_policy", (void **)&lib.set_caching_policy},
+		{"_Ux86_64_init_remote", (void **)&lib.init_remote},
+		{"_Ux86_64_step", (void **)&lib.step},
+		{"_Ux86_64_get_reg", (void **)&lib.get_reg},
+		{"_Ux86_64_get_save_loc", (void **)&lib.get_save_loc},
+		{"_Ux86_64_is_signal_frame", (void **)&lib.is_signal_frame},
+		{"_Ux86_64_dwarf_search_unwind_table", (void **)&lib.search_unwind_table},
 	};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		*needed[i].function = dlsym(library->handle, needed[i].name);
+		*needed[i].function = dlsym(lib.handle, needed[i].name);
 		if (!*needed[i].function) {
 			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
 				 needed[i].name);
@@ -64,32 +64,6 @@ static int find_functions(struct unwind_library *library, char *why, size_t why_
 		}
 	}
 	return 0;
-}
-
-static void unwind_library_close(struct unwind_library *library)
-{
-	if (library->handle)
-		dlclose(library->handle);
-	library->handle = NULL;
-}
-
-/* From library_dir/xtrace or the loader's path. 0, or -errno with *why. */
-static int unwind_library_open(struct unwind_library *library, const char *library_dir, char *why,
-			       size_t why_bytes)
-{
-	int error;
-
-	library->handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
-	if (!library->handle) {
-		snprintf(why, why_bytes,
-			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
-			 LIBUNWIND_NAME, library_dir);
-		return -ENOENT;
-	}
-	error = find_functions(library, why, why_bytes);
-	if (error)
-		unwind_library_close(library);
-	return error;
 }
 
 /*
@@ -132,23 +106,6 @@ static struct page_set *page_sets;
 static size_t place_of(uint64_t key, uint64_t image_id, unsigned bits)
 {
 	return (key ^ image_id << 40) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
-}
-
-static int unwind_tables_open(void)
-{
-	if (!entries)
-		entries = calloc((size_t)1 << ENTRY_BITS, sizeof(*entries));
-	if (!page_sets)
-		page_sets = calloc((size_t)1 << SET_BITS, sizeof(*page_sets));
-	return entries && page_sets ? 0 : -ENOMEM;
-}
-
-static void unwind_tables_close(void)
-{
-	free(entries);
-	free(page_sets);
-	entries = NULL;
-	page_sets = NULL;
 }
 
 /* The entry of an address, empty if it is new. Valid until the next call. */
@@ -260,7 +217,6 @@ static uint64_t unwind_tables_eh_frame_hdr(const struct process_module *module)
 #define REFRESH_BURST	    10 /* that may follow each other at once */
 #define CALL_BYTES_MAX	    8
 
-static struct unwind_library lib;
 static unw_addr_space_t space;
 
 /* One walk. `registers` are those of the innermost frame, which outer frames may have kept. */
@@ -667,20 +623,31 @@ void remote_unwind(struct native_stack *out, struct process_modules *modules, pi
 
 int remote_unwind_open(const char *library_dir, char *why, size_t why_bytes)
 {
-	int error = unwind_library_open(&lib, library_dir, why, why_bytes);
+	int error;
 
-	if (error)
-		return error;
-	error = unwind_tables_open();
-	if (!error)
-		space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
-	if (!space) {
-		snprintf(why, why_bytes, "out of memory");
-		remote_unwind_close();
-		return -ENOMEM;
+	lib.handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
+	if (!lib.handle) {
+		snprintf(why, why_bytes,
+			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
+			 LIBUNWIND_NAME, library_dir);
+		return -ENOENT;
 	}
-	lib.set_caching_policy(space, UNW_CACHE_NONE);
-	return 0;
+	error = find_functions(why, why_bytes);
+	if (!error) {
+		entries = calloc((size_t)1 << ENTRY_BITS, sizeof(*entries));
+		page_sets = calloc((size_t)1 << SET_BITS, sizeof(*page_sets));
+		if (entries && page_sets)
+			space = lib.create_addr_space(&our_access.accessors, __LITTLE_ENDIAN);
+		if (!space) {
+			snprintf(why, why_bytes, "out of memory");
+			error = -ENOMEM;
+		}
+	}
+	if (error)
+		remote_unwind_close();
+	else
+		lib.set_caching_policy(space, UNW_CACHE_NONE);
+	return error;
 }
 
 void remote_unwind_close(void)
@@ -688,6 +655,11 @@ void remote_unwind_close(void)
 	if (space)
 		lib.destroy_addr_space(space);
 	space = NULL;
-	unwind_library_close(&lib);
-	unwind_tables_close();
+	if (lib.handle)
+		dlclose(lib.handle);
+	lib.handle = NULL;
+	free(entries);
+	free(page_sets);
+	entries = NULL;
+	page_sets = NULL;
 }

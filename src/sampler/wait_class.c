@@ -16,118 +16,54 @@
 #include "sampler/process_read.h"
 #include "xtrace/log_format.h"
 
-#define FIXED(what)                                                                                \
+#define CALLS(...)                                                                                 \
+	(const short[])                                                                            \
 	{                                                                                          \
-		WAIT_FIXED, 0, what                                                                \
-	}
-#define BY(subject, argument, otherwise)                                                           \
-	{                                                                                          \
-		subject, argument, otherwise                                                       \
+		__VA_ARGS__, -1                                                                    \
 	}
 
-static const struct wait_rule rules[] = {
-	[SYS_read] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_write] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_readv] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_writev] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_pread64] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_pwrite64] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_preadv] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_pwritev] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_preadv2] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_pwritev2] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_recvfrom] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_recvmsg] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_recvmmsg] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_sendto] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_sendmsg] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_sendmmsg] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_accept] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_accept4] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_connect] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_ioctl] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_BLOCKED),
-	[SYS_splice] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_tee] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_vmsplice] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	/* The descriptor that is read or written second usually is the slow one. */
-	[SYS_sendfile] = BY(WAIT_DESCRIPTOR, 0, XT_CPU_IO),
-	[SYS_copy_file_range] = FIXED(XT_CPU_IO),
-	[SYS_fsync] = FIXED(XT_CPU_IO),
-	[SYS_fdatasync] = FIXED(XT_CPU_IO),
-	[SYS_sync] = FIXED(XT_CPU_IO),
-	[SYS_syncfs] = FIXED(XT_CPU_IO),
-	[SYS_sync_file_range] = FIXED(XT_CPU_IO),
-	[SYS_msync] = FIXED(XT_CPU_IO),
-	[SYS_openat] = FIXED(XT_CPU_IO),
-	[SYS_openat2] = FIXED(XT_CPU_IO),
-	[SYS_close] = FIXED(XT_CPU_IO),
-	[SYS_fstat] = FIXED(XT_CPU_IO),
-	[SYS_newfstatat] = FIXED(XT_CPU_IO),
-	[SYS_statx] = FIXED(XT_CPU_IO),
-	[SYS_faccessat] = FIXED(XT_CPU_IO),
-	[SYS_faccessat2] = FIXED(XT_CPU_IO),
-	[SYS_readlinkat] = FIXED(XT_CPU_IO),
-	[SYS_getdents64] = FIXED(XT_CPU_IO),
-	[SYS_renameat] = FIXED(XT_CPU_IO),
-	[SYS_renameat2] = FIXED(XT_CPU_IO),
-	[SYS_unlinkat] = FIXED(XT_CPU_IO),
-	[SYS_mkdirat] = FIXED(XT_CPU_IO),
-	[SYS_truncate] = FIXED(XT_CPU_IO),
-	[SYS_ftruncate] = FIXED(XT_CPU_IO),
-	[SYS_fallocate] = FIXED(XT_CPU_IO),
-	[SYS_readahead] = FIXED(XT_CPU_IO),
-	[SYS_io_getevents] = FIXED(XT_CPU_IO),
-	[SYS_io_pgetevents] = FIXED(XT_CPU_IO),
-	[SYS_io_submit] = FIXED(XT_CPU_IO),
-	[SYS_io_uring_enter] = FIXED(XT_CPU_IO),
-	[SYS_execve] = FIXED(XT_CPU_IO),
-	[SYS_execveat] = FIXED(XT_CPU_IO),
-	[SYS_nanosleep] = FIXED(XT_CPU_SLEEP),
-	[SYS_clock_nanosleep] = FIXED(XT_CPU_SLEEP),
-	[SYS_ppoll] = BY(WAIT_DESCRIPTORS, 0, XT_CPU_BLOCKED),
-	[SYS_pselect6] = BY(WAIT_SETS, 0, XT_CPU_BLOCKED),
-	[SYS_epoll_pwait] = BY(WAIT_EPOLL, 0, XT_CPU_BLOCKED),
-	[SYS_epoll_pwait2] = BY(WAIT_EPOLL, 0, XT_CPU_BLOCKED),
-	[SYS_futex] = BY(WAIT_FUTEX, 0, XT_CPU_LOCK),
-	[SYS_futex_wait] = BY(WAIT_FUTEX, 0, XT_CPU_LOCK),
-	[SYS_flock] = FIXED(XT_CPU_LOCK),
-	[SYS_fcntl] = FIXED(XT_CPU_LOCK),
-	[SYS_semop] = FIXED(XT_CPU_LOCK),
-	[SYS_semtimedop] = FIXED(XT_CPU_LOCK),
-	[SYS_membarrier] = FIXED(XT_CPU_LOCK),
-	/* Other threads hold the lock of the address space. */
-	[SYS_mmap] = FIXED(XT_CPU_LOCK),
-	[SYS_munmap] = FIXED(XT_CPU_LOCK),
-	[SYS_mprotect] = FIXED(XT_CPU_LOCK),
-	[SYS_mremap] = FIXED(XT_CPU_LOCK),
-	[SYS_madvise] = FIXED(XT_CPU_LOCK),
-	[SYS_brk] = FIXED(XT_CPU_LOCK),
-	[SYS_wait4] = BY(WAIT_CHILD, 0, XT_CPU_PROCESS),
-	[SYS_waitid] = BY(WAIT_CHILD, 1, XT_CPU_PROCESS),
-	[SYS_clone] = BY(WAIT_CHILD, 0, XT_CPU_PROCESS),
-	[SYS_clone3] = BY(WAIT_CHILD, 0, XT_CPU_PROCESS),
-	[SYS_msgrcv] = FIXED(XT_CPU_PROCESS),
-	[SYS_msgsnd] = FIXED(XT_CPU_PROCESS),
-	[SYS_mq_timedreceive] = FIXED(XT_CPU_PROCESS),
-	[SYS_mq_timedsend] = FIXED(XT_CPU_PROCESS),
-	[SYS_rt_sigtimedwait] = FIXED(XT_CPU_PROCESS),
+/*
+ * Of sendfile(), the descriptor that is read or written second usually is the slow one. Calls that
+ * change the address space wait while other threads hold its lock.
+ */
+static const struct {
+	struct wait_rule rule;
+	const short *calls; /* ended by -1 */
+} rules[] = {
+	{{WAIT_DESCRIPTOR, 0, XT_CPU_IO},
+	 CALLS(SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
+	       SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+	       SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4, SYS_connect,
+	       SYS_splice, SYS_tee, SYS_vmsplice, SYS_sendfile)},
+	{{WAIT_DESCRIPTOR, 0, XT_CPU_BLOCKED}, CALLS(SYS_ioctl)},
+	{{WAIT_FIXED, 0, XT_CPU_IO},
+	 CALLS(SYS_copy_file_range, SYS_fsync, SYS_fdatasync, SYS_sync, SYS_syncfs,
+	       SYS_sync_file_range, SYS_msync, SYS_openat, SYS_openat2, SYS_close, SYS_fstat,
+	       SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2, SYS_readlinkat,
+	       SYS_getdents64, SYS_renameat, SYS_renameat2, SYS_unlinkat, SYS_mkdirat, SYS_truncate,
+	       SYS_ftruncate, SYS_fallocate, SYS_readahead, SYS_io_getevents, SYS_io_pgetevents,
+	       SYS_io_submit, SYS_io_uring_enter, SYS_execve, SYS_execveat)},
+	{{WAIT_FIXED, 0, XT_CPU_SLEEP}, CALLS(SYS_nanosleep, SYS_clock_nanosleep)},
+	{{WAIT_DESCRIPTORS, 0, XT_CPU_BLOCKED}, CALLS(SYS_ppoll)},
+	{{WAIT_SETS, 0, XT_CPU_BLOCKED}, CALLS(SYS_pselect6)},
+	{{WAIT_EPOLL, 0, XT_CPU_BLOCKED}, CALLS(SYS_epoll_pwait, SYS_epoll_pwait2)},
+	{{WAIT_FUTEX, 0, XT_CPU_LOCK}, CALLS(SYS_futex, SYS_futex_wait)},
+	{{WAIT_FIXED, 0, XT_CPU_LOCK},
+	 CALLS(SYS_flock, SYS_fcntl, SYS_semop, SYS_semtimedop, SYS_membarrier, SYS_mmap,
+	       SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk)},
+	{{WAIT_CHILD, 0, XT_CPU_PROCESS}, CALLS(SYS_wait4, SYS_clone, SYS_clone3)},
+	{{WAIT_CHILD, 1, XT_CPU_PROCESS}, CALLS(SYS_waitid)},
+	{{WAIT_FIXED, 0, XT_CPU_PROCESS},
+	 CALLS(SYS_msgrcv, SYS_msgsnd, SYS_mq_timedreceive, SYS_mq_timedsend, SYS_rt_sigtimedwait)},
 #if defined(__x86_64__)
 	/* Later architectures have only the general forms of these. */
-	[SYS_open] = FIXED(XT_CPU_IO),
-	[SYS_creat] = FIXED(XT_CPU_IO),
-	[SYS_stat] = FIXED(XT_CPU_IO),
-	[SYS_lstat] = FIXED(XT_CPU_IO),
-	[SYS_access] = FIXED(XT_CPU_IO),
-	[SYS_readlink] = FIXED(XT_CPU_IO),
-	[SYS_getdents] = FIXED(XT_CPU_IO),
-	[SYS_rename] = FIXED(XT_CPU_IO),
-	[SYS_unlink] = FIXED(XT_CPU_IO),
-	[SYS_mkdir] = FIXED(XT_CPU_IO),
-	[SYS_rmdir] = FIXED(XT_CPU_IO),
-	[SYS_poll] = BY(WAIT_DESCRIPTORS, 0, XT_CPU_BLOCKED),
-	[SYS_select] = BY(WAIT_SETS, 0, XT_CPU_BLOCKED),
-	[SYS_epoll_wait] = BY(WAIT_EPOLL, 0, XT_CPU_BLOCKED),
-	[SYS_vfork] = BY(WAIT_CHILD, 0, XT_CPU_PROCESS),
+	{{WAIT_FIXED, 0, XT_CPU_IO},
+	 CALLS(SYS_open, SYS_creat, SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_getdents,
+	       SYS_rename, SYS_unlink, SYS_mkdir, SYS_rmdir)},
+	{{WAIT_DESCRIPTORS, 0, XT_CPU_BLOCKED}, CALLS(SYS_poll)},
+	{{WAIT_SETS, 0, XT_CPU_BLOCKED}, CALLS(SYS_select)},
+	{{WAIT_EPOLL, 0, XT_CPU_BLOCKED}, CALLS(SYS_epoll_wait)},
+	{{WAIT_CHILD, 0, XT_CPU_PROCESS}, CALLS(SYS_vfork)},
 #endif
 };
 
@@ -151,12 +87,11 @@ static const uint8_t weights_of_states[XT_CPU_STATES] = {
 
 const struct wait_rule *wait_rule_find(long number)
 {
-	const struct wait_rule *rule;
-
-	if (number < 0 || (size_t)number >= sizeof(rules) / sizeof(rules[0]))
-		return NULL;
-	rule = &rules[number];
-	return rule->state == XT_CPU_UNKNOWN ? NULL : rule;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		for (const short *call = rules[i].calls; *call >= 0; call++)
+			if (*call == number)
+				return &rules[i].rule;
+	return NULL;
 }
 
 enum xt_cpu_state wait_state_of_descriptors(const enum descriptor_kind *kinds, uint32_t count)
@@ -290,8 +225,8 @@ static void add_pipe(struct pipe_table *table, int folder, const char *name)
 	    !stat_cached(folder, name, &status) || !S_ISFIFO(status.stx_mode) ||
 	    grow(&table->ends, &table->capacity, table->count + 1, sizeof(*table->ends)))
 		return;
-	table->ends[table->count++] =
-		(struct pipe_end){status.stx_ino, own.st_mode & S_IRUSR, own.st_mode & S_IWUSR};
+	table->ends[table->count++] = (struct descriptor){
+		DESCRIPTOR_PIPE, status.stx_ino, own.st_mode & S_IRUSR, own.st_mode & S_IWUSR};
 }
 
 void pipe_table_refresh(struct pipe_table *table, pid_t pid, uint64_t now_ns)

@@ -80,14 +80,9 @@ struct descriptor descriptor_of(pid_t pid, int fd);
 /* The descriptors in an epoll set. Returns their number, at most `max`. */
 uint32_t descriptors_of_epoll(pid_t pid, int fd, int *out, uint32_t max);
 
-struct pipe_end {
-	uint64_t inode;
-	bool can_read, can_write;
-};
-
 /* The pipes of a process. Zeros are an empty table. */
 struct pipe_table {
-	struct pipe_end *ends;
+	struct descriptor *ends;
 	size_t count, capacity;
 	uint64_t read_ns; /* when it was read; 0: never */
 };
