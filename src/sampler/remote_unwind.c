@@ -613,7 +613,7 @@ void remote_unwind(struct native_stack *out, struct process_modules *modules, pi
 	walk->live_page = walk->live_bytes = 0;
 	memset(walk->popped, 0, sizeof(walk->popped));
 	out->frame_count = out->flags = 0;
-	if ((registers->known & needed) == needed && walk_frames(walk))
+	if (space && (registers->known & needed) == needed && walk_frames(walk))
 		return;
 	out->flags = XT_STACK_TRUNCATED;
 	if (!out->frame_count && (registers->known & 1u << THREAD_RIP))

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "sampler/process_modules.h"
 #include "sampler/process_read.h"
@@ -236,8 +237,25 @@ static int tear_down(void **unused)
 	return 0;
 }
 
+/* The sampler works without libunwind, too. */
+static void returns_one_frame_without_library(void **unused)
+{
+	const struct thread_registers registers = {
+		.value = {[THREAD_RIP] = 0x1000, [THREAD_RSP] = 0x2000},
+		.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
+	struct process_modules modules = {0};
+
+	(void)unused;
+	remote_unwind(&stack, &modules, getpid(), &registers, &(struct stack_copy){0});
+	assert_int_equal(stack.frame_count, 1);
+	assert_int_equal(stack.flags, XT_STACK_TRUNCATED);
+}
+
 int main(void)
 {
+	const struct CMUnitTest without_library[] = {
+		cmocka_unit_test(returns_one_frame_without_library),
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_blocked_threads),
 		cmocka_unit_test(walks_samples_of_busy_threads),
@@ -245,5 +263,6 @@ int main(void)
 		cmocka_unit_test(looks_again_soon_but_rarely),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, tear_down) ||
+	       cmocka_run_group_tests(without_library, NULL, NULL);
 }
