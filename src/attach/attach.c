@@ -12,9 +12,6 @@
 #include <time.h>
 
 #include "attach/borrow.h"
-#include "attach/candidates.h"
-#include "attach/code_site.h"
-#include "attach/stub.h"
 #include "log/base/monotonic.h"
 #include "sampler/process_read.h"
 #include "sampler/remote_unwind.h"
@@ -109,7 +106,6 @@ static int fill_contents(struct attempt *attempt, const struct attach_request *r
 		    : refuse(&attempt->why, -E2BIG, "the settings are longer than %d bytes",
 			     STUB_DATA_BYTES_MAX);
 }
-_Static_assert(sizeof(((struct block_contents *)0)->bytes) == STUB_DATA_BYTES_MAX, "stub.h");
 
 static void put_functions(struct attempt *attempt)
 {

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "attach/stub.h"
 #include "sampler/process_read.h"
 
 #define STOP_TIMEOUT_MS 1000

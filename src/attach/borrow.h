@@ -15,6 +15,7 @@
 
 #include "attach/candidates.h"
 #include "attach/code_site.h"
+#include "attach/stub.h"
 
 struct tracer {
 	pid_t pid;
@@ -56,7 +57,7 @@ int resume_image_make(struct resume_image *image, const struct thread_state *sta
 
 /* The start of the stub's block. */
 struct block_contents {
-	uint8_t bytes[12288]; /* STUB_DATA_BYTES_MAX */
+	uint8_t bytes[STUB_DATA_BYTES_MAX];
 	size_t byte_count;
 };
 

@@ -62,78 +62,27 @@ bool own_stack_find(pid_t pid, uint64_t thread_block, uint64_t stack_pointer, ui
  * end. Allocators of other libraries have the names of malloc, too.
  */
 static const char *const unsafe_functions[] = {
-	"malloc",
-	"free",
-	"calloc",
-	"realloc",
-	"reallocarray",
-	"memalign",
-	"posix_memalign",
-	"aligned_alloc",
-	"valloc",
-	"pvalloc",
-	"malloc_trim",
-	"malloc_info",
-	"mallopt",
-	"_Znwm",
-	"_Znam",
-	"_ZdlPv",
-	"_ZdaPv",
-	"_ZdlPvm",
-	"_ZdaPvm",
-	/* waits for a lock of the C library */
-	"__lll_lock_wait_private",
+	/* allocate, or wait for a lock of the C library */
+	"malloc", "free", "calloc", "realloc", "reallocarray", "memalign", "posix_memalign",
+	"aligned_alloc", "valloc", "pvalloc", "malloc_trim", "malloc_info", "mallopt", "_Znwm",
+	"_Znam", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "__lll_lock_wait_private",
 	/* of the loader */
-	"dlopen",
-	"dlmopen",
-	"dlclose",
-	"dlsym",
-	"dlvsym",
-	"dl_iterate_phdr",
-	"__libc_dlopen_mode",
+	"dlopen", "dlmopen", "dlclose", "dlsym", "dlvsym", "dl_iterate_phdr", "__libc_dlopen_mode",
 	"__tls_get_addr",
 	/* have the list of threads, or wait for all of them */
-	"pthread_create",
-	"pthread_exit",
-	"setuid",
-	"setgid",
-	"seteuid",
-	"setegid",
-	"setreuid",
-	"setregid",
-	"setresuid",
-	"setresgid",
-	"setgroups",
-	"pthread_getattr_np",
+	"pthread_create", "pthread_exit", "setuid", "setgid", "seteuid", "setegid", "setreuid",
+	"setregid", "setresuid", "setresgid", "setgroups", "pthread_getattr_np",
 	/* the process may end or change */
-	"fork",
-	"_Fork",
-	"vfork",
-	"__libc_fork",
-	"posix_spawn",
-	"posix_spawnp",
-	"system",
-	"popen",
-	"exit",
-	"quick_exit",
-	"_exit",
-	"abort",
-	"__cxa_finalize",
-	"__call_tls_dtors",
-};
+	"fork", "_Fork", "vfork", "__libc_fork", "posix_spawn", "posix_spawnp", "system", "popen",
+	"exit", "quick_exit", "_exit", "abort", "__cxa_finalize", "__call_tls_dtors"};
 
 /* These wait for a lock, or may do so. That is safe, unless the caller is an allocator. */
 static const char *const lock_functions[] = {
-	"pthread_mutex_lock",
-	"pthread_mutex_timedlock",
-	"pthread_mutex_clocklock",
-	"pthread_rwlock_rdlock",
-	"pthread_rwlock_wrlock",
-	"syscall",
-	"nanosleep",
-	"clock_nanosleep",
-	"usleep",
-};
+	/* surely */
+	"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock",
+	"pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
+	/* perhaps */
+	"syscall", "nanosleep", "clock_nanosleep", "usleep"};
 #define SURE_LOCK_FUNCTIONS 5 /* the first ones */
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))

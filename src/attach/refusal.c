@@ -122,47 +122,16 @@ void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid)
 }
 
 /* By their numbers in linux/capability.h. */
-static const char *const capability_names[] = {"CHOWN",
-					       "DAC_OVERRIDE",
-					       "DAC_READ_SEARCH",
-					       "FOWNER",
-					       "FSETID",
-					       "KILL",
-					       "SETGID",
-					       "SETUID",
-					       "SETPCAP",
-					       "LINUX_IMMUTABLE",
-					       "NET_BIND_SERVICE",
-					       "NET_BROADCAST",
-					       "NET_ADMIN",
-					       "NET_RAW",
-					       "IPC_LOCK",
-					       "IPC_OWNER",
-					       "SYS_MODULE",
-					       "SYS_RAWIO",
-					       "SYS_CHROOT",
-					       "SYS_PTRACE",
-					       "SYS_PACCT",
-					       "SYS_ADMIN",
-					       "SYS_BOOT",
-					       "SYS_NICE",
-					       "SYS_RESOURCE",
-					       "SYS_TIME",
-					       "SYS_TTY_CONFIG",
-					       "MKNOD",
-					       "LEASE",
-					       "AUDIT_WRITE",
-					       "AUDIT_CONTROL",
-					       "SETFCAP",
-					       "MAC_OVERRIDE",
-					       "MAC_ADMIN",
-					       "SYSLOG",
-					       "WAKE_ALARM",
-					       "BLOCK_SUSPEND",
-					       "AUDIT_READ",
-					       "PERFMON",
-					       "BPF",
-					       "CHECKPOINT_RESTORE"};
+static const char *const capability_names[] = {
+	/* 0 */
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
+	"SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
+	"IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE",
+	/* 20 */
+	"SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME",
+	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+	"MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ",
+	"PERFMON", "BPF", "CHECKPOINT_RESTORE"};
 
 static void list_capabilities(uint64_t set, char *text, size_t text_bytes)
 {

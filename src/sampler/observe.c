@@ -414,7 +414,6 @@ static void observe_running(struct observation *o)
 	}
 	fault->time_ns = 0;
 	add_running(o, &row, o->thread->rows.run_ns);
-	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	o->thread->state = row.state;
 	restart_unsampled(o);
 }
@@ -492,7 +491,6 @@ static void observe_switched(struct observation *o, enum python_read python_read
 	stack_ids_walk(o->sampling, o->process, &request);
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
 	o->process->counts.switched++;
-	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	o->thread->role = found.role;
 	o->thread->proc_state = o->stat.state;
 	if (is_waiting)
@@ -537,7 +535,6 @@ static void observe_blocked(struct observation *o)
 		return;
 	}
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
-	o->process->is_loader_worker |= found.role == LOADER_WORKER;
 	thread->role = found.role;
 	thread->proc_state = o->stat.state;
 	add_wait(o, o->now_ns, found.stack, found.flags);
@@ -827,7 +824,6 @@ void observe_sample(void *context, const struct perf_sample *sample)
 	python_read = stack_ids_read_python(sampling, process, &request);
 	stack_ids_walk(sampling, process, &request);
 	stack_ids_make(sampling, process, &request, python_read, &found);
-	process->is_loader_worker |= found.role == LOADER_WORKER;
 	held = (struct held_sample){time_of(&found, sample->time_ns), found.stack, found.flags,
 				    (uint8_t)state_of(sample)};
 	if (sample->is_fault)

@@ -241,6 +241,7 @@ void stack_ids_make(struct sampling *sampling, struct sampled_process *process,
 	out->flags = paired.flags;
 	if (paired.has_python) {
 		out->role = stack_ids_role(process, &sampling->python);
+		process->is_loader_worker |= out->role == LOADER_WORKER;
 		out->python_ns = sampling->python.time_ns;
 	}
 	out->stack = cpu_log_stack(
