@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "log/base/compare.h"
 #include "log/base/grow.h"
@@ -385,7 +384,6 @@ static void definition_put_thread(struct xt_table *table, const struct definitio
 #define WAITING_BYTES_MAX    (16u << 20)
 #define STRING_BYTES_MAX     (64u << 10)
 #define META_VALUE_BYTES_MAX (32u << 10)
-#define LOGS_OF_ONE_PID_MAX  100
 
 struct text_pair {
 	char *key, *value;
@@ -397,7 +395,7 @@ struct function_texts {
 };
 
 struct cpu_log {
-	char *data_dir, *host;
+	const char *data_dir; /* of the caller */
 	pid_t pid;
 	uint64_t start_ns, flushed_ns;
 	uint32_t flush_count;	  /* up to FIRST_FLUSHES */
@@ -452,18 +450,16 @@ void cpu_log_tables_free(struct cpu_log_tables *tables)
 		xt_table_free(&tables->tables[layout[i].kind]);
 }
 
-int cpu_log_open(struct cpu_log **out, const struct cpu_log_place *place, uint64_t start_ns)
+struct cpu_log *cpu_log_open(const char *data_dir, pid_t pid, uint64_t start_ns)
 {
 	struct cpu_log *log = calloc(1, sizeof(*log));
 
-	*out = log;
 	if (!log)
-		return -ENOMEM;
-	log->data_dir = strdup(place->data_dir);
-	log->host = strdup(place->host);
-	log->pid = place->pid;
+		return NULL;
+	log->data_dir = data_dir;
+	log->pid = pid;
 	log->start_ns = log->flushed_ns = start_ns;
-	return log->data_dir && log->host ? 0 : -ENOMEM;
+	return log;
 }
 
 struct cpu_row_list *cpu_log_rows(struct cpu_log *log)
@@ -643,7 +639,6 @@ bool cpu_log_is_due(const struct cpu_log *log, uint64_t now_ns)
 	       age_ns >= IDLE_FLUSH_NS;
 }
 
-/* Creates the file under the next free name, as the injected library does. */
 static int create_file(struct cpu_log *log)
 {
 	struct xt_log_header header = {
@@ -653,23 +648,9 @@ static int create_file(struct cpu_log *log)
 		.clock = XT_CLOCK_MONOTONIC,
 		.machine = XT_MACHINE_OWN,
 	};
-	char path[PATH_MAX], suffix[24] = "";
-	int error = -EEXIST;
+	char path[PATH_MAX];
 
-	if (getrandom(&header.log_id, sizeof(header.log_id), 0) != sizeof(header.log_id))
-		header.log_id = log->start_ns << 20 ^ (uint64_t)log->pid;
-	for (int number = 1; error == -EEXIST && number <= LOGS_OF_ONE_PID_MAX; number++) {
-		if (number == LOGS_OF_ONE_PID_MAX)
-			snprintf(suffix, sizeof(suffix), "-%016llx",
-				 (unsigned long long)header.log_id);
-		else if (number > 1)
-			snprintf(suffix, sizeof(suffix), "-%d", number);
-		if (snprintf(path, sizeof(path), "%s/%s.%d%s.cpu.xtr", log->data_dir, log->host,
-			     log->pid, suffix) >= (int)sizeof(path))
-			return -ENAMETOOLONG;
-		error = xt_writer_create(path, &header, &log->writer);
-	}
-	return error;
+	return xt_writer_create_new(path, log->data_dir, ".cpu.xtr", &header, &log->writer);
 }
 
 static int write_metas(struct cpu_log *log, struct xt_table *table)
@@ -812,8 +793,6 @@ static void free_log(struct cpu_log *log)
 	definitions_free(&log->strings);
 	definitions_free(&log->frames);
 	definitions_free(&log->stacks);
-	free(log->data_dir);
-	free(log->host);
 	free(log);
 }
 

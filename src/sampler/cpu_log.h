@@ -91,17 +91,11 @@ struct cpu_log_tables {
 int cpu_log_tables_init(struct cpu_log_tables *tables);
 void cpu_log_tables_free(struct cpu_log_tables *tables);
 
-/* Where a log is, and of which process. */
-struct cpu_log_place {
-	const char *data_dir, *host;
-	pid_t pid;
-};
-
 /*
  * Opens the log of a process that is sampled from start_ns on. The file is created by the first
- * flush. 0 or -ENOMEM. Free it with cpu_log_close().
+ * flush. data_dir must outlive it. NULL if out of memory. Free it with cpu_log_close().
  */
-int cpu_log_open(struct cpu_log **out, const struct cpu_log_place *place, uint64_t start_ns);
+struct cpu_log *cpu_log_open(const char *data_dir, pid_t pid, uint64_t start_ns);
 
 /* Rows that the next flush writes. */
 struct cpu_row_list *cpu_log_rows(struct cpu_log *log);

@@ -47,7 +47,6 @@ struct sampler {
 	struct process_tree tree;
 	struct perf_events *perf; /* NULL: refused */
 	char why_no_perf[SAMPLER_WHY_BYTES], why_no_memory[SAMPLER_WHY_BYTES];
-	char host[256];
 	char *data_dir;
 	struct rlimit limit; /* of descriptors, before */
 	bool raised_limit;
@@ -369,9 +368,6 @@ static int prepare(struct sampler *sampler, const struct sampler_options *option
 	if (!sampler->data_dir || sampler->stop_event < 0 || sampler->end_event < 0)
 		return -ENOMEM;
 	claims_open(&sampling->claims, sampler->data_dir);
-	process_facts_host(sampler->host, sizeof(sampler->host));
-	sampling->place.data_dir = sampler->data_dir;
-	sampling->place.host = sampler->host;
 	sampling->root = options->root;
 	sampling->own_pid = getpid();
 	sampling->is_late = options->is_running;

@@ -322,16 +322,6 @@ uint64_t process_facts_start_ns(uint64_t start_ticks)
 	return start_ns > 0 ? (uint64_t)start_ns : 0;
 }
 
-void process_facts_host(char *out, size_t out_bytes)
-{
-	if (gethostname(out, out_bytes) || !out[0])
-		snprintf(out, out_bytes, "localhost");
-	out[out_bytes - 1] = '\0';
-	for (char *c = out; *c; c++)
-		if (*c == '/' || (unsigned char)*c <= ' ')
-			*c = '_';
-}
-
 /* A program loads most of its modules soon after it started. */
 #define MODULES_FIRST_NS 20000000
 #define MODULES_LAST_NS	 5000000000
@@ -552,8 +542,6 @@ bool sampling_claim(struct sampling *sampling, struct sampled_process *process)
 
 struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *process)
 {
-	struct cpu_log_place place = sampling->place;
-
 	if (process->log || process->has_no_log)
 		return process->log;
 	if (sampling->log_count >= sampling->log_limit) {
@@ -563,12 +551,9 @@ struct cpu_log *sampling_log(struct sampling *sampling, struct sampled_process *
 	}
 	if (!sampling_claim(sampling, process))
 		return NULL;
-	place.pid = process->log_pid;
-	if (cpu_log_open(&process->log, &place, process->start_ns)) {
-		cpu_log_close(process->log, &sampling->tables, monotonic_ns());
-		process->log = NULL;
+	process->log = cpu_log_open(sampling->claims.data_dir, process->log_pid, process->start_ns);
+	if (!process->log)
 		return NULL;
-	}
 	sampling->log_count++;
 	sampling->total_logs++;
 	process_facts_process(process, &sampling->facts);

@@ -131,9 +131,6 @@ struct sampling_facts {
 /* When a process or thread began. CLOCK_MONOTONIC ns, to half a tick. */
 uint64_t process_facts_start_ns(uint64_t start_ticks);
 
-/* The host's name as part of a file name. */
-void process_facts_host(char *out, size_t out_bytes);
-
 #define STACK_COPY_BYTES (64u << 10)
 #define ENDED_PROCESSES	 256
 
@@ -146,7 +143,6 @@ struct ended_process {
 struct sampling {
 	struct process_table processes;
 	struct sampling_facts facts;
-	struct cpu_log_place place; /* without the pid */
 	struct claims claims;
 	struct cpu_log_tables tables;
 	pid_t root;

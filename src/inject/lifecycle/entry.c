@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,8 +46,6 @@
 #include "inject/writer/writer_thread.h"
 #include "log/write/compact.h"
 #include "log/write/writer.h"
-
-#define LOGS_OF_ONE_PID_MAX 100 /* then the log's id becomes part of its name */
 
 /* Called by the driver; returns 1 for success. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
@@ -177,17 +174,6 @@ static void watch_forks(void)
 		pthread_atfork(loader_lock_before_fork, loader_lock_in_parent, in_forked_child);
 }
 
-/* Host names may contain characters that file names must not. */
-static void host_name(char *out, size_t out_bytes)
-{
-	if (gethostname(out, out_bytes) || !out[0])
-		snprintf(out, out_bytes, "localhost");
-	out[out_bytes - 1] = '\0';
-	for (char *c = out; *c; c++)
-		if (*c == '/' || (unsigned char)*c <= ' ')
-			*c = '_';
-}
-
 /* In a shared directory, another user may have planted a link. */
 static bool is_foreign_symlink(const char *path)
 {
@@ -201,30 +187,11 @@ static bool is_foreign_symlink(const char *path)
 static int create_log(const struct config *config, struct xt_log_header *header, char *path,
 		      struct xt_writer **log_out)
 {
-	char host[256];
-	int rc = -EEXIST;
-
 	if (mkdir(config->data_dir, 0700) && errno != EEXIST)
 		return -errno;
 	if (is_foreign_symlink(config->data_dir))
 		return -ELOOP;
-	host_name(host, sizeof(host));
-	/* exec() keeps the pid; each program image gets its own log. */
-	for (int image = 1; rc == -EEXIST && image <= LOGS_OF_ONE_PID_MAX; image++) {
-		char suffix[24] = "";
-
-		/* In containers, programs get the same few pids each time. */
-		if (image == LOGS_OF_ONE_PID_MAX)
-			snprintf(suffix, sizeof(suffix), "-%016llx",
-				 (unsigned long long)header->log_id);
-		else if (image > 1)
-			snprintf(suffix, sizeof(suffix), "-%d", image);
-		if (snprintf(path, PATH_MAX, "%s/%s.%d%s.xtr", config->data_dir, host, getpid(),
-			     suffix) >= PATH_MAX)
-			return -ENAMETOOLONG;
-		rc = xt_writer_create(path, header, log_out);
-	}
-	return rc;
+	return xt_writer_create_new(path, config->data_dir, ".xtr", header, log_out);
 }
 
 /* Writes the header at once, so that the file is a valid log. */
@@ -237,15 +204,6 @@ static int write_header(struct xt_writer *log)
 	rc = xt_writer_flush(log);
 	signal_release(&guard, rc == -EFBIG);
 	return rc;
-}
-
-static uint64_t random_id(void)
-{
-	uint64_t id = 0;
-
-	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
-		id = monotonic_ns() << 20 ^ (uint64_t)getpid();
-	return id;
 }
 
 /* loader_watch observes how its counter changes while these libraries are loaded and unloaded. */
@@ -292,7 +250,6 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		.start_realtime_ns = xt_clock_ns(CLOCK_REALTIME),
 		.clock = XT_CLOCK_MONOTONIC,
 		.machine = XT_MACHINE_OWN,
-		.log_id = random_id(),
 	};
 	char crash_buffer_path[PATH_MAX + 32];
 	struct xt_writer *log = NULL;

@@ -8,9 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,6 +23,8 @@
 #include "log/read/tail.h"
 #include "log/write/snapshot_file.h"
 #include "log/write/writer_state.h"
+
+#define LOGS_OF_ONE_PID_MAX 100 /* then the log's id becomes part of its name */
 
 #define COMPRESSION_LEVEL 1 /* differences gain little from higher levels, which cost CPU time */
 
@@ -96,6 +101,44 @@ int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_w
 	return 0;
 fail:
 	xt_writer_close(writer);
+	return error;
+}
+
+/* Host names may contain characters that file names must not. */
+static void host_name(char *out, size_t out_bytes)
+{
+	if (gethostname(out, out_bytes) || !out[0])
+		snprintf(out, out_bytes, "localhost");
+	out[out_bytes - 1] = '\0';
+	for (char *c = out; *c; c++)
+		if (*c == '/' || (unsigned char)*c <= ' ')
+			*c = '_';
+}
+
+int xt_writer_create_new(char *path, const char *data_dir, const char *ending,
+			 struct xt_log_header *header, struct xt_writer **writer_out)
+{
+	char host[256];
+	int error = -EEXIST;
+
+	host_name(host, sizeof(host));
+	if (getrandom(&header->log_id, sizeof(header->log_id), 0) != sizeof(header->log_id))
+		header->log_id = header->start_monotonic_ns << 20 ^ header->pid;
+	/* exec() keeps the pid; each program image gets its own log. */
+	for (int image = 1; error == -EEXIST && image <= LOGS_OF_ONE_PID_MAX; image++) {
+		char suffix[24] = "";
+
+		/* In containers, programs get the same few pids each time. */
+		if (image == LOGS_OF_ONE_PID_MAX)
+			snprintf(suffix, sizeof(suffix), "-%016llx",
+				 (unsigned long long)header->log_id);
+		else if (image > 1)
+			snprintf(suffix, sizeof(suffix), "-%d", image);
+		if (snprintf(path, PATH_MAX, "%s/%s.%u%s%s", data_dir, host, header->pid, suffix,
+			     ending) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		error = xt_writer_create(path, header, writer_out);
+	}
 	return error;
 }
 

@@ -20,6 +20,13 @@ struct xt_writer;
 int xt_writer_create(const char *path, struct xt_log_header *header, struct xt_writer **writer_out);
 
 /*
+ * Creates the log DATA_DIR/HOST.PID[-NUMBER]ENDING under the next free name, with a random log_id,
+ * as xt_writer_create() does. Stores its path in `path`, of PATH_MAX bytes.
+ */
+int xt_writer_create_new(char *path, const char *data_dir, const char *ending,
+			 struct xt_log_header *header, struct xt_writer **writer_out);
+
+/*
  * Opens an existing log to append chunks after the last intact one. Cuts off a torn tail; readers
  * see the gap in the chunk numbers. Reads the whole log once. Returns 0, -errno, -EBADMSG if it is
  * not a log of this version, or -EBUSY while another writer has it open.

@@ -45,8 +45,7 @@ static int set_up(void **state)
 				     .log_limit = 1,
 				     .root = getpid(),
 				     .claims.epoll_fd = -1};
-	sampling.place.data_dir = "."; /* no log of these tests is written */
-	sampling.place.host = "test";
+	sampling.claims.data_dir = "."; /* no log of these tests is written */
 	return 0;
 }
 
