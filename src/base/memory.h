@@ -32,6 +32,13 @@ static inline void xt_grow(void *array, size_t *capacity, size_t needed, size_t 
 		xt_out_of_memory(element_bytes * needed);
 }
 
+/* The place of a new element at the end of an array, and an element that is added there. */
+#define xt_new(array, count, capacity)                                                             \
+	(xt_grow(&(array), &(capacity), (count) + 1, sizeof(*(array))), &(array)[(count)++])
+#define xt_append(array, count, capacity, ...)                                                     \
+	(xt_grow(&(array), &(capacity), (count) + 1, sizeof(*(array))),                            \
+	 (void)((array)[(count)++] = __VA_ARGS__))
+
 char *xt_strdup(const char *text);
 char *xt_strndup(const char *text, size_t length_max);
 char *xt_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -31,8 +31,7 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 	struct page_column *column;
 	va_list arguments;
 
-	xt_grow(&columns->list, &columns->capacity, columns->count + 1, sizeof(*columns->list));
-	column = &columns->list[columns->count++];
+	column = xt_new(columns->list, columns->count, columns->capacity);
 	va_start(arguments, format);
 	vsnprintf(column->name, sizeof(column->name), format, arguments);
 	va_end(arguments);

@@ -119,8 +119,7 @@ void problems_add(struct problems *p, const char *format, ...)
 		free(line);
 		return;
 	}
-	xt_grow(&p->lines, &p->capacity, p->count + 1, sizeof(*p->lines));
-	p->lines[p->count++] = line;
+	xt_append(p->lines, p->count, p->capacity, line);
 }
 
 void problems_free(struct problems *p)

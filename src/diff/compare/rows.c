@@ -77,8 +77,7 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 
 static void add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
 {
-	xt_grow(&pairs->list, &pairs->capacity, pairs->count + 1, sizeof(*pairs->list));
-	pairs->list[pairs->count++] = (struct pair){similarity, base, new};
+	xt_append(pairs->list, pairs->count, pairs->capacity, (struct pair){similarity, base, new});
 }
 
 COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))

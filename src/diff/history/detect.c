@@ -60,8 +60,7 @@ static void add_track(struct detection *d, const struct series *series, size_t r
 {
 	struct track *track;
 
-	xt_grow(&d->tracks, &d->track_capacity, d->track_count + 1, sizeof(*d->tracks));
-	track = &d->tracks[d->track_count++];
+	track = xt_new(d->tracks, d->track_count, d->track_capacity);
 	*track = (struct track){
 		.row = row,
 		.metric = metric,
@@ -274,10 +273,9 @@ static void keep_candidates(struct history_search *next, const struct track *tra
 			    const struct places *found)
 {
 	for (size_t p = 0; p < found->count; p++) {
-		xt_grow(&next->places, &next->place_capacity, next->place_count + 1,
-			sizeof(*next->places));
-		next->places[next->place_count++] = (struct search_place){
-			(uint32_t)track->row, (uint32_t)track->metric, found->list[p]};
+		xt_append(next->places, next->place_count, next->place_capacity,
+			  (struct search_place){(uint32_t)track->row, (uint32_t)track->metric,
+						found->list[p]});
 	}
 }
 
@@ -327,8 +325,7 @@ static void describe(struct finding *finding, const struct track *track, double 
 
 static void add_finding(struct detection *d, const struct finding *finding)
 {
-	xt_grow(&d->findings, &d->finding_capacity, d->finding_count + 1, sizeof(*d->findings));
-	d->findings[d->finding_count++] = *finding;
+	xt_append(d->findings, d->finding_count, d->finding_capacity, *finding);
 }
 
 static void add_step(struct detection *d, size_t track_number, const struct step *step,
@@ -618,8 +615,7 @@ static void search_all(struct detection *d, struct history *h, const struct hist
 		*known = next;
 		return;
 	}
-	xt_grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches));
-	h->searches[h->search_count++] = next;
+	xt_append(h->searches, h->search_count, h->search_capacity, next);
 }
 
 void detection_make(struct detection *d, struct history *h, const struct history_group *group)

@@ -370,9 +370,8 @@ static void add_rename(struct history *h, struct history_group *group, size_t ol
 {
 	char label[LABEL_BYTES];
 
-	xt_grow(&group->renames, &group->rename_capacity, group->rename_count + 1,
-		sizeof(*group->renames));
-	group->renames[group->rename_count++] = (struct group_rename){old, new, place};
+	xt_append(group->renames, group->rename_count, group->rename_capacity,
+		  (struct group_rename){old, new, place});
 	group->renamed_to[old] = new;
 	group->is_new_name[new] = 1;
 	if (group->rename_count <= NOTES_MAX)
@@ -530,8 +529,7 @@ static void add_group(struct groups *groups, const size_t *points, size_t count)
 {
 	struct history_group *group;
 
-	xt_grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list));
-	group = &groups->list[groups->count++];
+	group = xt_new(groups->list, groups->count, groups->capacity);
 	*group =
 		(struct history_group){.points = xt_calloc(count, sizeof(*points)), .count = count};
 	memcpy(group->points, points, count * sizeof(*points));

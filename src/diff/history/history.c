@@ -201,9 +201,7 @@ static int read_source(struct history *h, char *line)
 
 		if (strlen(id) != ID_BYTES - 1 || history_find_point(h, id) < 0)
 			return -EINVAL;
-		xt_grow(&source->items, &source->item_capacity, source->item_count + 1,
-			sizeof(*source->items));
-		item = &source->items[source->item_count++];
+		item = xt_new(source->items, source->item_count, source->item_capacity);
 		memcpy(item->id, id, ID_BYTES);
 		item->label = history_text(h, label);
 	}
@@ -220,9 +218,7 @@ static int read_acceptance(struct history *h, char *line)
 
 	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
-	xt_grow(&source->acceptances, &source->acceptance_capacity, source->acceptance_count + 1,
-		sizeof(*source->acceptances));
-	entry = &source->acceptances[source->acceptance_count++];
+	entry = xt_new(source->acceptances, source->acceptance_count, source->acceptance_capacity);
 	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
 					     .label = history_text(h, label),
 					     .row = history_text(h, row),
@@ -238,17 +234,14 @@ static int read_search(struct history *h, char *line)
 
 	if (!hash || !searched)
 		return -EINVAL;
-	xt_grow(&h->searches, &h->search_capacity, h->search_count + 1, sizeof(*h->searches));
-	search = &h->searches[h->search_count++];
+	search = xt_new(h->searches, h->search_count, h->search_capacity);
 	search->hash = strtoull(hash, NULL, 16);
 	search->searched = strtoul(searched, NULL, 10);
 	while ((text = field(&line)) && *text) {
 		if (sscanf(text, "%" SCNu32 ":%" SCNu32 ":%zu", &place.row, &place.metric,
 			   &place.place) != 3)
 			return -EINVAL;
-		xt_grow(&search->places, &search->place_capacity, search->place_count + 1,
-			sizeof(*search->places));
-		search->places[search->place_count++] = place;
+		xt_append(search->places, search->place_count, search->place_capacity, place);
 	}
 	return 0;
 }

@@ -197,8 +197,7 @@ size_t movement_findings(const struct group_result *r, size_t movement, const st
 
 static void add_movement(struct group_result *r, const struct movement *movement)
 {
-	xt_grow(&r->movements, &r->movement_capacity, r->movement_count + 1, sizeof(*r->movements));
-	r->movements[r->movement_count++] = *movement;
+	xt_append(r->movements, r->movement_count, r->movement_capacity, *movement);
 }
 
 static size_t distance(size_t a, size_t b)

@@ -185,9 +185,7 @@ static void add_item(struct reading *reading, const char *id, const char *label)
 	struct history_source *source = &reading->history->sources[reading->source];
 	struct source_item *item;
 
-	xt_grow(&source->items, &source->item_capacity, source->item_count + 1,
-		sizeof(*source->items));
-	item = &source->items[source->item_count++];
+	item = xt_new(source->items, source->item_count, source->item_capacity);
 	memcpy(item->id, id, ID_BYTES);
 	item->label = history_text(reading->history, label);
 }
@@ -234,9 +232,8 @@ static void add_acceptances(struct reading *reading, const struct baseline_accep
 	for (size_t a = 0; a < accepted->count; a++) {
 		struct history_acceptance *entry;
 
-		xt_grow(&source->acceptances, &source->acceptance_capacity,
-			source->acceptance_count + 1, sizeof(*source->acceptances));
-		entry = &source->acceptances[source->acceptance_count++];
+		entry = xt_new(source->acceptances, source->acceptance_count,
+			       source->acceptance_capacity);
 		*entry = (struct history_acceptance){
 			.time_ns = accepted->list[a].time_ns,
 			.label = history_text(h, accepted->list[a].label),
@@ -301,9 +298,8 @@ static void use_source(struct history *h, const struct history_source *source, c
 			point->label = source->items[i].label;
 	}
 	for (size_t a = 0; a < source->acceptance_count; a++) {
-		xt_grow(&h->acceptances, &h->acceptance_capacity, h->acceptance_count + 1,
-			sizeof(*h->acceptances));
-		h->acceptances[h->acceptance_count++] = source->acceptances[a];
+		xt_append(h->acceptances, h->acceptance_count, h->acceptance_capacity,
+			  source->acceptances[a]);
 	}
 }
 

@@ -770,8 +770,7 @@ void run_profile_use_whole(struct run_profile *profile)
 
 void run_set_add(struct run_set *set, struct run_profile *run)
 {
-	xt_grow(&set->runs, &set->capacity, set->count + 1, sizeof(*set->runs));
-	set->runs[set->count++] = run;
+	xt_append(set->runs, set->count, set->capacity, run);
 }
 
 void run_set_free(struct run_set *set)

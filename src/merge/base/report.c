@@ -85,9 +85,7 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 {
 	if (report->status < status)
 		report->status = status;
-	xt_grow(&report->warnings, &report->warning_capacity, report->warning_count + 1,
-		sizeof(*report->warnings));
-	report->warnings[report->warning_count++] = line;
+	xt_append(report->warnings, report->warning_count, report->warning_capacity, line);
 }
 
 /* How a line is printed. */
@@ -116,9 +114,8 @@ static bool was_reported(const struct report *report, const char *line)
 static void hold(struct report *report, enum line_kind line_kind, enum exit_status status,
 		 char *line)
 {
-	xt_grow(&report->held, &report->held_capacity, report->held_count + 1,
-		sizeof(*report->held));
-	report->held[report->held_count++] = (struct held_line){line_kind, status, line};
+	xt_append(report->held, report->held_count, report->held_capacity,
+		  (struct held_line){line_kind, status, line});
 }
 
 /* Takes ownership of line. */

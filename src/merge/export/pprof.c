@@ -320,8 +320,7 @@ struct labels {
 
 static void push(struct pprof *pprof, uint64_t location)
 {
-	xt_grow(&pprof->path, &pprof->path_capacity, pprof->path_length + 1, sizeof(*pprof->path));
-	pprof->path[pprof->path_length++] = location;
+	xt_append(pprof->path, pprof->path_length, pprof->path_capacity, location);
 }
 
 static void push_text(struct pprof *pprof, const char *text)

@@ -16,10 +16,8 @@
 
 void detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count)
 {
-	xt_grow(&detection->candidates, &detection->candidate_capacity,
-		detection->candidate_count + 1, sizeof(*detection->candidates));
-	detection->candidates[detection->candidate_count++] =
-		(struct candidate){.callsite = callsite, .cost_ns = cost_ns, .count = count};
+	xt_append(detection->candidates, detection->candidate_count, detection->candidate_capacity,
+		  (struct candidate){.callsite = callsite, .cost_ns = cost_ns, .count = count});
 }
 
 void detection_set_cost(struct detection *detection, uint64_t cost_ns)

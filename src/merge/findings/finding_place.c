@@ -28,9 +28,7 @@ static void add_frame(struct run *run, struct finding_place *place, uint32_t nam
 	bool is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name);
 	struct finding_frame *frame;
 
-	xt_grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
-		sizeof(*place->frames));
-	frame = &place->frames[place->frame_count++];
+	frame = xt_new(place->frames, place->frame_count, place->frame_capacity);
 	frame->name = name;
 	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
 	frame->line = line;

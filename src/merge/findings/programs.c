@@ -20,9 +20,7 @@ struct group {
 
 void programs_add(struct programs *programs, struct program_span span)
 {
-	xt_grow(&programs->spans, &programs->span_capacity, programs->span_count + 1,
-		sizeof(*programs->spans));
-	programs->spans[programs->span_count++] = span;
+	xt_append(programs->spans, programs->span_count, programs->span_capacity, span);
 }
 
 COMPARE_BY(compare_spans, struct program_span, UP(start_ns) UP(log))

@@ -221,8 +221,7 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 		groups[g].place.frames = NULL;
 	}
 	describe(run, groups, count, &finding);
-	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
-	findings->list[findings->count++] = finding;
+	xt_append(findings->list, findings->count, findings->capacity, finding);
 }
 
 void cpu_findings_detect(struct detection *detection)

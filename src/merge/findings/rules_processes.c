@@ -25,9 +25,7 @@ static void note_device(const struct detection *detection, const struct device_s
 	if (!top || row->kernel_count < DEVICE_KERNELS_MIN ||
 	    findings->device_count == FINDING_DEVICES_MAX)
 		return;
-	xt_grow(&findings->devices, &findings->device_capacity, findings->device_count + 1,
-		sizeof(*findings->devices));
-	device = &findings->devices[findings->device_count++];
+	device = xt_new(findings->devices, findings->device_count, findings->device_capacity);
 	snprintf(key, sizeof(key), "gpu.%u.uuid", row->device);
 	device->program = xt_strdup(model_meta(reading->model, "process.exe"));
 	device->process = xt_strdup(reading->process.label);

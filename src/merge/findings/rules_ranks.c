@@ -59,9 +59,7 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 			place->says_line = frame.says_line;
 			place->is_own = frame.line;
 		}
-		xt_grow(&place->frames, &place->frame_capacity, place->frame_count + 1,
-			sizeof(*place->frames));
-		place->frames[place->frame_count++] = frame;
+		xt_append(place->frames, place->frame_count, place->frame_capacity, frame);
 	}
 	free(chain);
 	return depth < 0 ? depth : 0;
@@ -135,8 +133,7 @@ static void add_finding(struct run *run, struct finding *finding)
 		finding_free(finding);
 		xt_out_of_memory(0);
 	}
-	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
-	findings->list[findings->count++] = *finding;
+	xt_append(findings->list, findings->count, findings->capacity, *finding);
 }
 
 static void report_hang(struct run *run)

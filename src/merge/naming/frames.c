@@ -104,8 +104,7 @@ void frames_list(const struct frames *frames, uint32_t stack, struct path_items 
 
 	frames_merge(frames, frames->model, stack, &merge);
 	while (frame_merge_next(&merge, &frame)) {
-		xt_grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items));
-		list->items[list->count++] = item_of(&frame, addresses);
+		xt_append(list->items, list->count, list->capacity, item_of(&frame, addresses));
 	}
 }
 

@@ -167,8 +167,7 @@ static void add_devices(struct profile *p, const struct model *model)
 			d++;
 		if (!stream->defined || d < p->device_count)
 			continue;
-		xt_grow(&p->devices, &p->device_capacity, p->device_count + 1, sizeof(*p->devices));
-		device = &p->devices[p->device_count++];
+		device = xt_new(p->devices, p->device_count, p->device_capacity);
 		device->number = stream->device;
 		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
 		device->name = copy_meta(model, key);
@@ -183,8 +182,7 @@ static void describe(struct profile *p, const struct process *process)
 	const struct windows *w = &p->windows;
 	struct profile_process *row;
 
-	xt_grow(&p->processes, &p->process_capacity, p->process_count + 1, sizeof(*p->processes));
-	row = &p->processes[p->process_count++];
+	row = xt_new(p->processes, p->process_count, p->process_capacity);
 	*row = (struct profile_process){
 		.name = xt_strdup(model_process_name(model)),
 		.command = copy_meta(model, "process.cmdline"),

@@ -13,9 +13,7 @@
 
 void windows_add(struct windows *windows, uint64_t start_ns)
 {
-	xt_grow(&windows->starts_ns, &windows->capacity, windows->found_count + 1,
-		sizeof(*windows->starts_ns));
-	windows->starts_ns[windows->found_count++] = start_ns;
+	xt_append(windows->starts_ns, windows->found_count, windows->capacity, start_ns);
 }
 
 static uint64_t length_ns(const struct windows *w, size_t i)

@@ -137,9 +137,8 @@ static void add_other(struct blame *blame, const struct rank_collective *item, s
 	blame->waited_ns += ns;
 	if (!suspect || ns <= 0)
 		return;
-	xt_grow(&suspect->waits, &suspect->wait_capacity, suspect->wait_count + 1,
-		sizeof(*suspect->waits));
-	suspect->waits[suspect->wait_count++] = (struct other_wait){at, ns};
+	xt_append(suspect->waits, suspect->wait_count, suspect->wait_capacity,
+		  (struct other_wait){at, ns});
 	suspect->waited_ns += ns;
 }
 
@@ -213,9 +212,8 @@ static void add_share(struct blame *blame, size_t first, size_t log, uint32_t no
 			blame->shares[s].part += (float)part;
 			return;
 		}
-	xt_grow(&blame->shares, &blame->share_capacity, blame->share_count + 1,
-		sizeof(*blame->shares));
-	blame->shares[blame->share_count++] = (struct share){(uint32_t)log, node, (float)part};
+	xt_append(blame->shares, blame->share_count, blame->share_capacity,
+		  (struct share){(uint32_t)log, node, (float)part});
 }
 
 /* Passes a part of the blame on to the causes of the suspect's own waits. */

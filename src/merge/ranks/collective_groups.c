@@ -43,10 +43,8 @@ void collective_groups_add(struct collective_groups *groups, size_t communicator
 	group->wait_ns += (uint64_t)arrivals->wait_ns;
 	if (!arrivals->has_transfer)
 		return;
-	xt_grow(&group->transfers, &group->transfer_capacity, group->transfer_count + 1,
-		sizeof(*group->transfers));
-	group->transfers[group->transfer_count++] =
-		(struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns};
+	xt_append(group->transfers, group->transfer_count, group->transfer_capacity,
+		  (struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns});
 }
 
 COMPARE_BY(compare_transfers, struct transfer_time, UP(ns))

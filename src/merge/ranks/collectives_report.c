@@ -28,10 +28,8 @@ static void add_mismatch(struct collectives_report *report, size_t communicator,
 	}
 	if (report->mismatch_count == LISTED_MAX)
 		return;
-	xt_grow(&report->mismatches, &report->mismatch_capacity, report->mismatch_count + 1,
-		sizeof(*report->mismatches));
-	report->mismatches[report->mismatch_count++] =
-		(struct collective_mismatch){communicator, number, what};
+	xt_append(report->mismatches, report->mismatch_count, report->mismatch_capacity,
+		  (struct collective_mismatch){communicator, number, what});
 }
 
 /* Adds a span of time to the bins that it touches. */
@@ -154,9 +152,8 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 	     i < reach && report->unfinished_count < LISTED_MAX; i++) {
 		struct unfinished_collective *row;
 
-		xt_grow(&report->unfinished, &report->unfinished_capacity,
-			report->unfinished_count + 1, sizeof(*report->unfinished));
-		row = &report->unfinished[report->unfinished_count++];
+		row = xt_new(report->unfinished, report->unfinished_count,
+			     report->unfinished_capacity);
 		*row = (struct unfinished_collective){
 			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
 		for (size_t m = 0; m < communicator->member_count; m++)

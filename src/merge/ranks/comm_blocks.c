@@ -140,8 +140,7 @@ static void add_block(struct comm_blocks *blocks, const struct communicator *com
 {
 	struct comm_block *added;
 
-	xt_grow(&blocks->list, &blocks->capacity, blocks->count + 1, sizeof(*blocks->list));
-	added = &blocks->list[blocks->count++];
+	added = xt_new(blocks->list, blocks->count, blocks->capacity);
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
 	find_cost(added, communicator, absorbed_ns);

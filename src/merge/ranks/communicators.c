@@ -39,8 +39,7 @@ static struct communicator *find_one(struct communicators *out, const struct inp
 		     may_share_job(inputs, communicator->members[0].log, log)))
 			return communicator;
 	}
-	xt_grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list));
-	communicator = &out->list[out->count++];
+	communicator = xt_new(out->list, out->count, out->capacity);
 	*communicator = (struct communicator){.key = member->communicator,
 					      .is_by_order = member->is_by_order};
 	return communicator;
@@ -60,10 +59,8 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 		for (size_t d = 0; d < out->duplicate_count; d++)
 			if (out->duplicates[d].log == log->log)
 				return 1;
-		xt_grow(&out->duplicates, &out->duplicate_capacity, out->duplicate_count + 1,
-			sizeof(*out->duplicates));
-		out->duplicates[out->duplicate_count++] =
-			(struct duplicate_rank){log->log, other->log, rank};
+		xt_append(out->duplicates, out->duplicate_count, out->duplicate_capacity,
+			  (struct duplicate_rank){log->log, other->log, rank});
 		return 1;
 	}
 	return 0;
@@ -98,9 +95,8 @@ static int add_member(struct communicators *out, const struct inputs *inputs,
 
 	if (error)
 		return error < 0 ? error : 0;
-	xt_grow(&communicator->members, &communicator->member_capacity,
-		communicator->member_count + 1, sizeof(*communicator->members));
-	to = &communicator->members[communicator->member_count++];
+	to = xt_new(communicator->members, communicator->member_count,
+		    communicator->member_capacity);
 	*to = (struct comm_member){
 		.log = log, .member = member, .rank = member->rank, .host = hosts[log->log]};
 	if (member->rank_count)

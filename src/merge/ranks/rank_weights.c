@@ -13,8 +13,7 @@
 
 static void add(struct rank_weights *weights, struct rank_weight part)
 {
-	xt_grow(&weights->list, &weights->capacity, weights->count + 1, sizeof(*weights->list));
-	weights->list[weights->count++] = part;
+	xt_append(weights->list, weights->count, weights->capacity, part);
 }
 
 /* Adds where a member waited. places: by node, its place in the list + 1; only zeros. */

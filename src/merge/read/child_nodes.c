@@ -174,9 +174,8 @@ static bool has_condition(const struct forest *forest, const struct nodes *nodes
 
 static void note_conditional(struct nodes *nodes, uint32_t number)
 {
-	xt_grow(&nodes->conditional, &nodes->conditional_capacity, nodes->conditional_count + 1,
-		sizeof(*nodes->conditional));
-	nodes->conditional[nodes->conditional_count++] = number;
+	xt_append(nodes->conditional, nodes->conditional_count, nodes->conditional_capacity,
+		  number);
 }
 
 /* Adds the nodes of nested graphs, for a graph that is not nested itself. */

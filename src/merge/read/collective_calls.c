@@ -118,9 +118,7 @@ static void read_values(struct collective_calls *calls, const struct model *mode
 	if (!call->communicator || info.rank >= info.rank_count)
 		return;
 	info.communicator = call->communicator;
-	xt_grow(&calls->joined, &calls->joined_capacity, calls->joined_count + 1,
-		sizeof(*calls->joined));
-	calls->joined[calls->joined_count++] = info;
+	xt_append(calls->joined, calls->joined_count, calls->joined_capacity, info);
 }
 
 /* Keeps the calls of a thread that are about a communicator, with both of their times. */

@@ -210,10 +210,8 @@ void cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
 			samples->threads[samples->thread_count - 1].end = r + 1;
 			continue;
 		}
-		xt_grow(&samples->threads, &capacity, samples->thread_count + 1,
-			sizeof(*samples->threads));
-		samples->threads[samples->thread_count++] =
-			(struct cpu_thread){samples->rows[r].tid, r, r + 1};
+		xt_append(samples->threads, samples->thread_count, capacity,
+			  (struct cpu_thread){samples->rows[r].tid, r, r + 1});
 	}
 	for (size_t t = 0; t < samples->thread_count; t++)
 		set_covers(samples->rows + samples->threads[t].first,

@@ -57,8 +57,7 @@ static void add_path(struct inputs *inputs, char *path, struct report *report)
 			}
 		}
 	}
-	xt_grow(&inputs->logs, &inputs->capacity, inputs->count + 1, sizeof(*inputs->logs));
-	log = &inputs->logs[inputs->count++];
+	log = xt_new(inputs->logs, inputs->count, inputs->capacity);
 	*log = (struct input){.path = path, .device = status.st_dev, .inode = status.st_ino};
 	if (has_info(path, strrchr(path, '/'), &status)) {
 		log->recording_device = status.st_dev;
@@ -170,8 +169,8 @@ static void add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t 
 {
 	if (pairs->count >= CLOCK_PAIRS_MAX)
 		return;
-	xt_grow(&pairs->shifts_ns, &pairs->capacity, pairs->count + 1, sizeof(*pairs->shifts_ns));
-	pairs->shifts_ns[pairs->count++] = (int64_t)(realtime_ns - monotonic_ns);
+	xt_append(pairs->shifts_ns, pairs->count, pairs->capacity,
+		  (int64_t)(realtime_ns - monotonic_ns));
 }
 
 /*
@@ -510,9 +509,7 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 /* Takes ownership of the log's path. */
 static void keep_unreadable(struct inputs *inputs, const struct input *log)
 {
-	xt_grow(&inputs->unreadable, &inputs->unreadable_capacity, inputs->unreadable_count + 1,
-		sizeof(*inputs->unreadable));
-	inputs->unreadable[inputs->unreadable_count++] = *log;
+	xt_append(inputs->unreadable, inputs->unreadable_count, inputs->unreadable_capacity, *log);
 }
 
 /* Puts the CPU logs behind the others, both in their order. */

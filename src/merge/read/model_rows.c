@@ -442,9 +442,8 @@ static void load_switch(struct model *model, const struct xt_row_switch *row)
 	if (is_on || row->why == XT_SWITCH_STOPPED || row->why == XT_SWITCH_DUTY)
 		pauses_add(&model->stops, row->time_ns, is_on);
 	if (is_on && row->why == XT_SWITCH_YIELDED) {
-		xt_grow(&model->renumbered_ns.rows, &model->renumbered_ns.capacity,
-			model->renumbered_ns.count + 1, sizeof(*model->renumbered_ns.rows));
-		model->renumbered_ns.rows[model->renumbered_ns.count++] = row->time_ns;
+		xt_append(model->renumbered_ns.rows, model->renumbered_ns.count,
+			  model->renumbered_ns.capacity, row->time_ns);
 	}
 }
 
@@ -492,19 +491,20 @@ static void load_cpu_sample(struct model *model, const struct xt_row_cpu_sample 
 
 	if (__builtin_add_overflow(row->time_ns, row->span_ns, &last_ns))
 		last_ns = row->time_ns;
-	xt_grow(&samples->rows, &samples->capacity, samples->count + 1, sizeof(*samples->rows));
-	samples->rows[samples->count++] = (struct cpu_sample){
-		.first_ns = row->time_ns,
-		.last_ns = last_ns,
-		.weight_ns = row->weight_ns,
-		.thread = narrow(row->thread),
-		.stack = narrow(row->stack),
-		.count = narrow(row->count),
-		.wait_pid = narrow(row->wait_pid),
-		.wait_tid = narrow(row->wait_tid),
-		.state = row->state < XT_CPU_STATES ? (uint8_t)row->state : XT_CPU_UNKNOWN,
-		.flags = (uint8_t)row->flags,
-	};
+	xt_append(
+		samples->rows, samples->count, samples->capacity,
+		(struct cpu_sample){
+			.first_ns = row->time_ns,
+			.last_ns = last_ns,
+			.weight_ns = row->weight_ns,
+			.thread = narrow(row->thread),
+			.stack = narrow(row->stack),
+			.count = narrow(row->count),
+			.wait_pid = narrow(row->wait_pid),
+			.wait_tid = narrow(row->wait_tid),
+			.state = row->state < XT_CPU_STATES ? (uint8_t)row->state : XT_CPU_UNKNOWN,
+			.flags = (uint8_t)row->flags,
+		});
 }
 
 /* The kinds that a model needs. Each has a function load_<kind>() above. */

@@ -10,8 +10,7 @@
 
 void pauses_add(struct pauses *pauses, uint64_t time_ns, bool is_on)
 {
-	xt_grow(&pauses->rows, &pauses->capacity, pauses->count + 1, sizeof(*pauses->rows));
-	pauses->rows[pauses->count++] = (struct pause){time_ns, is_on};
+	xt_append(pauses->rows, pauses->count, pauses->capacity, (struct pause){time_ns, is_on});
 }
 
 void pauses_leave_out(struct pauses *pauses, uint64_t from_ns, uint64_t until_ns)

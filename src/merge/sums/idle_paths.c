@@ -153,9 +153,8 @@ static enum idle_class class_at(const struct gap *gap, uint64_t time_ns)
 
 static void add_share(struct idle_paths *paths, enum idle_class class, uint32_t path, uint64_t ns)
 {
-	xt_grow(&paths->shares, &paths->share_capacity, paths->share_count + 1,
-		sizeof(*paths->shares));
-	paths->shares[paths->share_count++] = (struct idle_share){class, path, ns};
+	xt_append(paths->shares, paths->share_count, paths->share_capacity,
+		  (struct idle_share){class, path, ns});
 }
 
 /* Finds the parts of the gap that samples cover. Returns their sum in ns. */
@@ -260,8 +259,8 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 
 static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uint64_t weight_ns)
 {
-	xt_grow(&paths->hits, &paths->hit_capacity, paths->hit_count + 1, sizeof(*paths->hits));
-	paths->hits[paths->hit_count++] = (struct idle_hit){place, path, weight_ns};
+	xt_append(paths->hits, paths->hit_count, paths->hit_capacity,
+		  (struct idle_hit){place, path, weight_ns});
 	if (place < paths->pending_capacity)
 		saturating_add(&paths->pending[place].hit_ns, weight_ns);
 }

@@ -76,9 +76,7 @@ static void add_entry(struct device_collector *device, const struct rank_entry *
 		memmove(device->pending, device->pending + device->pending_count,
 			device->pending_count * sizeof(*device->pending));
 	}
-	xt_grow(&device->pending, &device->pending_capacity, device->pending_count + 1,
-		sizeof(*device->pending));
-	added = &device->pending[device->pending_count++];
+	added = xt_new(device->pending, device->pending_count, device->pending_capacity);
 	*added = *entry;
 	added->units = rank_units(ns);
 }
@@ -105,9 +103,8 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 	struct reading *reading = context;
 	struct rank_collector *collector = collector_of(&reading->rank_log);
 
-	xt_grow(&collector->gap, &collector->gap_capacity, collector->gap_count + 1,
-		sizeof(*collector->gap));
-	collector->gap[collector->gap_count++] = (struct gap_part){place, ns};
+	xt_append(collector->gap, collector->gap_count, collector->gap_capacity,
+		  (struct gap_part){place, ns});
 }
 
 COMPARE_BY(compare_ends, struct cpu_wait, UP(end_ns))
@@ -156,10 +153,8 @@ static void add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_
 		return;
 	if (collector->cpu_wait_count == CPU_WAITS_MAX)
 		thin_cpu_waits(collector);
-	xt_grow(&collector->cpu_waits, &collector->cpu_wait_capacity, collector->cpu_wait_count + 1,
-		sizeof(*collector->cpu_waits));
-	collector->cpu_waits[collector->cpu_wait_count++] =
-		(struct cpu_wait){end_ns, end_ns - from_ns, is_launch};
+	xt_append(collector->cpu_waits, collector->cpu_wait_count, collector->cpu_wait_capacity,
+		  (struct cpu_wait){end_ns, end_ns - from_ns, is_launch});
 }
 
 void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)

@@ -145,11 +145,10 @@ static void find_open_calls(struct reading *reading)
 
 		if (!is_open(log, call))
 			continue;
-		xt_grow(&log->open_calls, &log->open_call_capacity, log->open_call_count + 1,
-			sizeof(*log->open_calls));
-		log->open_calls[log->open_call_count++] =
-			(struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
-						call->communicator, call->bytes, call->operation};
+		xt_append(log->open_calls, log->open_call_count, log->open_call_capacity,
+			  (struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
+						  call->communicator, call->bytes,
+						  call->operation});
 	}
 	/* Several threads may use a communicator. */
 	if (log->open_call_count)

@@ -10,9 +10,8 @@
 
 void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
 {
-	xt_grow(&ranges->list, &ranges->capacity, ranges->count + 1, sizeof(*ranges->list));
-	ranges->list[ranges->count++] =
-		(struct address_range){.start = start, .end = end, .value = value};
+	xt_append(ranges->list, ranges->count, ranges->capacity,
+		  (struct address_range){.start = start, .end = end, .value = value});
 }
 
 COMPARE_BY(compare, struct address_range, UP(start) DOWN(end) UP(value))

@@ -72,14 +72,12 @@ static void list_frames(struct search *search, const struct model *model, const 
 
 		if (!frame->line || !generated_code_is_file(file))
 			continue;
-		xt_grow(&search->wanted, &search->capacity, search->count + 1,
-			sizeof(*search->wanted));
-		search->wanted[search->count++] =
-			(struct wanted){.file = file,
-					.line = frame->line,
-					.frame = id,
-					.has_nodes = known[id] != KNOWN_NOTHING,
-					.has_traces = known[id] == KNOWN_TRACES};
+		xt_append(search->wanted, search->count, search->capacity,
+			  (struct wanted){.file = file,
+					  .line = frame->line,
+					  .frame = id,
+					  .has_nodes = known[id] != KNOWN_NOTHING,
+					  .has_traces = known[id] == KNOWN_TRACES});
 	}
 	if (search->count)
 		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
@@ -111,8 +109,7 @@ static bool wants(void *context, const char *file)
 
 static void add_line(struct compiled_lines *lines, struct compiled_line line)
 {
-	xt_grow(&lines->list, &lines->capacity, lines->count + 1, sizeof(*lines->list));
-	lines->list[lines->count++] = line;
+	xt_append(lines->list, lines->count, lines->capacity, line);
 }
 
 /*

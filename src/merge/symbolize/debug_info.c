@@ -118,9 +118,8 @@ static void add_unit(struct debug_info *info, Dwarf_Die *die)
 		if (!debug_is_code(start, end))
 			continue;
 		if (is_new) {
-			xt_grow(&info->units, &info->unit_capacity, info->unit_count + 1,
-				sizeof(*info->units));
-			info->units[info->unit_count++] = (struct unit){.die = *die};
+			xt_append(info->units, info->unit_count, info->unit_capacity,
+				  (struct unit){.die = *die});
 			is_new = false;
 		}
 		address_ranges_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1);

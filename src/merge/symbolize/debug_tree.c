@@ -146,8 +146,8 @@ static void add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, u
 {
 	if (kind != KIND_SCOPE && kind != KIND_FUNCTION)
 		return;
-	xt_grow(&tree->scopes, &tree->scope_capacity, tree->scope_count + 1, sizeof(*tree->scopes));
-	tree->scopes[tree->scope_count++] = (struct debug_scope){*die, *scope};
+	xt_append(tree->scopes, tree->scope_count, tree->scope_capacity,
+		  (struct debug_scope){*die, *scope});
 	*scope = (uint32_t)tree->scope_count;
 	if (kind == KIND_FUNCTION)
 		add_function(tree, die, *scope - 1);

@@ -40,8 +40,7 @@ static void find_lines(struct source_file *file)
 	while (at < file->length) {
 		const char *end = memchr(file->text + at, '\n', file->length - at);
 
-		xt_grow(&file->starts, &capacity, file->count + 1, sizeof(*file->starts));
-		file->starts[file->count++] = at;
+		xt_append(file->starts, file->count, capacity, at);
 		at = end ? (size_t)(end - file->text) + 1 : file->length;
 	}
 }

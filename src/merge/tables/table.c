@@ -90,8 +90,7 @@ void table_add(struct table_rows *rows, size_t index)
 {
 	if (!rows->chosen)
 		rows->count = 0;
-	xt_grow(&rows->chosen, &rows->chosen_capacity, rows->count + 1, sizeof(*rows->chosen));
-	rows->chosen[rows->count++] = index;
+	xt_append(rows->chosen, rows->count, rows->chosen_capacity, index);
 }
 
 void table_close(struct table_rows *rows)

@@ -163,8 +163,7 @@ static void put(struct tracks *t, const struct range *range, enum part part, uin
 
 static void keep(struct range_list *list, const struct range *range)
 {
-	xt_grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows));
-	list->rows[list->count++] = *range;
+	xt_append(list->rows, list->count, list->capacity, *range);
 }
 
 /* Returns the place of the latest row with the same key, or domain; 0: none. */

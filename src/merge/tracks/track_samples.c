@@ -33,8 +33,7 @@ struct track_samples {
 
 static void add_name(struct slices *slices, uint32_t name)
 {
-	xt_grow(&slices->rows, &slices->capacity, slices->count + 1, sizeof(*slices->rows));
-	slices->rows[slices->count++] = (struct slice){.name = name};
+	xt_append(slices->rows, slices->count, slices->capacity, (struct slice){.name = name});
 }
 
 /* Lists the frames of a stack. */

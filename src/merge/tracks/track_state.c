@@ -21,8 +21,7 @@ void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key ke
 
 static void append(struct track_list *list, struct track *track)
 {
-	xt_grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows));
-	list->rows[list->count++] = track;
+	xt_append(list->rows, list->count, list->capacity, track);
 }
 
 static void declare(struct tracks *t, struct track *track, const char *name)

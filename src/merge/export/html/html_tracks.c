@@ -16,8 +16,7 @@ static struct chart *add_chart(struct html *html, uint32_t device,
 
 	if (html->chart_count == HTML_TRACKS_MAX)
 		return NULL;
-	xt_grow(&html->charts, &html->chart_capacity, html->chart_count + 1, sizeof(*html->charts));
-	chart = &html->charts[html->chart_count++];
+	chart = xt_new(html->charts, html->chart_count, html->chart_capacity);
 	*chart = (struct chart){
 		.label = html_device(html, html->tracks.process, device),
 		.device = device,

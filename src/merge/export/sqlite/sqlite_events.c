@@ -52,10 +52,8 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 static void keep_collective(struct sqlite *s, const struct process *process,
 			    const struct work *work)
 {
-	xt_grow(&s->collectives, &s->collective_capacity, s->collective_count + 1,
-		sizeof(*s->collectives));
-	s->collectives[s->collective_count++] =
-		(struct collective_work){process->index, work->ticket, s->work_count};
+	xt_append(s->collectives, s->collective_count, s->collective_capacity,
+		  (struct collective_work){process->index, work->ticket, s->work_count});
 }
 
 static void put_work(struct tracks *t, const struct work *work, const struct launch *launch)
