@@ -7,7 +7,7 @@
  * interface, and merge knows nothing else of it.
  *
  * worker -> coordinator   HELLO: its build
- * coordinator -> worker   BEGIN: command line and inputs (pack_inputs.h)
+ * coordinator -> worker   BEGIN: command line and inputs (pack_inputs())
  * coordinator -> worker   READ: number of a log. Several may be under way
  * worker -> coordinator   RESULT: what it read (pack_reading.h)
  * worker -> coordinator   FAILED: why it gave up, as text

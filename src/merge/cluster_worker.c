@@ -7,7 +7,7 @@
 
 #include "merge/apart.h"
 #include "merge/build_name.h"
-#include "merge/read/pack_inputs.h"
+#include "merge/read/inputs.h"
 
 /* Sends a packed message. Returns 0 or the error of the pack. */
 static int send_pack(struct cluster *cluster, enum message_kind kind, struct pack *pack)

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "merge/apart.h"
 #include "merge/build_name.h"
-#include "merge/read/pack_inputs.h"
+#include "merge/read/inputs.h"
 #include "merge/log_job.h"
 #include "merge/pack_reading.h"
 #include "merge/events.h"

@@ -5,7 +5,7 @@
  * The path of one correlation id:
  * 1. call_rows.c and work_rows.c pass the rows of the call and of its work on.
  * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU
- *   itself launched in a graph has no id: replays.c finds its call instead.
+ *   itself launched in a graph has no id: replays_join() finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
  * 4. After the last event, sums/build_tree.c turns owners into call paths.
  * 5. An exporter, such as export/folded.c, writes the paths.
@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "merge/chunk_rows.h"
 #include "merge/read/prefetch.h"
-#include "merge/read/model_rows.h"
+#include "merge/read/model_load.h"
 #include "merge/reading.h"
 #include "merge/sums/event_filter.h"
 #include "merge/sums/attribute.h"

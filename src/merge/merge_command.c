@@ -13,15 +13,13 @@
 #include "base/memory.h"
 #include "merge/base/report.h"
 #include "merge/coordinator.h"
-#include "merge/read/pack_inputs.h"
+#include "merge/read/inputs.h"
 #include "merge/cluster_worker.h"
 #include "merge/embed_workers.h"
 #include "merge/align.h"
 #include "merge/merge.h"
 #include "merge/symbolize/module_cache.h"
 #include "merge/options.h"
-#include "merge/read/inputs.h"
-#include "merge/read/recovery.h"
 
 static int embed(const struct options *options, const struct inputs *inputs, struct report *report)
 {

@@ -9,7 +9,7 @@
 #include "merge/exporter.h"
 #include "merge/sums/rank_log.h"
 #include "merge/sums/callsite_stats.h"
-#include "merge/read/replays.h"
+#include "merge/read/correlate.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/missing.h"
 #include "merge/sums/threads.h"

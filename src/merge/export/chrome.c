@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/read/range_values.h"
+#include "merge/read/ranges.h"
 #include "merge/tracks/tracks.h"
 
 #define PIECE_BYTES	40

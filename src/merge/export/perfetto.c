@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
-#include "merge/read/range_values.h"
+#include "merge/read/ranges.h"
 #include "merge/tracks/tracks.h"
 #include "perfetto_trace.pb-c.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "merge/base/text.h"
-#include "merge/read/xla_ranges.h"
+#include "merge/read/xla.h"
 
 #define SCOPES_MAX 64 /* the log is untrusted: further scopes form one frame */
 

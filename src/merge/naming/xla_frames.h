@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames for the NVTX ranges of XLA (read/xla_ranges.h): jit(step), jvp(), dot_general and
+ * Frames for the NVTX ranges of XLA (read/xla.h): jit(step), jvp(), dot_general and
  * [hlo gemm_fusion.1].
  */
 #ifndef XT_MERGE_XLA_FRAMES_H

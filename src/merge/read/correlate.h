@@ -12,6 +12,19 @@
  *
  * A graph launch has work for each node. Ids recur after 2^32 calls at the earliest. If they recur
  * sooner, work belongs to the latest call with its id that was entered before the work began.
+ *
+ * Joins work that the GPU itself launched in a graph to the replay of that graph.
+ *
+ * The work of a conditional body has no correlation id, but has ids of nodes of the executable
+ * graph. Replays of one executable graph never overlap, so work between two pieces of work of one
+ * replay belongs to that replay. Work between two replays belongs to one of them:
+ * - to the earlier one, if the later one was not called yet when the work began
+ * - to their owner, if both calls have the same owner and the same code created the node for both
+ * - otherwise its call is unknown, also if a launch may be missing because recording was paused
+ *
+ * Only graphs with conditional nodes are considered. The GPU may launch other graphs as a whole,
+ * which are part of no replay. Work is sorted in a window of fixed size (reorder_buffer.h). Up to
+ * REPLAYS_WAITING_MAX pieces then wait for the next work with an id.
  */
 #ifndef XT_MERGE_CORRELATE_H
 #define XT_MERGE_CORRELATE_H
@@ -20,12 +33,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "merge/read/nodes.h"
+#include "merge/read/pauses.h"
 #include "xtrace/log_format.h"
 
-/* Powers of two. */
-#define CORRELATE_WINDOW_CALLS	   (1u << 17)
-#define CORRELATE_OLD_CALLS_MAX	   (1u << 17)
-#define CORRELATE_WAITING_WORK_MAX (1u << 20)
+struct correlate;
+struct replays;
 
 enum launch_flag {
 	LAUNCH_EXPECTED = 1u << 0, /* the call creates work and succeeded, so work should follow */
@@ -121,8 +134,6 @@ struct correlate_counts {
 	/* calls with the id of an earlier call that may still get work */
 	uint64_t launches_recurring;
 };
-
-struct correlate;
 
 /* limits NULL: the constants above. */
 void correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
@@ -275,13 +286,24 @@ static inline struct launch *correlate_newest(const struct correlate *c, uint64_
 	return launch;
 }
 
-/* Passes work on with the call that correlate_newest() returned. */
-static inline void correlate_join(struct correlate *c, const struct work *work,
-				  struct launch *launch)
-{
-	launch->flags |= LAUNCH_MATCHED;
-	c->counts.work_joined++;
-	c->receiver.attribute(c->receiver.context, work, launch);
-}
+/*
+ * nodes know which graphs have conditional nodes, and who created them. nodes and pauses must
+ * outlive the result. The receiver gets each piece of work passed to replays_join() exactly once.
+ */
+void replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
+		 struct work_receiver receiver);
+void replays_free(struct replays *replays);
+
+/* Adds work of a graph that was joined by its id. launch NULL: its call is unknown. */
+void replays_pass(struct replays *replays, const struct work *work, const struct launch *launch);
+
+/*
+ * Adds work for which work_is_by_device() is true. If its call is found, the work gets that call's
+ * correlation id.
+ */
+void replays_join(struct replays *replays, const struct work *work);
+
+/* Call it after the last work. */
+void replays_finish(struct replays *replays);
 
 #endif

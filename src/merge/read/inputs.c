@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the logs in the arguments, and reads host and clock of each before the merge.
+ * Finds the logs in the arguments, and reads host and clock of each before the merge. Runs the
+ * recovery of src/log and reports its result.
  */
 #include "merge/read/inputs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +18,9 @@
 #include "log/base/compare.h"
 #include "log/base/script_name.h"
 #include "log/read/rows.h"
+#include "log/recover/recover.h"
+
+#define INPUTS_DEFAULT "xtrace.data"
 
 #define LOG_SUFFIX	    ".xtr"
 #define CRASH_BUFFER_SUFFIX ".spool"
@@ -568,4 +575,180 @@ void inputs_free(struct inputs *inputs)
 	free(inputs->unreadable);
 	free(inputs->logs);
 	*inputs = (struct inputs){0};
+}
+
+void pack_argv(struct pack *pack, int *argc, char ***argv)
+{
+	int count = *argc;
+
+	PACK(pack, count);
+	pack_check(pack, count >= 0 && (size_t)count <= pack->bytes - pack->at);
+	if (pack->is_reading) {
+		*argc = 0;
+		*argv = pack->error ? NULL : xt_calloc((size_t)count + 1, sizeof(**argv));
+	}
+	for (int i = 0; i < count && !pack->error; i++) {
+		pack_text(pack, &(*argv)[i]);
+		*argc = i + 1;
+	}
+}
+
+void free_argv(int argc, char **argv)
+{
+	for (int i = 0; i < argc && argv; i++)
+		free(argv[i]);
+	free(argv);
+}
+
+/* Ends the texts of a log, however they came. */
+static void end_texts(struct input *log)
+{
+	const struct {
+		char *text;
+		size_t bytes;
+	} texts[] = {
+		{log->alias, sizeof(log->alias)},
+		{log->host, sizeof(log->host)},
+		{log->program, sizeof(log->program)},
+		{log->command, sizeof(log->command)},
+		{log->identity, sizeof(log->identity)},
+		{log->pid_namespace, sizeof(log->pid_namespace)},
+		{log->boot, sizeof(log->boot)},
+		{log->run, sizeof(log->run)},
+		{log->batch_job, sizeof(log->batch_job)},
+		{log->distinction, sizeof(log->distinction)},
+	};
+
+	for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+		texts[t].text[texts[t].bytes - 1] = '\0';
+}
+
+void pack_inputs(struct pack *pack, struct inputs *inputs)
+{
+	size_t count = inputs->all_count;
+
+	PACK(pack, inputs->count);
+	pack_bool(pack, &inputs->has_several_hosts);
+	PACK(pack, inputs->origin_ns);
+	PACK_ARRAY(pack, inputs->logs, count, inputs->capacity, SIZE_MAX);
+	for (size_t i = 0; i < count && pack->is_reading; i++)
+		inputs->logs[i].path = NULL;
+	if (pack->is_reading)
+		inputs->all_count = count;
+	for (size_t i = 0; i < count && !pack->error; i++) {
+		struct input *log = &inputs->logs[i];
+
+		pack_text(pack, &log->path);
+		pack_check(pack, log->first < count);
+		if (pack->is_reading)
+			end_texts(log);
+	}
+	pack_check(pack, inputs->count <= count);
+	if (pack->error && pack->is_reading && inputs->count > inputs->all_count)
+		inputs->count = inputs->all_count;
+}
+
+#define LIST_BYTES 256
+
+/* Writes a list such as "12 calls, 3 kernels". */
+static void list(char *out, const struct xt_recovered *recovered)
+{
+	const struct {
+		const char *one, *many;
+		uint64_t count;
+	} rows[] = {
+		{"call", "calls", recovered->calls},
+		{"unfinished call", "unfinished calls", recovered->open_calls},
+		{"kernel", "kernels", recovered->kernels},
+		{"copy", "copies", recovered->copies},
+		{"memset", "memsets", recovered->sets},
+		{"allocation or free", "allocations and frees", recovered->memory},
+		{"NVTX event", "NVTX events", recovered->ranges},
+		{"graph node", "graph nodes", recovered->nodes},
+	};
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].count && used < LIST_BYTES)
+			used += (size_t)snprintf(out + used, LIST_BYTES - used, "%s%llu %s",
+						 used ? ", " : "",
+						 (unsigned long long)rows[i].count,
+						 rows[i].count == 1 ? rows[i].one : rows[i].many);
+}
+
+static const char *describe_ending(const struct xt_recovered *recovered)
+{
+	switch (recovered->ending) {
+	case XT_CRASH_BUFFER_WRITE_FAILED:
+		return "its process could not write the end of the log";
+	case XT_CRASH_BUFFER_UNFINISHED:
+		return "its process ended before CUPTI had finished";
+	default:
+		return "its process was killed, or ended without closing the log";
+	}
+}
+
+static void report_recovered(const char *path, const struct xt_recovered *recovered,
+			     struct report *report)
+{
+	char what[LIST_BYTES];
+
+	list(what, recovered);
+	report_note(report, "%s: %s; %s%s", path, describe_ending(recovered),
+		    what[0] ? "recovered from its recovery file: "
+			    : "its recovery file has no further events",
+		    what);
+	if (recovered->log_is_cut)
+		report_warn(report,
+			    "%s: the end of the log was lost after it was written, and is not in "
+			    "its recovery file",
+			    path);
+	if (recovered->areas_damaged)
+		report_warn(report, "%s: skipped damaged parts of its recovery file: %llu", path,
+			    (unsigned long long)recovered->areas_damaged);
+	if (recovered->areas_unknown)
+		report_warn(report,
+			    "%s: skipped buffers of an unknown CUPTI version in its recovery file: "
+			    "%llu",
+			    path, (unsigned long long)recovered->areas_unknown);
+}
+
+static void recover(struct input *log, struct report *report)
+{
+	struct xt_recovered recovered;
+	int error = xt_recover(log->path, &recovered);
+
+	if (error == -EBUSY)
+		return; /* the process is running: the reader reports it */
+	if (error == -EBADMSG)
+		report_warn(report,
+			    "%s" XT_CRASH_BUFFER_SUFFIX
+			    ": not the recovery file of this log; not used",
+			    log->path);
+	else if (error)
+		report_warn(report, "%s" XT_CRASH_BUFFER_SUFFIX ": cannot recover events: %s%s",
+			    log->path, strerror(-error),
+			    error == -ENOSPC || error == -EDQUOT || error == -EFBIG
+				    ? "; free disk space, or copy the directory to another "
+				      "disk, and run this command again"
+				    : "");
+	else if (recovered.found)
+		report_recovered(log->path, &recovered, report);
+	if (!error)
+		log->has_crash_buffer = false;
+}
+
+void recovery_run(struct inputs *inputs, struct report *report)
+{
+	struct xt_recovered nothing;
+
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		xt_recover(inputs->unreadable[i].path, &nothing);
+	for (size_t i = 0; i < inputs->count; i++)
+		if (inputs->logs[i].has_crash_buffer)
+			recover(&inputs->logs[i], report);
+	/* Before they are read: a log that is closed meanwhile is not cut. */
+	for (size_t i = inputs->count; i < inputs->all_count; i++)
+		inputs->logs[i].is_sampled = xt_log_is_held(inputs->logs[i].path);
 }

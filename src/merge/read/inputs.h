@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the logs to read and aligns their clocks.
+ * Finds the logs to read, recovers events of killed processes from their crash buffers before that,
+ * and aligns the clocks.
+ *
+ * Command line and inputs can be packed for the workers of a merge. So all processes see the same
+ * logs under the same numbers, even if other hosts have other files.
  */
 #ifndef XT_MERGE_INPUTS_H
 #define XT_MERGE_INPUTS_H
@@ -10,10 +14,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "merge/base/pack.h"
 #include "merge/base/report.h"
 #include "xtrace/reader.h"
 
-#define INPUTS_DEFAULT		"xtrace.data"
 #define INPUT_HOST_BYTES	65
 #define INPUT_PROGRAM_BYTES	4096
 #define INPUT_FACT_BYTES	40
@@ -104,5 +108,16 @@ void input_rank_text(const struct input *log, char out[INPUT_RANK_BYTES]);
 
 /* Opens a log. Returns NULL after a report if it cannot be read. */
 struct xt_reader *inputs_open(const char *path, struct report *report);
+
+/* When reading: free *argv with free_argv(), and the inputs with inputs_free(), in any case. */
+void pack_argv(struct pack *pack, int *argc, char ***argv);
+void free_argv(int argc, char **argv);
+void pack_inputs(struct pack *pack, struct inputs *inputs);
+
+/*
+ * Completes each log that has the crash buffer of a dead process, and reports the result. On errors
+ * the log stays unchanged. Deletes unused crash buffers of empty logs.
+ */
+void recovery_run(struct inputs *inputs, struct report *report);
 
 #endif

@@ -18,11 +18,10 @@
 
 #include "merge/base/names.h"
 #include "merge/read/autograd.h"
-#include "merge/read/collective_calls.h"
+#include "merge/read/collectives.h"
 #include "merge/read/cpu_samples.h"
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
-#include "merge/read/range_names.h"
 #include "merge/read/ranges.h"
 #include "merge/read/xla_tuning.h"
 #include "xtrace/reader.h"

@@ -8,6 +8,9 @@
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 
+/* The kinds of chunks that a model needs, for xt_reader_next(). */
+uint32_t model_row_kinds(void);
+
 /*
  * Reads the model with a newly opened reader. Returns 0, or -EFBIG if the log exceeds its limits
  * when decompressed. On errors there is no model.

@@ -1,15 +1,532 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds nodes by id and time, and follows them to their creation.
+ *
+ * Child graphs: CUPTI never reports the ids under which the nodes of child graphs and of the bodies
+ * of conditional nodes run. When a graph with child graphs is instantiated, the driver reports a
+ * clone of each node. One thread reports all clones of a graph in a row, with its children in
+ * between, and a graph has a smaller number than its children. The clones of a child's nodes have
+ * ids of a graph of their own, but their work has ids of the executable graph: those begin with its
+ * own nodes, and the nodes of each child follow in order, after each child its own children. The
+ * body of a conditional node is such a child. The numbering of a node with several bodies is
+ * unknown, so it and all later nodes get no rows. Observed on an H200 with driver 580 and CUPTI
+ * 13.0; the conformance suite checks it.
+ *
+ * Changed nodes: the log names a changed node by the graph that the executable graph was made from,
+ * but its work has the id of its clone, found by executable graph, node and time. Ids recur, so the
+ * clone is the last one that existed at the time of the change. An update of a whole graph names
+ * the other graph, and makes each node a clone of a node of that graph, or of none: it adds a row
+ * for each of its nodes. In a real log, each of those has its own work. In a crafted log, a few
+ * kilobytes could add billions of rows, so rows and search steps are bounded. Beyond the bound,
+ * owners of nodes are unknown. Owners are never guessed.
  */
 #include "merge/read/nodes.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/read/child_nodes.h"
-#include "merge/read/node_updates.h"
+#include "xtrace/log_format.h"
+
+#define CREATION_PENDING UINT32_MAX /* not resolved yet */
+
+void nodes_add(struct nodes *nodes, const struct node *node)
+{
+	if (nodes->count >= UINT32_MAX - 1)
+		xt_out_of_memory(0);
+	xt_grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node));
+	nodes->rows[nodes->count] = *node;
+	nodes->rows[nodes->count].creation = CREATION_PENDING;
+	nodes->rows[nodes->count].order = (uint32_t)nodes->count;
+	nodes->count++;
+}
+
+void nodes_add_name(struct nodes *nodes, const struct node_name *name)
+{
+	xt_grow(&nodes->names, &nodes->name_capacity, nodes->name_count + 1, sizeof(*name));
+	nodes->names[nodes->name_count++] = *name;
+}
+
+enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
+
+#define NONE	  UINT32_MAX
+#define DEPTH_MAX 32 /* nesting of graphs; deeper nodes have no creator, only a replay */
+
+struct clone {
+	uint32_t row;
+	uint32_t child; /* the graph that this node contains, or NONE */
+	uint32_t next;	/* next node of the graph, or NONE */
+	bool has_more;	/* the node contains several graphs; child is the first */
+};
+
+struct graph {
+	uint32_t number; /* the upper half of its nodes' ids */
+	uint32_t count;
+	uint32_t first, last; /* clones */
+	uint32_t below;	      /* the graph that was open when this one began, or NONE */
+	bool is_child;
+};
+
+struct forest {
+	struct clone *clones;
+	size_t clone_count, clone_capacity;
+	struct graph *graphs;
+	size_t graph_count, graph_capacity;
+	uint32_t open; /* the innermost graph that may still get nodes, or NONE */
+};
+
+static uint32_t graph_number(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+static void begin_graph(struct forest *forest, uint32_t number)
+{
+	struct graph *graph;
+
+	xt_grow(&forest->graphs, &forest->graph_capacity, forest->graph_count + 1, sizeof(*graph));
+	graph = &forest->graphs[forest->graph_count];
+	*graph = (struct graph){number, 0, NONE, NONE, forest->open, false};
+	forest->open = (uint32_t)forest->graph_count++;
+}
+
+/*
+ * Closes the graphs that began inside the one with that number: the next clone contains them. Sets
+ * child and has_more.
+ */
+static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
+{
+	while (forest->open != NONE && forest->graphs[forest->open].number > number) {
+		struct graph *closed = &forest->graphs[forest->open];
+
+		closed->is_child = true;
+		clone->has_more = clone->child != NONE;
+		clone->child = forest->open;
+		forest->open = closed->below;
+	}
+}
+
+static void add_clone(struct forest *forest, const struct nodes *nodes, uint32_t row)
+{
+	uint32_t number = graph_number(nodes->rows[row].id);
+	struct clone clone = {row, NONE, NONE, false};
+	struct graph *graph;
+
+	close_inner(forest, number, &clone);
+	if ((forest->open == NONE || forest->graphs[forest->open].number != number))
+		begin_graph(forest, number);
+	xt_grow(&forest->clones, &forest->clone_capacity, forest->clone_count + 1,
+		sizeof(*forest->clones));
+	graph = &forest->graphs[forest->open];
+	forest->clones[forest->clone_count] = clone;
+	if (graph->count++)
+		forest->clones[graph->last].next = (uint32_t)forest->clone_count;
+	else
+		graph->first = (uint32_t)forest->clone_count;
+	graph->last = (uint32_t)forest->clone_count++;
+}
+
+static int compare_places(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void build_forest(struct forest *forest, const struct nodes *nodes)
+{
+	uint32_t *by_thread = xt_calloc(nodes->count, sizeof(*by_thread));
+	size_t count = 0;
+
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].origin)
+			by_thread[count++] = (uint32_t)n;
+	qsort_r(by_thread, count, sizeof(*by_thread), compare_places, nodes->rows);
+	forest->open = NONE;
+	for (size_t i = 0; i < count; i++) {
+		if (i && nodes->rows[by_thread[i]].thread != nodes->rows[by_thread[i - 1]].thread)
+			forest->open = NONE;
+		add_clone(forest, nodes, by_thread[i]);
+	}
+	free(by_thread);
+}
+
+/* State of the numbering of an executable graph. */
+struct numbering {
+	struct nodes *nodes;
+	const struct forest *forest;
+	uint64_t next_id;
+	uint64_t time_ns; /* time of the report of its last own node */
+};
+
+/* Returns false if the numbers of the following nodes are unknown. */
+static bool number_children(struct numbering *numbering, const struct graph *graph, int depth)
+{
+	const struct forest *forest = numbering->forest;
+
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+		const struct graph *child;
+
+		if (forest->clones[c].child == NONE)
+			continue;
+		if (depth == DEPTH_MAX || forest->clones[c].has_more)
+			return false;
+		child = &forest->graphs[forest->clones[c].child];
+		for (uint32_t n = child->first; n != NONE; n = forest->clones[n].next) {
+			const struct node *clone = &numbering->nodes->rows[forest->clones[n].row];
+			struct node row = {
+				.id = numbering->next_id++,
+				.origin = clone->id,
+				.instance_of = clone->origin,
+				.time_ns = numbering->time_ns,
+				.thread = clone->thread,
+				.type = clone->type,
+			};
+
+			nodes_add(numbering->nodes, &row);
+		}
+		if (!number_children(numbering, child, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+static bool has_condition(const struct forest *forest, const struct nodes *nodes,
+			  const struct graph *graph, int depth)
+{
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+		const struct clone *clone = &forest->clones[c];
+
+		if (nodes->rows[clone->row].type == CONDITIONAL)
+			return true;
+		if (clone->child != NONE && depth < DEPTH_MAX &&
+		    has_condition(forest, nodes, &forest->graphs[clone->child], depth + 1))
+			return true;
+	}
+	return false;
+}
+
+static void note_conditional(struct nodes *nodes, uint32_t number)
+{
+	xt_append(nodes->conditional, nodes->conditional_count, nodes->conditional_capacity,
+		  number);
+}
+
+/* Adds the nodes of nested graphs, for a graph that is not nested itself. */
+static void add_nodes_below(struct nodes *nodes, const struct forest *forest,
+			    const struct graph *graph)
+{
+	const struct node *last = &nodes->rows[forest->clones[graph->last].row];
+	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
+
+	if (has_condition(forest, nodes, graph, 0))
+		note_conditional(nodes, graph->number);
+	number_children(&numbering, graph, 0);
+}
+
+/*
+ * Adds a row for each of these ids, with the child's clone as its origin. Call it before the rows
+ * are sorted.
+ */
+static void child_nodes_add(struct nodes *nodes)
+{
+	struct forest forest = {0};
+
+	build_forest(&forest, nodes);
+	for (size_t g = 0; g < forest.graph_count; g++)
+		if (!forest.graphs[g].is_child)
+			add_nodes_below(nodes, &forest, &forest.graphs[g]);
+	free(forest.clones);
+	free(forest.graphs);
+}
+
+/* Sort key of clones, before their time. */
+struct key {
+	uint32_t graph;
+	bool is_inferred; /* rows of child_nodes_add() come after reported ones */
+	uint64_t original;
+};
+
+static struct key key_of(const struct node *row)
+{
+	bool is_inferred = row->instance_of != 0;
+
+	return (struct key){graph_number(row->id), is_inferred,
+			    is_inferred ? row->instance_of : row->origin};
+}
+
+static int compare_keys(const struct key *x, const struct key *y)
+{
+	if (x->graph != y->graph)
+		return x->graph < y->graph ? -1 : 1;
+	if (x->is_inferred != y->is_inferred)
+		return x->is_inferred ? 1 : -1;
+	if (x->original != y->original)
+		return x->original < y->original ? -1 : 1;
+	return 0;
+}
+
+static int compare_clones(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+	const struct key x_key = key_of(x), y_key = key_of(y);
+	int order = compare_keys(&x_key, &y_key);
+
+	if (order)
+		return order;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+struct clones {
+	const struct node *rows;
+	uint32_t *places; /* indices in rows, sorted */
+	size_t count;
+};
+
+/*
+ * Returns the id of the last clone with that key that is not later than time_ns; 0 if there is
+ * none.
+ */
+static uint64_t find(const struct clones *clones, const struct key *key, uint64_t time_ns)
+{
+	size_t low = 0, high = clones->count; /* high: the first after it */
+	struct key found;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct node *row = &clones->rows[clones->places[middle]];
+		const struct key row_key = key_of(row);
+		int order = compare_keys(&row_key, key);
+
+		if (order < 0 || (order == 0 && row->time_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return 0;
+	found = key_of(&clones->rows[clones->places[low - 1]]);
+	return compare_keys(&found, key) ? 0 : clones->rows[clones->places[low - 1]].id;
+}
+
+static void resolve(const struct clones *clones, struct node *update)
+{
+	struct key key = {update->graph_exec, false, update->id};
+
+	update->id = find(clones, &key, update->time_ns);
+	key.is_inferred = true;
+	if (!update->id)
+		update->id = find(clones, &key, update->time_ns);
+	if (!update->id)
+		update->stack = 0;
+}
+
+static void resolve_all(struct nodes *nodes)
+{
+	struct clones clones = {.rows = nodes->rows};
+
+	clones.places = xt_calloc(nodes->count, sizeof(*clones.places));
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].origin)
+			clones.places[clones.count++] = (uint32_t)n;
+	qsort_r(clones.places, clones.count, sizeof(*clones.places), compare_clones, nodes->rows);
+	for (size_t n = 0; n < nodes->count; n++)
+		if (nodes->rows[n].graph_exec && !nodes->rows[n].like_graph)
+			resolve(&clones, &nodes->rows[n]);
+	free(clones.places);
+}
+
+/* The rows of created or cloned nodes, by id and time, and buffers for two graphs. */
+struct members {
+	struct nodes *nodes;
+	uint32_t *places; /* indices in rows */
+	size_t count;
+	uint32_t *own, *below, *like;
+	uint64_t steps; /* rows visited so far */
+};
+
+#define STEPS_PER_ROW 64
+
+static int compare_members(const void *a, const void *b, void *rows)
+{
+	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
+	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static const struct node *member(const struct members *members, size_t m)
+{
+	return &members->nodes->rows[members->places[m]];
+}
+
+static size_t first_from(const struct members *members, uint64_t id)
+{
+	return FIRST_NOT(i, 0, members->count, member(members, i)->id < id);
+}
+
+/*
+ * Lists the nodes of the graph at that time, in order: its own, and those of nested graphs. Ids
+ * recur, so rows before its first node belong to another graph.
+ */
+static void list(struct members *members, uint32_t graph, uint64_t time_ns, uint32_t *own,
+		 size_t *own_count, uint32_t *below, size_t *below_count)
+{
+	uint64_t begun_ns = 0;
+
+	*own_count = *below_count = 0;
+	for (size_t m = first_from(members, (uint64_t)graph << 32);
+	     m < members->count && graph_number(member(members, m)->id) == graph; m++) {
+		const struct node *row = member(members, m);
+		const struct node *next = m + 1 < members->count ? member(members, m + 1) : NULL;
+
+		members->steps++;
+		if (row->time_ns > time_ns ||
+		    (next && next->id == row->id && next->time_ns <= time_ns))
+			continue;
+		if (!(uint32_t)row->id)
+			begun_ns = row->time_ns;
+		if (row->time_ns < begun_ns)
+			continue;
+		if (row->instance_of)
+			below[(*below_count)++] = members->places[m];
+		else
+			own[(*own_count)++] = members->places[m];
+	}
+}
+
+/*
+ * Makes the node have the creation of original from the time of the update on. original 0: unknown.
+ */
+static void change(struct nodes *nodes, uint32_t place, uint64_t original,
+		   const struct node *update)
+{
+	const struct node row = {
+		.id = nodes->rows[place].id,
+		.origin = original,
+		.time_ns = update->time_ns,
+		.thread = update->thread,
+		.type = nodes->rows[place].type,
+	};
+
+	nodes_add(nodes, &row);
+}
+
+static bool are_alike(const struct nodes *nodes, const uint32_t *some, size_t some_count,
+		      const uint32_t *others, size_t other_count)
+{
+	if (some_count != other_count)
+		return false;
+	for (size_t n = 0; n < some_count; n++)
+		if (nodes->rows[some[n]].type != nodes->rows[others[n]].type)
+			return false;
+	return true;
+}
+
+/*
+ * Pairs the nodes of both graphs in order, as the driver does. How the driver pairs child graphs is
+ * not reported.
+ */
+static void apply(struct members *members, const struct node *update)
+{
+	size_t own_count, below_count, like_count, unused;
+	struct nodes *nodes = members->nodes;
+	bool is_known, is_whole = !update->id;
+
+	list(members, update->like_graph, update->time_ns, members->like, &like_count,
+	     members->below, &unused);
+	list(members, update->graph_exec, update->time_ns, members->own, &own_count, members->below,
+	     &below_count);
+	is_known = are_alike(nodes, members->own, own_count, members->like, like_count);
+	for (size_t n = 0; n < own_count && is_whole; n++)
+		change(nodes, members->own[n], is_known ? nodes->rows[members->like[n]].id : 0,
+		       update);
+	for (size_t n = 0; n < below_count; n++)
+		change(nodes, members->below[n], 0, update);
+}
+
+static bool holds_graphs(struct members *members, const struct node *update)
+{
+	size_t m = first_from(members, update->id);
+	uint32_t type = 0;
+
+	for (; m < members->count && member(members, m)->id == update->id; m++, members->steps++)
+		if (member(members, m)->time_ns <= update->time_ns)
+			type = member(members, m)->type;
+	return type == CHILD_GRAPH || type == CONDITIONAL;
+}
+
+static bool is_beyond_bound(const struct members *members, size_t row_count)
+{
+	const struct nodes *nodes = members->nodes;
+	uint64_t max = nodes->updated_max;
+
+	return max && (nodes->count - row_count > max || members->steps / STEPS_PER_ROW > max);
+}
+
+static void give_up(struct nodes *nodes, const struct node *update)
+{
+	uint64_t time_ns = update->time_ns ? update->time_ns : 1;
+
+	if (!nodes->unknown_from_ns || time_ns < nodes->unknown_from_ns)
+		nodes->unknown_from_ns = time_ns;
+}
+
+static void apply_all(struct members *members, size_t row_count)
+{
+	struct nodes *nodes = members->nodes;
+
+	for (size_t n = 0; n < row_count; n++)
+		if (!nodes->rows[n].graph_exec && nodes->rows[n].type != XT_NODE_CHANGED)
+			members->places[members->count++] = (uint32_t)n;
+	qsort_r(members->places, members->count, sizeof(*members->places), compare_members,
+		nodes->rows);
+	for (size_t n = 0; n < row_count; n++) {
+		struct node update = nodes->rows[n];
+
+		if (!update.graph_exec)
+			continue;
+		if (is_beyond_bound(members, row_count))
+			give_up(nodes, &update);
+		else if (update.like_graph || (update.id && holds_graphs(members, &update)))
+			apply(members, &update);
+		if (!update.like_graph)
+			continue;
+		nodes->rows[n].id = 0;
+		nodes->rows[n].stack = 0;
+	}
+}
+
+/*
+ * Gives each row with a graph_exec the id of the changed clone, so that the clone has a new creator
+ * from that time on. Rows of unknown clones get id 0, which voids them. Adds rows for the nodes of
+ * executable graphs that were updated as a whole. Call it after child_nodes_add().
+ */
+static void node_updates_resolve(struct nodes *nodes)
+{
+	struct members members = {.nodes = nodes};
+	size_t update_count = 0, row_count = nodes->count;
+
+	for (size_t n = 0; n < row_count; n++)
+		update_count += nodes->rows[n].graph_exec != 0;
+	if (!update_count)
+		return;
+	resolve_all(nodes);
+	members.places = xt_calloc(row_count, 4 * sizeof(*members.places));
+	members.own = members.places + row_count;
+	members.below = members.own + row_count;
+	members.like = members.below + row_count;
+	apply_all(&members, row_count);
+	free(members.places);
+}
 
 #define ORIGINS_MAX  64 /* length of a chain of clones: nested graphs, instantiated */
 #define RECENT_COUNT 1024u

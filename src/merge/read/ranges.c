@@ -1,12 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Derives nested ranges by thread and time from NVTX events.
+ * Derives nested ranges by thread and time from NVTX events. Parses the lines "name=value" of the
+ * values of a range.
  */
 #include "merge/read/ranges.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "base/tables.h"
 #include "log/base/compare.h"
+#include "merge/base/text.h"
+#include "merge/read/model.h"
 #include "xtrace/log_format.h"
+
+void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text)
+{
+	if (names->count >= UINT32_MAX)
+		xt_out_of_memory(0);
+	xt_grow(&names->rows, &names->capacity, names->count + 1, sizeof(*names->rows));
+	names->rows[names->count] = (struct range_name){key, domain, text, (uint32_t)names->count};
+	names->count++;
+}
+
+COMPARE_BY(compare_names, struct range_name, UP(domain) UP(key) UP(order))
+
+void range_names_index(struct range_names *names)
+{
+	if (names->count)
+		qsort(names->rows, names->count, sizeof(*names->rows), compare_names);
+}
+
+void range_names_free(struct range_names *names)
+{
+	free(names->rows);
+	*names = (struct range_names){0};
+}
+
+uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
+{
+	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
+	size_t low = FIRST_NOT(i, 0, names->count, compare_names(&names->rows[i], &wanted) < 0);
+
+	if (!low || names->rows[low - 1].domain != domain || names->rows[low - 1].key != key)
+		return 0;
+	return names->rows[low - 1].text;
+}
+
+#define EXACT_DIGITS_MAX 15 /* digits that a double, as in JavaScript, represents exactly */
+
+static size_t skip_digits(const char *text, size_t length, size_t at)
+{
+	while (at < length && text[at] >= '0' && text[at] <= '9')
+		at++;
+	return at;
+}
+
+/* Treats long numbers as text: they are ids, which a double would change. */
+static bool is_number(const char *text, size_t length)
+{
+	size_t first = length && text[0] == '-', end = skip_digits(text, length, first);
+
+	if (end == first || (text[first] == '0' && end > first + 1) ||
+	    end - first > EXACT_DIGITS_MAX)
+		return false;
+	if (end < length && text[end] == '.') {
+		size_t fraction = skip_digits(text, length, end + 1);
+
+		if (fraction == end + 1)
+			return false;
+		end = fraction;
+	}
+	if (end < length && text[end] == 'e') {
+		size_t sign = end + 1 +
+			      (end + 1 < length && (text[end + 1] == '-' || text[end + 1] == '+'));
+
+		end = skip_digits(text, length, sign);
+		if (end == sign)
+			return false;
+	}
+	return end == length;
+}
+
+static void add_value(struct range_value *values, size_t *count, const struct range_value *value)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (values[i].name.length != value->name.length ||
+		    memcmp(values[i].name.data, value->name.data, value->name.length))
+			continue;
+		values[i] = *value;
+		return;
+	}
+	if (*count < RANGE_VALUES_MAX)
+		values[(*count)++] = *value;
+}
+
+static void add_lines(const struct model *model, uint32_t string, struct range_value *values,
+		      size_t *count)
+{
+	size_t left;
+	const char *line = names_text(
+		&model->names,
+		string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY, &left);
+
+	while (left) {
+		const char *end = memchr(line, '\n', left);
+		size_t length = end ? (size_t)(end - line) : left;
+		const char *equals = memchr(line, '=', length);
+		size_t name_length = equals ? (size_t)(equals - line) : 0;
+
+		if (name_length)
+			add_value(values, count,
+				  &(struct range_value){
+					  .name = {line, name_length},
+					  .value = {equals + 1, length - name_length - 1},
+					  .is_number =
+						  is_number(equals + 1, length - name_length - 1),
+				  });
+		line += length + (end != NULL);
+		left -= length + (end != NULL);
+	}
+}
+
+size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
+		    struct range_value values[RANGE_VALUES_MAX])
+{
+	size_t count = 0;
+
+	if (begin)
+		add_lines(model, begin, values, &count);
+	if (end)
+		add_lines(model, end, values, &count);
+	return count;
+}
+
+static char *put_text(char *p, const struct xt_bytes *text)
+{
+	*p++ = '"';
+	p += text_json(p, text->data, text->length);
+	*p++ = '"';
+	return p;
+}
+
+char *range_values_json(const struct model *model, uint32_t begin, uint32_t end)
+{
+	struct range_value values[RANGE_VALUES_MAX];
+	size_t count = range_values(model, begin, end, values), room = 3;
+	char *json, *p;
+
+	for (size_t i = 0; i < count; i++)
+		room += text_json_bound(values[i].name.length + values[i].value.length) + 6;
+	p = json = xt_malloc(room);
+	*p++ = '{';
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			*p++ = ',';
+		p = put_text(p, &values[i].name);
+		*p++ = ':';
+		if (values[i].is_number)
+			p = text_copy(p, values[i].value.data, values[i].value.length);
+		else
+			p = put_text(p, &values[i].value);
+	}
+	*p++ = '}';
+	*p = '\0';
+	return json;
+}
 
 #define SEARCH_MAX  4096       /* open ranges to search for the one that ends */
 #define MOVED_MAX   (1u << 18) /* nodes created because an outer range ended first */

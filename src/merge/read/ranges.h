@@ -9,6 +9,11 @@
  * Each nesting is a node of a tree. For each thread, a list has times and nodes, with 12 bytes per
  * event. Reading takes 40 bytes per event, and sorting another 40. There are at most as many nodes
  * as events, plus about 260,000, even if ranges cross.
+ *
+ * Names that a program gave through NVTX to categories, threads, devices, contexts and streams.
+ *
+ * Values that programs attached to NVTX ranges and marks with the payload extension (column 12 of
+ * RANGE).
  */
 #ifndef XT_MERGE_RANGES_H
 #define XT_MERGE_RANGES_H
@@ -18,6 +23,57 @@
 #include <stdint.h>
 
 #include "log/base/hash_table.h"
+#include "xtrace/reader.h"
+
+struct model;
+
+struct range_name {
+	uint64_t key;	 /* category number, tid, or CUPTI's number */
+	uint32_t domain; /* for streams: the context */
+	uint32_t text;	 /* XT_STRING_ID */
+	uint32_t order;	 /* of its row */
+};
+
+/* All zeros is an empty table. */
+struct range_names {
+	struct range_name *rows;
+	size_t count;
+	size_t capacity;
+};
+
+/* Adds a name. */
+void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, uint32_t text);
+
+/* Call it once, after the last name and before range_names_find(). */
+void range_names_index(struct range_names *names);
+void range_names_free(struct range_names *names);
+
+/* Returns the last name given, as XT_STRING_ID; 0: none. */
+uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key);
+
+#define RANGE_VALUES_MAX 128 /* per range; the tracer writes fewer */
+
+struct range_value {
+	struct xt_bytes name;
+	struct xt_bytes value;
+	bool is_number; /* a JSON number that a double represents exactly */
+};
+
+/* An id of a log, which may be damaged. */
+static inline uint32_t id_or_none(uint64_t id)
+{
+	return id > UINT32_MAX ? 0 : (uint32_t)id;
+}
+
+/*
+ * Writes the values given at the begin and the end of a range (XT_STRING_ID; 0: none). Returns
+ * their number. If two values have the same name, the later one counts. They point into the model.
+ */
+size_t range_values(const struct model *model, uint32_t begin, uint32_t end,
+		    struct range_value values[RANGE_VALUES_MAX]);
+
+/* Returns the same values as a JSON object, which the caller frees. */
+char *range_values_json(const struct model *model, uint32_t begin, uint32_t end);
 
 #define RANGES_DEPTH_MAX 256 /* deeper ranges count for the range around them */
 #define RANGE_NONE	 0   /* the root of the tree: no range */

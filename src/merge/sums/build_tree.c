@@ -13,7 +13,7 @@
 #include "merge/base/text.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/xla_frames.h"
-#include "merge/read/xla_ranges.h"
+#include "merge/read/xla.h"
 #include "merge/reading.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/build_tree_ranges.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "log/read/rows.h"
-#include "merge/read/range_values.h"
+#include "merge/read/ranges.h"
 #include "merge/sums/build_tree_ranges.h"
 
 #define SEARCH_MAX     4096 /* open ranges to search for the one that ends */

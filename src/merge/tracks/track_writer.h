@@ -104,7 +104,7 @@ enum track_arg_type {
 	ARG_INTERNED,	 /* text of tracks.texts */
 	ARG_TEXT,	 /* valid text */
 	ARG_NAME,	 /* text of the paths' names */
-	ARG_PAIRS,	 /* values of a range (range_values.h) */
+	ARG_PAIRS,	 /* struct range_value */
 	ARG_THOUSANDTHS, /* number / 1000 */
 	ARG_BOOL,
 	ARG_SIZES, /* x, y, z */

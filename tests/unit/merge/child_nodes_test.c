@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "merge/read/child_nodes.h"
 #include "merge/read/nodes.h"
 
 #define ID(graph, index) ((uint64_t)(graph) << 32 | (index))

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "merge/read/replays.h"
+#include "merge/read/correlate.h"
 
 #define GRAPH	 7u
 #define NODE(n)	 ((uint64_t)GRAPH << 32 | (n))

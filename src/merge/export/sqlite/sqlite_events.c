@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "merge/base/text.h"
-#include "merge/read/range_values.h"
+#include "merge/read/ranges.h"
 
 #include "merge/export/sqlite/sqlite_paths.h"
 #include "merge/export/sqlite/sqlite_rows.h"

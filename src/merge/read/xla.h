@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the NVTX ranges of XLA, which runs the programs of JAX.
+ * XLA, which runs the programs of JAX: its NVTX ranges, and the compilations to which the work of
+ * its autotuner belongs (xla_tuning.h).
  *
  * XLA opens a range in domain TSL around each run of a program, and one around each operation:
  *
@@ -12,13 +13,15 @@
  *	XlaCompile:#module=jit_step#
  *	XlaPass:#name=algsimp,module=jit_step,program_id=7#
  */
-#ifndef XT_MERGE_XLA_RANGES_H
-#define XT_MERGE_XLA_RANGES_H
+#ifndef XT_MERGE_XLA_H
+#define XT_MERGE_XLA_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "merge/read/model.h"
+#include "xtrace/reader.h"
+
+struct model;
 
 enum xla_kind {
 	XLA_NONE,    /* another range */
@@ -38,9 +41,6 @@ struct xla_range {
 	struct xt_bytes operation;
 };
 
-/* Parses the texts of a range. */
-struct xla_range xla_range_parse(struct xt_bytes domain, struct xt_bytes text);
-
 /* The range of a node of the model's ranges. Its texts belong to the model. */
 struct xla_range xla_range_of(const struct model *model, uint32_t range);
 
@@ -52,5 +52,11 @@ bool xla_next_scope(struct xt_bytes *path, struct xt_bytes *scope_out);
 
 /* Returns whether XLA gives this name to the module of a scope: jit__lambda_ to jit(<lambda>). */
 bool xla_is_module_of(struct xt_bytes module, struct xt_bytes scope);
+
+/*
+ * Fills the model's table of autotuning, and adds nodes to its ranges. Call it after
+ * ranges_index(), once.
+ */
+void xla_join(struct model *model);
 
 #endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/read/xla.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "merge/read/model.h"
+#include "xtrace/log_format.h"
+
+static bool begins(struct xt_bytes text, const char *start)
+{
+	size_t length = strlen(start);
+
+	return text.length >= length && !memcmp(text.data, start, length);
+}
+
+static struct xt_bytes without_start(struct xt_bytes text, size_t length)
+{
+	return (struct xt_bytes){text.data + length, text.length - length};
+}
+
+/* Returns the text behind the last occurrence of a key, or an empty one. */
+static struct xt_bytes behind_key(struct xt_bytes text, const char *key)
+{
+	for (size_t at = text.length; at-- > 0;) {
+		struct xt_bytes rest = without_start(text, at);
+
+		if ((rest.data[0] == ',' || rest.data[0] == '#') &&
+		    begins(without_start(rest, 1), key))
+			return without_start(rest, 1 + strlen(key));
+	}
+	return (struct xt_bytes){0};
+}
+
+/* Returns the text up to the first ',' or '#'. */
+static struct xt_bytes value_of(struct xt_bytes text)
+{
+	size_t length = 0;
+
+	while (length < text.length && text.data[length] != ',' && text.data[length] != '#')
+		length++;
+	return (struct xt_bytes){text.data, length};
+}
+
+/* Scopes may have commas: they end at the next key, or at the final '#'. */
+static struct xt_bytes scopes_of(struct xt_bytes text)
+{
+	struct xt_bytes operation = behind_key(text, "hlo_op=");
+	struct xt_bytes scopes = {0};
+
+	if (!begins(text, "#name="))
+		return scopes;
+	scopes = without_start(text, strlen("#name="));
+	if (operation.data)
+		scopes.length -= operation.length + strlen(",hlo_op=");
+	else if (scopes.length && scopes.data[scopes.length - 1] == '#')
+		scopes.length--;
+	return scopes;
+}
+
+static void parse_module(struct xla_range *range, struct xt_bytes text)
+{
+	if (!behind_key(text, "program_id=").length)
+		range->kind = XLA_TRIAL;
+	range->name = value_of(behind_key(text, "hlo_module="));
+}
+
+static void parse_operation(struct xla_range *range, struct xt_bytes text)
+{
+	range->name = scopes_of(text);
+	range->operation = value_of(behind_key(text, "hlo_op="));
+}
+
+static void parse_compile(struct xla_range *range, struct xt_bytes text)
+{
+	range->name = value_of(behind_key(text, "module="));
+}
+
+static void parse_pass(struct xla_range *range, struct xt_bytes text)
+{
+	range->name = value_of(behind_key(text, "name="));
+}
+
+static const struct {
+	const char *start; /* of the text */
+	enum xla_kind kind;
+	void (*parse)(struct xla_range *range, struct xt_bytes text);
+} forms[] = {
+	{"XlaModule:#", XLA_PROGRAM, parse_module},
+	{"Thunk:#", XLA_OPERATION, parse_operation},
+	{"XlaCompile:#", XLA_COMPILE, parse_compile},
+	{"XlaPass:#name=config-assigner,", XLA_TUNING, parse_compile},
+	{"XlaPass:#", XLA_PASS, parse_pass},
+	{"XlaPassPipeline:#", XLA_PASS, parse_pass},
+};
+
+/* Parses the texts of a range. */
+static struct xla_range xla_range_parse(struct xt_bytes domain, struct xt_bytes text)
+{
+	struct xla_range range = {.kind = XLA_NONE};
+
+	if (domain.length != strlen("TSL") || !begins(domain, "TSL"))
+		return range;
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		if (!begins(text, forms[f].start))
+			continue;
+		text = without_start(text, strcspn(forms[f].start, "#"));
+		range.kind = forms[f].kind;
+		forms[f].parse(&range, text);
+		break;
+	}
+	if (!range.name.length && !range.operation.length)
+		range.kind = XLA_NONE;
+	return range;
+}
+
+static struct xt_bytes text_of(const struct model *model, uint32_t string)
+{
+	struct xt_bytes bytes;
+
+	bytes.data = names_text(&model->names, model_string(model, string), &bytes.length);
+	return bytes;
+}
+
+struct xla_range xla_range_of(const struct model *model, uint32_t range)
+{
+	const struct range_node *node = &model->ranges.nodes[range];
+
+	return xla_range_parse(text_of(model, node->domain), text_of(model, node->text));
+}
+
+enum xla_kind xla_range_kind(const struct model *model, uint32_t range)
+{
+	return xla_range_of(model, range).kind;
+}
+
+bool xla_next_scope(struct xt_bytes *path, struct xt_bytes *scope_out)
+{
+	size_t length = 0, depth = 0;
+
+	while (begins(*path, "/"))
+		*path = without_start(*path, 1);
+	for (; length < path->length && (depth || path->data[length] != '/'); length++) {
+		if (path->data[length] == '(')
+			depth++;
+		else if (path->data[length] == ')' && depth)
+			depth--;
+	}
+	*scope_out = (struct xt_bytes){path->data, length};
+	*path = without_start(*path, length);
+	return length;
+}
+
+/* Skips characters that XLA replaces by '_'. Returns the index of the next other one. */
+static size_t skip_replaced(struct xt_bytes text, size_t at)
+{
+	while (at < text.length && !isalnum((unsigned char)text.data[at]) && text.data[at] != '.')
+		at++;
+	return at;
+}
+
+bool xla_is_module_of(struct xt_bytes module, struct xt_bytes scope)
+{
+	size_t m = skip_replaced(module, 0), s = skip_replaced(scope, 0);
+
+	while (m < module.length && s < scope.length && module.data[m] == scope.data[s]) {
+		m = skip_replaced(module, m + 1);
+		s = skip_replaced(scope, s + 1);
+	}
+	return m == module.length && s == scope.length;
+}
+
+#define TRIALS_MAX 64 /* the log is untrusted: further stacks of trials are ignored */
+
+/* Stacks of trials, each once, and how many frames other work shares with them. */
+struct trials {
+	const struct stack *stacks[TRIALS_MAX];
+	size_t shared[TRIALS_MAX];
+	size_t count;
+};
+
+/* Returns the stack if it is known and has no Python frames. */
+static const struct stack *native_stack(const struct model *model, uint32_t stack)
+{
+	const struct stack *rows = model->stacks.rows;
+
+	return model_has_stack(model, stack) && !rows[stack].python_count ? &rows[stack] : NULL;
+}
+
+static void add_trial(struct trials *trials, const struct stack *stack)
+{
+	for (size_t t = 0; t < trials->count; t++)
+		if (trials->stacks[t] == stack)
+			return;
+	if (trials->count < TRIALS_MAX)
+		trials->stacks[trials->count++] = stack;
+}
+
+/* Returns how many frames two complete stacks share, from the outermost on. */
+static size_t shared_frames(const struct model *model, const struct stack *a, const struct stack *b)
+{
+	const uint64_t *end_a = model->frames + a->first_frame + a->frame_count;
+	const uint64_t *end_b = model->frames + b->first_frame + b->frame_count;
+	size_t count = 0;
+
+	if ((a->flags | b->flags) & XT_STACK_TRUNCATED)
+		return 0;
+	while (count < a->frame_count && count < b->frame_count &&
+	       end_a[-1 - (ptrdiff_t)count] == end_b[-1 - (ptrdiff_t)count])
+		count++;
+	return count;
+}
+
+/* Compares stacks of trials with the stack of other work. */
+static void compare_other(const struct model *model, struct trials *trials,
+			  const struct stack *other)
+{
+	for (size_t t = 0; t < trials->count; t++) {
+		size_t shared = shared_frames(model, trials->stacks[t], other);
+
+		if (shared > trials->shared[t])
+			trials->shared[t] = shared;
+	}
+}
+
+/* Whether a stack shares more frames with a trial than other work does. */
+static bool is_in_tuner(const struct model *model, const struct trials *trials,
+			const struct stack *stack)
+{
+	for (size_t t = 0; t < trials->count; t++)
+		if (trials->shared[t] &&
+		    shared_frames(model, stack, trials->stacks[t]) > trials->shared[t])
+			return true;
+	return false;
+}
+
+/* Marks the stacks that code of the tuner made. is_other: by stack, whether it is other work. */
+static void mark_stacks(struct model *model, struct trials *trials, const uint8_t *is_other)
+{
+	struct xla_tuning *tuning = &model->tuning;
+
+	tuning->in_tuner = xt_calloc(model->stacks.count + 1, 1);
+	tuning->stack_count = model->stacks.count;
+	for (size_t s = 0; s < tuning->stack_count; s++)
+		if (is_other[s])
+			compare_other(model, trials, &model->stacks.rows[s]);
+	for (uint32_t s = 0; s < tuning->stack_count; s++)
+		tuning->in_tuner[s] = native_stack(model, s) &&
+				      is_in_tuner(model, trials, native_stack(model, s));
+}
+
+static enum tuning_kind tuning_kind(const struct model *model, uint32_t range)
+{
+	switch (xla_range_kind(model, range)) {
+	case XLA_COMPILE:
+		return TUNING_COMPILE;
+	case XLA_TUNING:
+		return TUNING_PASS;
+	case XLA_TRIAL:
+		/* A program that Python runs is no trial. */
+		return native_stack(model, model->ranges.nodes[range].stack) ? TUNING_TRIAL
+									     : TUNING_OTHER;
+	default:
+		return TUNING_OTHER;
+	}
+}
+
+/* Sets the kinds of all nodes. Returns whether there are passes and trials. */
+static bool sort_nodes(const struct model *model, uint8_t *kinds, uint8_t *in_trial)
+{
+	size_t counts[TUNING_KINDS] = {0};
+
+	/* Parents come first. */
+	for (uint32_t n = 1; n < model->ranges.node_count; n++) {
+		kinds[n] = (uint8_t)tuning_kind(model, n);
+		counts[kinds[n]]++;
+		in_trial[n] = in_trial[model->ranges.nodes[n].parent] || kinds[n] == TUNING_TRIAL;
+	}
+	return counts[TUNING_PASS] && counts[TUNING_TRIAL];
+}
+
+/* Finds the stacks of the tuner. */
+static void find_stacks(struct model *model, const uint8_t *kinds)
+{
+	const struct ranges *ranges = &model->ranges;
+	uint8_t *is_other = xt_calloc(model->stacks.count + 1, 1);
+	struct trials trials = {0};
+
+	for (uint32_t n = 1; n < ranges->node_count; n++) {
+		uint32_t stack = ranges->nodes[n].stack;
+
+		if (kinds[n] == TUNING_TRIAL)
+			add_trial(&trials, native_stack(model, stack));
+		else if (!model->tuning.in_trial[n] && native_stack(model, stack))
+			is_other[stack] = 1;
+	}
+	mark_stacks(model, &trials, is_other);
+	free(is_other);
+}
+
+void xla_join(struct model *model)
+{
+	struct xla_tuning *tuning = &model->tuning;
+	uint8_t *kinds = xt_calloc(model->ranges.node_count + 1, 1);
+
+	tuning->in_trial = xt_calloc(model->ranges.node_count + 1, 1);
+	if (sort_nodes(model, kinds, tuning->in_trial)) {
+		tuning->node_count = model->ranges.node_count;
+		find_stacks(model, kinds);
+		xla_tuning_index(tuning, &model->ranges, kinds);
+	}
+	free(kinds);
+}
