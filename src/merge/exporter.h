@@ -19,7 +19,7 @@
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/file_names.h"
 #include "merge/naming/frames.h"
-#include "merge/symbolize/unnamed_modules.h"
+#include "merge/symbolize/addresses.h"
 #include "merge/naming/unique_names.h"
 #include "merge/naming/paths.h"
 #include "merge/profile/profile_windows.h"

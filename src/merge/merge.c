@@ -17,7 +17,6 @@
 #include "merge/cluster_worker.h"
 #include "merge/ranks/host_alignment.h"
 #include "merge/worker_pool.h"
-#include "merge/symbolize/module_cache.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/naming/frame_roles.h"
 #include "merge/naming/redaction.h"

@@ -18,7 +18,7 @@
 #include "merge/embed_workers.h"
 #include "merge/align.h"
 #include "merge/merge.h"
-#include "merge/symbolize/module_cache.h"
+#include "merge/symbolize/resolve.h"
 #include "merge/options.h"
 
 static int embed(const struct options *options, const struct inputs *inputs, struct report *report)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/symbolize/generated_code.h"
+#include "merge/symbolize/compiled_lines.h"
 
 #define PLACES_SHOWN_MAX 16
 #define ROWS_MAX	 4096 /* of a frame; a damaged log may have more */

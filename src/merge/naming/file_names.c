@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/symbolize/generated_code.h"
+#include "merge/symbolize/compiled_lines.h"
 
 /*
  * Path components of library files: Python, C++, system headers, CUDA libraries wherever they are

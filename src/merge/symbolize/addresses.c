@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Collects the distinct addresses of all stacks.
- */
 #include "merge/symbolize/addresses.h"
 
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "base/tables.h"
 #include "log/base/hash_table.h"
+#include "merge/base/text.h"
 
 bool module_is_library(const char *file_name, const char *library)
 {
@@ -90,4 +91,58 @@ void addresses_free(struct addresses *addresses)
 	free(addresses->by_frame);
 	free(addresses->places);
 	*addresses = (struct addresses){0};
+}
+
+static void add_places(struct unnamed_modules *unnamed, const char *path, uint64_t place_count)
+{
+	size_t length = strlen(path), m = 0;
+	char *clean = xt_malloc(text_clean_bound(length) + 1);
+
+	clean[text_clean(clean, path, length, '\0')] = '\0';
+	while (m < unnamed->count && strcmp(unnamed->list[m].path, clean) != 0)
+		m++;
+	if (m < unnamed->count) {
+		free(clean);
+	} else {
+		xt_grow(&unnamed->list, &unnamed->capacity, m + 1, sizeof(*unnamed->list));
+		unnamed->list[unnamed->count++] = (struct unnamed_module){clean, 0};
+	}
+	unnamed->list[m].place_count += place_count;
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct unnamed_module *x = a, *y = b;
+
+	if (x->place_count != y->place_count)
+		return x->place_count > y->place_count ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+void unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
+			 const struct addresses *addresses, const uint32_t *shown)
+{
+	uint64_t *counts = xt_calloc(model->modules.count + 1, sizeof(*counts));
+
+	for (uint32_t a = 0; a < addresses->count; a++) {
+		const struct address *address = &addresses->list[a];
+
+		counts[address->module] += shown[a] && address->name == NAME_EMPTY;
+	}
+	for (size_t m = 1; m < model->modules.count; m++)
+		if (counts[m])
+			add_places(unnamed,
+				   names_text(&model->names, model->modules.rows[m].path, NULL),
+				   counts[m]);
+	free(counts);
+	if (unnamed->count)
+		qsort(unnamed->list, unnamed->count, sizeof(*unnamed->list), compare_modules);
+}
+
+void unnamed_modules_free(struct unnamed_modules *unnamed)
+{
+	for (size_t m = 0; m < unnamed->count; m++)
+		free(unnamed->list[m].path);
+	free(unnamed->list);
+	*unnamed = (struct unnamed_modules){0};
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The distinct addresses in the stacks of a log, and the functions that contain them.
+ *
+ * Modules with functions that have no name, neither in the module nor in a debug file. They are
+ * shown as "module+0x1f3c".
  */
 #ifndef XT_MERGE_ADDRESSES_H
 #define XT_MERGE_ADDRESSES_H
@@ -78,5 +81,25 @@ bool module_is_driver(const struct model *model, uint32_t module);
 
 /* Returns whether the file is this library in any version: "libx.so", "libx.so.1". */
 bool module_is_library(const char *file_name, const char *library);
+
+struct unnamed_module {
+	char *path;	      /* printable, see text_clean() */
+	uint64_t place_count; /* distinct unnamed addresses in it that are shown */
+};
+
+/* Modules of all logs. */
+struct unnamed_modules {
+	struct unnamed_module *list;
+	size_t count;
+	size_t capacity;
+};
+
+/*
+ * Adds the modules of a log and sorts by place_count, largest first. shown: by index in the
+ * addresses, 0 if hidden. Free it with unnamed_modules_free().
+ */
+void unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
+			 const struct addresses *addresses, const uint32_t *shown);
+void unnamed_modules_free(struct unnamed_modules *unnamed);
 
 #endif

@@ -1,16 +1,648 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads generated code: which lines call a kernel, and what the comments before them tell about its
+ * source. Reads the lines of source files, to find out whether a file still is the one that was
+ * compiled.
+ */
 #include "merge/symbolize/compiled_lines.h"
 
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/hash_table.h"
+#include "log/base/regular_file.h"
 #include "log/read/rows.h"
-#include "merge/symbolize/generated_code.h"
-#include "merge/symbolize/source_text.h"
-#include "merge/symbolize/torch_trace.h"
+
+#define HASH_CHARACTERS 51
+#define LINES_TO_CALL	8 /* assignments between the comments and the call */
+#define COMMENT_HANDLE	"# [Provenance debug handles] "
+#define COMMENT_ATEN	"Original ATen: ["
+
+bool generated_code_is_file(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t length;
+
+	if (!name || name - path < 3 || name[-3] != '/')
+		return false;
+	length = strlen(++name);
+	return name[0] == 'c' && length == 1 + HASH_CHARACTERS + 3 &&
+	       !strcmp(name + 1 + HASH_CHARACTERS, ".py") &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == 1 + HASH_CHARACTERS &&
+	       !strncmp(name + 1, name - 3, 2);
+}
+
+static bool starts_with(const char *text, size_t length, const char *start)
+{
+	return length >= strlen(start) && !memcmp(text, start, strlen(start));
+}
+
+/* Returns the list of source nodes in a comment, or NULL. They are not always sorted. */
+static const char *node_list(const char *text, size_t length)
+{
+	static const char *const starts[] = {
+		"# Topologically Sorted Source Nodes: [",
+		"# Unsorted Source Nodes: [",
+		"# Source Nodes: [",
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (starts_with(text, length, starts[i]))
+			return text + strlen(starts[i]);
+	return NULL;
+}
+
+static void copy(char *out, const char *text, size_t length)
+{
+	if (length >= GENERATED_TEXT_BYTES)
+		length = GENERATED_TEXT_BYTES - 1;
+	memcpy(out, text, length);
+	out[length] = '\0';
+}
+
+/* Copies the list that begins at text, up to its ']'. */
+static void copy_list(char *out, const char *text, const char *end)
+{
+	const char *close = memchr(text, ']', (size_t)(end - text));
+
+	copy(out, text, close ? (size_t)(close - text) : 0);
+}
+
+/* Work that has no named source node is described by its operators. */
+static void read_nodes(struct generated_code *code, const char *list, const char *end)
+{
+	const char *aten = memmem(list, (size_t)(end - list), COMMENT_ATEN, strlen(COMMENT_ATEN));
+
+	code->handle[0] = '\0';
+	copy_list(code->nodes, list, end);
+	if (!code->nodes[strspn(code->nodes, " ,")] && aten)
+		copy_list(code->nodes, aten + strlen(COMMENT_ATEN), end);
+	code->lines_left = LINES_TO_CALL;
+}
+
+static void read_comment(struct generated_code *code, const char *text, size_t length)
+{
+	const char *list = node_list(text, length);
+
+	if (list) {
+		read_nodes(code, list, text + length);
+	} else if (starts_with(text, length, COMMENT_HANDLE)) {
+		if (!code->lines_left)
+			code->nodes[0] = '\0';
+		copy(code->handle, text + strlen(COMMENT_HANDLE), length - strlen(COMMENT_HANDLE));
+		code->lines_left = LINES_TO_CALL;
+	}
+}
+
+/* "extern_kernels.addmm(" or "triton_poi_fused_gelu_1.run(" */
+static bool calls(const char *text, size_t length, const char *name, size_t name_length)
+{
+	const char *end = text + length, *at = text;
+
+	while ((at = memmem(at, (size_t)(end - at), name, name_length)) != NULL) {
+		at += name_length;
+		if (at < end && (*at == '(' || starts_with(at, (size_t)(end - at), ".run(")))
+			return true;
+	}
+	return false;
+}
+
+/* Without a handle, accept a call that is neither preparation nor the definition of a kernel. */
+static bool is_call(const struct generated_code *code, const char *text, size_t length)
+{
+	static const char *const others[] = {"get_raw_stream(", "empty_strided", "async_compile.",
+					     "reinterpret_tensor(buf"};
+	const char *colon = strrchr(code->handle, ':');
+
+	if (colon)
+		return calls(text, length, code->handle, (size_t)(colon - code->handle));
+	if (calls(text, length, ".run", 4) || memmem(text, length, "extern_kernels.", 15))
+		return true;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (memmem(text, length, others[i], strlen(others[i])))
+			return false;
+	return !starts_with(text, length, "del ") && memchr(text, '(', length);
+}
+
+bool generated_code_next(struct generated_code *code, const char *text, size_t length)
+{
+	bool is_found;
+
+	code->line++;
+	while (length && (*text == ' ' || *text == '\t')) {
+		text++;
+		length--;
+	}
+	while (length && (text[length - 1] == '\r' || text[length - 1] == ' '))
+		length--;
+	if (length && *text == '#') {
+		read_comment(code, text, length);
+		return false;
+	}
+	if (!code->lines_left)
+		return false;
+	if (!length || memmem(text, length, "async_compile.", 14)) {
+		code->lines_left = 0;
+		return false;
+	}
+	is_found = is_call(code, text, length);
+	code->lines_left = is_found ? 0 : code->lines_left - 1;
+	return is_found;
+}
+
+#define SOURCE_FILES_MAX 256
+
+/* Zeros are a valid, empty value. */
+struct source_texts {
+	struct source_file {
+		char *path;
+		char *text; /* NULL: it cannot be read */
+		size_t length;
+		size_t *starts; /* of lines, from 0 */
+		size_t count;
+	} files[SOURCE_FILES_MAX];
+	size_t file_count;
+};
+
+#define FILE_BYTES_MAX (16u << 20)
+
+/* NULL if it cannot. */
+static char *read_text(const char *path, size_t *length_out)
+{
+	struct stat info;
+	int fd = xt_regular_open(path, &info);
+	char *text = NULL;
+	ssize_t length = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (info.st_size < FILE_BYTES_MAX)
+		text = xt_malloc((size_t)info.st_size + 1);
+	if (text)
+		length = read(fd, text, (size_t)info.st_size);
+	close(fd);
+	if (length < 0) {
+		free(text);
+		return NULL;
+	}
+	*length_out = (size_t)length;
+	return text;
+}
+
+static void find_lines(struct source_file *file)
+{
+	size_t capacity = 0, at = 0;
+
+	while (at < file->length) {
+		const char *end = memchr(file->text + at, '\n', file->length - at);
+
+		xt_append(file->starts, file->count, capacity, at);
+		at = end ? (size_t)(end - file->text) + 1 : file->length;
+	}
+}
+
+static void free_file(struct source_file *file)
+{
+	free(file->path);
+	free(file->text);
+	free(file->starts);
+}
+
+/* NULL if there are too many files. */
+static const struct source_file *find_file(struct source_texts *texts, const char *path)
+{
+	struct source_file file = {0};
+
+	for (size_t f = 0; f < texts->file_count; f++)
+		if (!strcmp(texts->files[f].path, path))
+			return &texts->files[f];
+	if (texts->file_count == SOURCE_FILES_MAX)
+		return NULL;
+	file.path = xt_strdup(path);
+	file.text = read_text(path, &file.length);
+	find_lines(&file);
+	texts->files[texts->file_count] = file;
+	return &texts->files[texts->file_count++];
+}
+
+static void trim(const char **text, size_t *length)
+{
+	while (*length && strchr(" \t\r\n", **text))
+		(*text)++, (*length)--;
+	while (*length && strchr(" \t\r\n", (*text)[*length - 1]))
+		(*length)--;
+}
+
+/*
+ * Whether the line, without the space around it, is not that text. False if the file cannot be
+ * read: then nothing is known.
+ */
+static bool source_text_differs(struct source_texts *texts, const char *path, uint32_t line,
+				const char *text, size_t length)
+{
+	const struct source_file *file = find_file(texts, path);
+	const char *own;
+	size_t start, own_length;
+
+	if (!file || !file->text)
+		return false;
+	if (!line || line > file->count)
+		return true;
+	start = file->starts[line - 1];
+	own = file->text + start;
+	own_length = (line < file->count ? file->starts[line] : file->length) - start;
+	trim(&own, &own_length);
+	trim(&text, &length);
+	return own_length != length || memcmp(own, text, length) != 0;
+}
+
+static void source_texts_free(struct source_texts *texts)
+{
+	for (size_t f = 0; f < texts->file_count; f++)
+		free_file(&texts->files[f]);
+	*texts = (struct source_texts){0};
+}
+
+#define TORCH_TRACE_FILE_PREFIX "dedicated_log_torch_trace_"
+#define TORCH_TRACE_FILE_SUFFIX ".log"
+
+/* A call in generated code. The texts are valid during the callback. */
+struct torch_call {
+	const char *file; /* the generated file */
+	uint32_t line;
+	const char *nodes; /* "linear, gelu", or "" */
+	/* Source lines as Python prints stack traces; trace_count is 0 if they are unknown. */
+	const char *const *traces;
+	uint32_t trace_count;
+};
+
+struct torch_trace_sink {
+	void *context;
+	/* Whether calls of this generated file are wanted. */
+	bool (*wants)(void *context, const char *file);
+	/* Returns 0, or an error that ends the reading. */
+	int (*add)(void *context, const struct torch_call *call);
+};
+
+#define LINE_BYTES_MAX (16u << 20) /* longer lines are skipped */
+#define CALLS_MAX      100000	   /* of a generated file */
+#define FILES_OPEN_MAX 16	   /* generated files whose source lines may still follow */
+#define TRACES_MAX     64	   /* of a call */
+#define RECORD_CODE    "inductor_output_code"
+#define RECORD_TRACES  "inductor_provenance_tracking_kernel_stack_traces"
+
+#define SOURCE_BEGIN "\n    " /* of the text of a source line, below its place */
+
+struct call {
+	uint32_t line;
+	char *handle, *nodes;
+};
+
+/* A compilation, as PyTorch numbers it. -1: unknown. */
+struct compile_id {
+	int frame, frame_compile, attempt;
+};
+
+struct generated_file {
+	char *path;
+	struct compile_id id;
+	bool is_wanted;
+	struct call *calls;
+	size_t count, capacity;
+};
+
+enum payload { PAYLOAD_OTHER, PAYLOAD_CODE, PAYLOAD_TRACES };
+
+struct reading {
+	const struct torch_trace_sink *sink;
+	uint32_t pid;
+	struct generated_file files[FILES_OPEN_MAX]; /* oldest first */
+	size_t file_count;
+	enum payload payload; /* of the lines that follow */
+	struct generated_code code;
+	struct compile_id traces_id; /* of the last record */
+};
+
+static void free_traced_file(struct generated_file *file)
+{
+	for (size_t i = 0; i < file->count; i++) {
+		free(file->calls[i].handle);
+		free(file->calls[i].nodes);
+	}
+	free(file->calls);
+	free(file->path);
+	*file = (struct generated_file){0};
+}
+
+static int add_call(struct reading *r, const struct generated_file *file, const struct call *call,
+		    const cJSON *traces)
+{
+	const char *texts[TRACES_MAX];
+	struct torch_call found = {
+		.file = file->path, .line = call->line, .nodes = call->nodes, .traces = texts};
+	const cJSON *list = traces ? cJSON_GetObjectItemCaseSensitive(traces, call->handle) : NULL;
+	const cJSON *trace;
+
+	cJSON_ArrayForEach(trace, list)
+	{
+		if (cJSON_IsString(trace) && found.trace_count < TRACES_MAX)
+			texts[found.trace_count++] = trace->valuestring;
+	}
+	return r->sink->add(r->sink->context, &found);
+}
+
+/* Hands over the calls of a file, and forgets it. */
+static int finish_file(struct reading *r, size_t index, const cJSON *traces)
+{
+	struct generated_file *file = &r->files[index];
+	int error = 0;
+
+	for (size_t i = 0; i < file->count && file->is_wanted && !error; i++)
+		error = add_call(r, file, &file->calls[i], traces);
+	free_traced_file(file);
+	r->file_count--;
+	memmove(file, file + 1, (r->file_count - index) * sizeof(*file));
+	r->files[r->file_count] = (struct generated_file){0};
+	return error;
+}
+
+static bool is_same_compilation(const struct compile_id *a, const struct compile_id *b)
+{
+	return a->frame == b->frame && a->frame_compile == b->frame_compile &&
+	       a->attempt == b->attempt;
+}
+
+/*
+ * The records do not name the file. They belong to it if they are of the same compilation, and have
+ * all its calls.
+ */
+static bool belongs_to(const struct reading *r, const cJSON *traces,
+		       const struct generated_file *file)
+{
+	size_t known = 0;
+
+	if (!is_same_compilation(&r->traces_id, &file->id))
+		return false;
+
+	for (size_t i = 0; i < file->count; i++) {
+		const char *handle = file->calls[i].handle;
+
+		if (!handle[0])
+			continue;
+		if (!cJSON_GetObjectItemCaseSensitive(traces, handle))
+			return false;
+		known++;
+	}
+	return known > 0;
+}
+
+static int read_traces(struct reading *r, const char *text, size_t length)
+{
+	cJSON *traces = cJSON_ParseWithLength(text, length);
+	int error = 0;
+
+	if (cJSON_IsObject(traces))
+		for (size_t i = r->file_count; i--;)
+			if (belongs_to(r, traces, &r->files[i])) {
+				error = finish_file(r, i, traces);
+				break;
+			}
+	cJSON_Delete(traces);
+	return error;
+}
+
+static int read_code(struct reading *r, const char *text, size_t length)
+{
+	struct generated_file *file = &r->files[r->file_count - 1];
+	struct call call;
+
+	if (!generated_code_next(&r->code, text, length) || file->count == CALLS_MAX)
+		return 0;
+	xt_grow(&file->calls, &file->capacity, file->count + 1, sizeof(*file->calls));
+	call = (struct call){r->code.line, xt_strdup(r->code.handle), xt_strdup(r->code.nodes)};
+	file->calls[file->count++] = call;
+	return 0;
+}
+
+/* Files that are not wanted are noted, too: the next records may belong to them. */
+static int begin_code(struct reading *r, const char *path, const struct compile_id *id)
+{
+	int error;
+
+	if (r->file_count == FILES_OPEN_MAX) {
+		error = finish_file(r, 0, NULL);
+		if (error)
+			return error;
+	}
+	r->files[r->file_count].path = xt_strdup(path);
+	r->files[r->file_count].id = *id;
+	r->files[r->file_count].is_wanted = r->sink->wants(r->sink->context, path);
+	r->file_count++;
+	r->code = (struct generated_code){0};
+	r->payload = PAYLOAD_CODE;
+	return 0;
+}
+
+/* "[rank0]:V1123 10:56:01.740000 590 torch/_inductor/graph.py:2575] {...}": 590 is the process. */
+static bool is_of_process(const char *text, uint32_t pid)
+{
+	unsigned number;
+
+	if (text[0] == '[')
+		text = strchr(text, ':') ? strchr(text, ':') + 1 : text;
+	return sscanf(text, "%*1[A-Z]%*u %*s %u ", &number) == 1 && number == pid;
+}
+
+static int number_of(const cJSON *record, const char *name)
+{
+	const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, name);
+
+	return cJSON_IsNumber(number) ? number->valueint : -1;
+}
+
+static int read_header(struct reading *r, const char *text, size_t length)
+{
+	const char *json = strstr(text, "] {");
+	const cJSON *code, *path, *artifact, *name;
+	struct compile_id id;
+	cJSON *record;
+	int error = 0;
+
+	if (!json || !is_of_process(text, r->pid) ||
+	    (!strstr(text, RECORD_CODE) && !strstr(text, RECORD_TRACES)))
+		return 0;
+	json += 2;
+	record = cJSON_ParseWithLength(json, length - (size_t)(json - text));
+	code = cJSON_GetObjectItemCaseSensitive(record, RECORD_CODE);
+	path = cJSON_GetObjectItemCaseSensitive(code, "file_path");
+	if (!cJSON_IsString(path))
+		path = cJSON_GetObjectItemCaseSensitive(code, "filename");
+	artifact = cJSON_GetObjectItemCaseSensitive(record, "artifact");
+	name = cJSON_GetObjectItemCaseSensitive(artifact, "name");
+	id = (struct compile_id){.frame = number_of(record, "frame_id"),
+				 .frame_compile = number_of(record, "frame_compile_id"),
+				 .attempt = number_of(record, "attempt")};
+	if (!cJSON_HasObjectItem(record, "has_payload"))
+		;
+	else if (cJSON_IsString(path))
+		error = begin_code(r, path->valuestring, &id);
+	else if (cJSON_IsString(name) && !strcmp(name->valuestring, RECORD_TRACES))
+		r->payload = PAYLOAD_TRACES;
+	r->traces_id = id;
+	cJSON_Delete(record);
+	return error;
+}
+
+/* Lines of a payload begin with a tab. text ends with a NUL. */
+static int read_line(struct reading *r, const char *text, size_t length)
+{
+	if (text[0] != '\t') {
+		r->payload = PAYLOAD_OTHER;
+		return read_header(r, text, length);
+	}
+	if (r->payload == PAYLOAD_CODE)
+		return read_code(r, text + 1, length - 1);
+	if (r->payload == PAYLOAD_TRACES)
+		return read_traces(r, text + 1, length - 1);
+	return 0;
+}
+
+/* Returns the line's length, -1 at the end. A line beyond the limit becomes empty. */
+static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
+{
+	size_t length = 0;
+	bool is_too_long = false;
+	int c;
+
+	while ((c = getc_unlocked(in)) != EOF && c != '\n') {
+		is_too_long |= length == LINE_BYTES_MAX;
+		if (is_too_long)
+			continue;
+		xt_grow(buffer, capacity, length + 2, 1);
+		(*buffer)[length++] = (char)c;
+	}
+	if (c == EOF && !length)
+		return -1;
+	if (is_too_long)
+		length = 0;
+	xt_grow(buffer, capacity, length + 1, 1);
+	(*buffer)[length] = '\0';
+	return (ssize_t)length;
+}
+
+static FILE *open_file(int folder, const char *name)
+{
+	struct stat info;
+	int fd = xt_regular_open_at(folder, name, 0, &info);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!in && fd >= 0)
+		close(fd);
+	return in;
+}
+
+static int read_lines(struct reading *r, FILE *in,
+		      int (*read)(struct reading *, const char *, size_t))
+{
+	char *buffer = NULL;
+	size_t capacity = 0;
+	ssize_t length;
+	int error = 0;
+
+	while (!error && (length = next_line(in, &buffer, &capacity)) != -1)
+		error = read(r, buffer, (size_t)length);
+	free(buffer);
+	while (!error && r->file_count)
+		error = finish_file(r, 0, NULL);
+	while (r->file_count)
+		free_traced_file(&r->files[--r->file_count]);
+	return error;
+}
+
+static bool is_trace_file(const char *name)
+{
+	return begins_with(name, TORCH_TRACE_FILE_PREFIX) &&
+	       has_ending(name, TORCH_TRACE_FILE_SUFFIX);
+}
+
+/*
+ * Reads what the process wrote into the folder. Calls without known source lines are added too.
+ * Returns 0 if there is no such folder, or the error of add.
+ */
+static int torch_trace_read(const char *folder, uint32_t pid, const struct torch_trace_sink *sink)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	int error = 0;
+
+	while (dir && !error && (entry = readdir(dir)) != NULL) {
+		struct reading r = {.sink = sink, .pid = pid};
+		FILE *in =
+			is_trace_file(entry->d_name) ? open_file(dirfd(dir), entry->d_name) : NULL;
+
+		if (!in)
+			continue;
+		error = read_lines(&r, in, read_line);
+		fclose(in);
+	}
+	if (dir)
+		closedir(dir);
+	return error;
+}
+
+/* Reads a generated file itself, without source lines. Returns 0 if it cannot be read. */
+static int torch_trace_read_code(const char *file, const struct torch_trace_sink *sink)
+{
+	struct reading r = {.sink = sink};
+	FILE *in = open_file(AT_FDCWD, file);
+	int error;
+
+	if (!in)
+		return 0;
+	error = begin_code(&r, file, &(struct compile_id){0});
+	if (!error && r.file_count)
+		error = read_lines(&r, in, read_code);
+	fclose(in);
+	return error;
+}
+
+/* '  File "/src/model.py", line 12, in forward' */
+bool torch_trace_next_place(const char **text, struct torch_place *place)
+{
+	const char *at = *text, *end, *rest;
+	unsigned line;
+	int head;
+
+	for (; (at = strstr(at, "  File \"")) != NULL; at += 8) {
+		const char *file = at + 8;
+
+		end = file + strcspn(file, "\n");
+		rest = memmem(file, (size_t)(end - file), "\", line ", 8);
+		head = 0;
+		if (!rest || sscanf(rest, "\", line %9u, in %n", &line, &head) != 1 || !head ||
+		    !line || rest + head > end)
+			continue;
+		*place = (struct torch_place){.file = file,
+					      .function = rest + head,
+					      .file_length = (uint32_t)(rest - file),
+					      .function_length = (uint32_t)(end - rest - head),
+					      .line = line};
+		if (!strncmp(end, SOURCE_BEGIN, strlen(SOURCE_BEGIN))) {
+			place->source = end + strlen(SOURCE_BEGIN);
+			place->source_length = (uint32_t)strcspn(place->source, "\n");
+		}
+		*text = end;
+		return true;
+	}
+	return false;
+}
 
 #define CHUNK_ROWS	 4096
 #define CHUNK_TEXT_BYTES (1u << 20)

@@ -21,7 +21,6 @@
 #include "log/base/regular_file.h"
 #include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
-#include "merge/symbolize/dwp.h"
 
 #define ORIGINS_MAX	16 /* length of a chain of entries that refer to each other */
 #define UNIT_RANGES_MAX (1u << 20)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/symbolize/elf_file.h"
+#include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/symbols.h"
 
 /* Strings live as long as the debug_info. */

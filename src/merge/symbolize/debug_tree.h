@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One DWARF unit: the address ranges of its functions, and the scopes that contain them.
+ * One DWARF unit: the address ranges of its functions, and the scopes that contain them. Ranges may
+ * be nested; the innermost one around an address counts.
+ *
+ * Split DWARF: .dwo files, and packages (program.dwp) that combine the .dwo files of a program.
+ * libdw reads packages only since version 0.191, and maps files that others can truncate. A package
+ * concatenates the sections of the .dwo files and has an index of each unit's parts. dwp_unit()
+ * builds section headers for the parts of one unit, so libdw sees a file in memory. It copies what
+ * .dwo files lack, such as addresses, from the program.
  */
 #ifndef XT_MERGE_DEBUG_TREE_H
 #define XT_MERGE_DEBUG_TREE_H
@@ -10,15 +17,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/symbolize/address_ranges.h"
+#include "merge/symbolize/debug_files.h"
+
+struct dwp;
+
+struct address_range {
+	uint64_t start;
+	uint64_t end;	  /* exclusive */
+	uint64_t max_end; /* largest end of this and all earlier ranges, after sorting */
+	uint32_t value;	  /* of the caller */
+};
+
+struct address_ranges {
+	struct address_range *list; /* owner frees it */
+	size_t count;
+	size_t capacity;
+};
+
+void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,
+			uint32_t value);
+
+/* Call once, after the last address_ranges_add(). */
+void address_ranges_sort(struct address_ranges *ranges);
+
+/* Returns the range around address that starts last, the smallest of several, or NULL. */
+const struct address_range *address_ranges_find(const struct address_ranges *ranges,
+						uint64_t address);
 
 #define DEBUG_DEPTH_MAX 200 /* nesting of entries; compilers stay far below */
-
-/*
- * Zero bytes before the copy of .debug_ranges in the image of a split unit. They keep every list at
- * an offset other than 0.
- */
-#define DWP_RANGES_SHIFT 16
 
 /* A namespace, type or function: one component of a qualified name. */
 struct debug_scope {
@@ -51,10 +77,6 @@ void debug_tree_free(struct debug_tree *tree);
 /* Returns the index of the entry's scope + 1, or 0. */
 uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die);
 
-/* dwarf_ranges() that also works for split units. */
-ptrdiff_t debug_ranges(Dwarf_Die *die, const struct split_unit *split, ptrdiff_t at,
-		       Dwarf_Addr *base, Dwarf_Addr *start, Dwarf_Addr *end);
-
 /* Returns whether the entry's code contains the address. */
 bool debug_has_address(Dwarf_Die *die, const struct split_unit *split, uint64_t address);
 
@@ -76,5 +98,22 @@ struct debug_walk {
  */
 int debug_child(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out);
 int debug_next(struct debug_walk *walk, Dwarf_Die *die, Dwarf_Die *out);
+
+/*
+ * Opens a package or a .dwo file, and takes ownership of fd, which may be negative. Returns NULL if
+ * it cannot be read.
+ */
+struct dwp *dwp_open(int fd);
+
+/* Accepts NULL. Invalidates all units. */
+void dwp_close(struct dwp *dwp);
+
+/*
+ * Finds the root entry of the unit with this id, whose skeleton is in file, and fills *split.
+ * Returns false if the file does not have it or it cannot be read. *unit_die is valid until
+ * dwp_close(). A .dwo file is closed once a unit is found. Then no other can be read.
+ */
+bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton, uint64_t id,
+	      Dwarf_Die *unit_die, struct split_unit *split);
 
 #endif

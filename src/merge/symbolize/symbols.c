@@ -8,8 +8,7 @@
 
 #include "log/base/compare.h"
 #include "log/base/grow.h"
-#include "merge/symbolize/elf_file.h"
-#include "merge/symbolize/mini_debug.h"
+#include "merge/symbolize/debug_files.h"
 
 #define PLT_SECTIONS_MAX 4
 

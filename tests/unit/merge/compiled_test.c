@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/symbolize/generated_code.h"
-#include "merge/symbolize/torch_trace.h"
+#include "merge/symbolize/compiled_lines.h"
 
 #define HASH "abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs" /* 51 characters */
 

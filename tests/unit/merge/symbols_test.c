@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "merge/symbolize/elf_file.h"
+#include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/symbols.h"
 
 /* Set by the linker option in CMakeLists.txt. */
