@@ -17,7 +17,7 @@
 #include "merge/findings/ranks.h"
 #include "merge/naming/demangle.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/naming/file_names.h"
+#include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
 #include "merge/symbolize/addresses.h"
 #include "merge/naming/unique_names.h"

@@ -14,8 +14,8 @@
 
 #include "base/memory.h"
 #include "merge/base/text.h"
-#include "merge/naming/file_names.h"
-#include "merge/naming/frame_roles.h"
+#include "merge/naming/frame_names.h"
+#include "merge/naming/frames.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/sums/build_tree.h"
 

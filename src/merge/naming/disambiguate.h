@@ -2,7 +2,7 @@
 /*
  * Distinguishes functions that share a mangled name, such as static functions in two files or the
  * entry points of plugins. It appends the source file. If that is unknown it appends the module,
- * and within one module also the address.
+ * and within one module also the address. The mangled name tells the linkage of a function.
  */
 #ifndef XT_MERGE_DISAMBIGUATE_H
 #define XT_MERGE_DISAMBIGUATE_H
@@ -10,8 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "merge/symbolize/addresses.h"
 #include "merge/read/model.h"
+#include "merge/symbolize/addresses.h"
+
+/*
+ * Returns whether all functions of this name are the same function, in any number of modules.
+ * Returns false for C names, which do not show their linkage. Also returns false if the function or
+ * a part of its name is local to one file:
+ * - static
+ * - in an anonymous namespace or an anonymous class
+ * - in a C function
+ */
+bool mangled_linkage_is_global(const char *mangled);
 
 /* Shown after the name of a function: "name [path]". */
 struct name_qualifier {

@@ -1,24 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of frames: functions, lines, Python frames and API calls. Each name is built once.
+ *
+ * Short names of source files: "model.py". If several files of a run have the same name, folders
+ * are added until it is unique: "left/model.py".
+ *
+ * --redact replaces what names people, machines and projects, so that an output can be shared. The
+ * folders of private files become "/redacted", "/redacted-2" and so on; file names stay. Files in
+ * libraries keep their path below the library's folder, because it is the same for all users. Logs,
+ * host names, jobs, GPU identifiers, processes and threads are numbered; arguments of programs and
+ * the identities of processes and boots are removed. Names in code, NVTX texts and the texts of
+ * --filter and similar options stay.
  */
 #ifndef XT_MERGE_FRAME_NAMES_H
 #define XT_MERGE_FRAME_NAMES_H
 
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "merge/symbolize/addresses.h"
+#include "merge/base/names.h"
 #include "merge/naming/demangle.h"
-#include "merge/naming/file_names.h"
 #include "merge/naming/disambiguate.h"
 #include "merge/naming/paths.h"
-#include "merge/naming/redaction.h"
+#include "merge/read/inputs.h"
 #include "merge/read/model.h"
+#include "merge/symbolize/addresses.h"
 
-#define FRAME_UNKNOWN	     "[unknown]"
-#define FRAME_INLINED	     "[inlined]"
+struct file_name {
+	uint32_t suffix; /* shown suffix + 1; 0: not assigned */
+	bool is_added;
+};
+
+/* The source files of a run. Zeros are an empty table. */
+struct file_names {
+	struct names paths;	 /* without "." and ".." */
+	struct names suffixes;	 /* one or more whole components at the end of a path */
+	struct file_name *files; /* by path */
+	size_t file_capacity;
+	uint32_t *path_counts; /* by suffix: how many paths end with it */
+	size_t suffix_capacity;
+};
+
+/* Adds a path. Call file_names_assign() after the last one. */
+void file_names_add(struct file_names *files, const char *path);
+
+/* Assigns names to the paths added since the last call. Earlier names stay. */
+void file_names_assign(struct file_names *files);
+
+/* Returns the name of a path, or path itself if it was not added. Valid until the next addition. */
+const char *file_names_shown(struct file_names *files, const char *path);
+
+void file_names_free(struct file_names *files);
+
+/* Returns whether the file belongs to a library, not to the user's program. */
+bool file_is_library(const char *path);
+
+/*
+ * Returns whether a module is part of the C or C++ runtime. Its debug information has paths such as
+ * "nptl/futex-internal.c", which do not look like those of a library.
+ */
+bool module_is_of_c_runtime(const char *path);
+
+/* The same for a module, as index in the model's modules. */
+static inline bool model_is_of_c_runtime(const struct model *model, uint32_t module)
+{
+	return module && module_is_of_c_runtime(
+				 names_text(&model->names, model->modules.rows[module].path, NULL));
+}
+
+/* The replacements of a run, so that equal things stay equal. */
+struct redaction {
+	struct names folders; /* numbered from 1 in order of use, as are the others */
+	struct names hosts;
+	struct names gpus; /* UUIDs */
+	struct names jobs; /* also names of process namespaces */
+	struct names ids;  /* of processes and threads */
+	char *path;	   /* buffer for redact_path() */
+	size_t path_capacity;
+};
+
+/* Redacts the inputs. Call it after their processes have been distinguished. */
+void redaction_begin(struct redaction *redaction, struct inputs *inputs);
+void redaction_free(struct redaction *redaction); /* accepts zeros */
+
+/* Returns the path to show: path itself if redaction is NULL. Valid until the next call. */
+const char *redact_path(struct redaction *redaction, const char *path);
+
+/* Redacts paths in names of functions, after they were resolved. */
+void redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses);
+
+/*
+ * Redacts the paths and descriptions of a log, after its code was resolved and its frames were
+ * built.
+ */
+void redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses);
+
 #define FRAME_TRUNCATED	     "[truncated]"
 #define FRAME_PYTHON_CHANGED "[Python frames changed]" /* at the inner end of a sample */
 #define FRAME_UNATTRIBUTED   "[unattributed]"

@@ -1,16 +1,569 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds call paths from stacks. Shows only the program, and the runtime function it called.
+ * Builds call paths from stacks. Shows only the program, and the runtime function it called. Roles
+ * are found by the names of functions and modules. Each Python frame stores the index of the native
+ * frame that runs it.
+ *
+ * Frames of code that torch.compile generated are replaced by the user's lines:
+ *
+ *	forward (model.py:25);forward (model.py:13) [fused: model.py:13 model.py:15]
+ *
+ * If the lines are unknown, the frame stays and names its source nodes:
+ *
+ *	Runner.call (cxyz.py:437) [linear, gelu]
  */
 #include "merge/naming/frames.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/naming/compiled_frames.h"
-#include "merge/naming/frame_names.h"
-#include "merge/naming/frame_roles.h"
+#include "merge/symbolize/compiled_lines.h"
+#include "merge/symbolize/symbols.h"
+
+#define RUNTIME_FRAMES_MAX 16 /* greater than the depth of the runtime */
+
+enum match { MATCH_WHOLE, MATCH_PREFIX };
+
+/* Roles by mangled name. */
+static const struct {
+	const char *name;
+	enum match match;
+	enum role role;
+} named_roles[] = {
+	{"__cudart", MATCH_PREFIX, ROLE_RUNTIME},
+	{"libcudart_static_", MATCH_PREFIX, ROLE_RUNTIME},
+	{"_ZL25__cudaLaunchKernel_helper", MATCH_PREFIX, ROLE_GLUE},
+	{"_Z16cudaLaunchKernelI", MATCH_PREFIX, ROLE_GLUE},
+	{"_ZL16cudaLaunchKernelI", MATCH_PREFIX, ROLE_GLUE},
+	{"_start", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__libc_start_main", MATCH_PREFIX, ROLE_THREAD_START},
+	{"__libc_start_call_main", MATCH_WHOLE, ROLE_THREAD_START},
+	{"start_thread", MATCH_WHOLE, ROLE_THREAD_START},
+	{"clone", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__clone", MATCH_WHOLE, ROLE_THREAD_START},
+	{"clone3", MATCH_WHOLE, ROLE_THREAD_START},
+	{"__clone3", MATCH_WHOLE, ROLE_THREAD_START},
+};
+
+/*
+ * Matches "cudaX…", and "__cudaX…" as in the headers. These are C names, so they are not mangled. A
+ * program may have such names too. Outside libcudart.so, accept only names that begin like
+ * functions that reach the GPU: the runtime may be linked statically.
+ */
+static bool is_runtime_api(const char *name, bool in_library)
+{
+	static const char *const subjects[] = {"Launch", "Graph", "Mem",    "Malloc", "Free",
+					       "Stream", "Event", "Device", "Host"};
+
+	if (!strncmp(name, "__", 2))
+		name += 2;
+	if (strncmp(name, "cuda", 4) || !isupper((unsigned char)name[4]))
+		return false;
+	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
+		in_library |= !strncmp(name + 4, subjects[i], strlen(subjects[i]));
+	return in_library;
+}
+
+static bool is_libc(const char *file_name)
+{
+	return module_is_library(file_name, "libc.so") ||
+	       module_is_library(file_name, "libpthread.so");
+}
+
+/* Matches extension modules of Python's standard library, and libffi, which ctypes uses. */
+static bool is_of_standard_library(const char *path, const char *file_name)
+{
+	static const char folder[] = "/lib-dynload/";
+	size_t length = (size_t)(file_name - path);
+
+	return module_is_library(file_name, "libffi.so") ||
+	       (length >= strlen(folder) &&
+		!memcmp(file_name - strlen(folder), folder, strlen(folder)));
+}
+
+bool frame_is_interpreter(const struct model *model, uint32_t module)
+{
+	const char *path = names_text(&model->names, model->modules.rows[module].path, NULL);
+	const char *rest = module_file_name(model, module);
+
+	if (!module)
+		return false;
+	if (is_of_standard_library(path, rest))
+		return true;
+	if (!strncmp(rest, "lib", 3))
+		rest += 3;
+	if (strncmp(rest, "python", 6) != 0)
+		return false;
+	rest += 6;
+	rest += strspn(rest, "0123456789.");
+	rest += strspn(rest, "tdm"); /* build flavour */
+	if (!strncmp(rest, ".so", 3) || (rest[-1] == '.' && !strncmp(rest, "so", 2)))
+		return true;
+	return !rest[0] || !strcmp(rest, " (deleted)");
+}
+
+bool frame_is_of_interpreter(const struct model *model, const struct address *address)
+{
+	if (address->module)
+		return frame_is_interpreter(model, address->module);
+	return !strncmp(names_text(&model->names, address->name, NULL), "py::", 4);
+}
+
+uint32_t frame_hidden_interpreter(const struct model *model, const struct addresses *addresses)
+{
+	static const char *const loops[] = {"_PyEval_EvalFrameDefault",
+					    "pypy_g_"}; /* CPython, PyPy */
+
+	if (model_meta(model, "python.path")[0] || model_meta(model, "python.off")[0])
+		return 0;
+	for (uint32_t a = 0; a < addresses->count; a++) {
+		const char *name = names_text(&model->names, addresses->list[a].name, NULL);
+
+		for (size_t l = 0; l < sizeof(loops) / sizeof(loops[0]); l++)
+			if (!strncmp(name, loops[l], strlen(loops[l])) &&
+			    !frame_is_interpreter(model, addresses->list[a].module))
+				return addresses->list[a].module;
+	}
+	return 0;
+}
+
+/* Returns the role that a mangled name implies, ROLE_PROGRAM if none. */
+static enum role frame_role_of_name(const char *name)
+{
+	for (size_t i = 0; i < sizeof(named_roles) / sizeof(named_roles[0]); i++) {
+		size_t compared =
+			strlen(named_roles[i].name) + (named_roles[i].match == MATCH_WHOLE ? 1 : 0);
+
+		if (!strncmp(name, named_roles[i].name, compared))
+			return named_roles[i].role;
+	}
+	if (!strncmp(name, "__device_stub__", 15) || strstr(name, "__device_stub__Z"))
+		return ROLE_GLUE;
+	return ROLE_PROGRAM;
+}
+
+static enum role role_of(const struct model *model, const struct address *address)
+{
+	const char *name = names_text(&model->names, address->name, NULL);
+	const char *file_name = module_file_name(model, address->module);
+	size_t length = strlen(name), plt = strlen(SYMBOLS_PLT);
+	bool in_library = module_is_library(file_name, "libcudart.so");
+	enum role role;
+
+	if (address->module && module_is_driver(model, address->module))
+		return ROLE_DRIVER;
+	if (length >= plt && !strcmp(name + length - plt, SYMBOLS_PLT))
+		return ROLE_PLT;
+	role = frame_role_of_name(name);
+	if (role != ROLE_PROGRAM)
+		return role;
+	if (is_runtime_api(name, in_library))
+		return ROLE_RUNTIME_API;
+	if (in_library)
+		return ROLE_RUNTIME;
+	if (address->name != NAME_EMPTY || !address->module)
+		return ROLE_PROGRAM;
+	/* A stripped C library has no name for its thread start. */
+	return is_libc(file_name) ? ROLE_THREAD_START : ROLE_UNNAMED;
+}
+
+/*
+ * Returns the index of the program's first frame in frames[0 .. count). *api_out is the frame of
+ * the runtime function it called, or count. A static runtime may have kept only the names of its
+ * API. Therefore unnamed frames count as runtime if an API function of the same module follows.
+ */
+static uint32_t skip_cuda(const struct frame_roles *r, const uint32_t *frames, uint32_t count,
+			  uint32_t *api_out)
+{
+	uint32_t first = 0, unnamed_module = 0;
+
+	*api_out = count;
+	while (first < count &&
+	       (r->roles[frames[first]] == ROLE_DRIVER || r->roles[frames[first]] == ROLE_PLT))
+		first++;
+	for (uint32_t f = first; f < count && f < first + RUNTIME_FRAMES_MAX; f++) {
+		enum role role = r->roles[frames[f]];
+		uint32_t module = r->addresses->list[frames[f]].module;
+
+		if (role == ROLE_UNNAMED && *api_out == count &&
+		    (!unnamed_module || unnamed_module == module)) {
+			unnamed_module = module;
+			continue;
+		}
+		if (unnamed_module && *api_out == count &&
+		    (role != ROLE_RUNTIME_API || module != unnamed_module))
+			break;
+		if (role == ROLE_RUNTIME_API)
+			*api_out = f;
+		else if (role != ROLE_RUNTIME && role != ROLE_PLT)
+			break;
+		first = f + 1;
+	}
+	while (first < count && r->roles[frames[first]] == ROLE_GLUE)
+		first++;
+	return first;
+}
+
+/*
+ * Returns the end of the shown frames. Skips those that start the thread and, if the stack begins
+ * with Python, those that start the interpreter.
+ */
+static uint32_t skip_start(const struct frame_roles *r, const struct stack *stack,
+			   const uint32_t *frames, uint32_t first, bool has_python)
+{
+	uint32_t end = stack->frame_count, place = end;
+
+	/* _start has no name in a stripped program. */
+	if (end > first + 1 && r->roles[frames[end - 1]] == ROLE_UNNAMED &&
+	    r->roles[frames[end - 2]] == ROLE_THREAD_START)
+		end--;
+	while (end > first && r->roles[frames[end - 1]] == ROLE_THREAD_START)
+		end--;
+	/* The first function of a std::thread, called by the C library. */
+	if (end > first && end < stack->frame_count &&
+	    module_is_library(
+		    module_file_name(r->model, r->addresses->list[frames[end - 1]].module),
+		    "libstdc++.so"))
+		end--;
+	if (stack->python_count && has_python)
+		place = r->model->python[stack->first_python + stack->python_count - 1].place;
+	if (place < first || place >= end)
+		return end;
+	for (uint32_t f = place + 1; f < end; f++)
+		if (r->roles[frames[f]] != ROLE_THREAD_START &&
+		    !frame_is_of_interpreter(r->model, &r->addresses->list[frames[f]]))
+			return end;
+	return place + 1;
+}
+
+void frame_roles_trim(const struct frame_roles *roles, const struct stack *stack,
+		      const uint32_t *frames, bool has_python, uint32_t *first_out,
+		      uint32_t *end_out, uint32_t *api_out)
+{
+	*first_out = skip_cuda(roles, frames, stack->frame_count, api_out);
+	*end_out = skip_start(roles, stack, frames, *first_out, has_python);
+}
+
+void frame_roles_find(struct frame_roles *roles, const struct model *model,
+		      const struct addresses *addresses)
+{
+	*roles = (struct frame_roles){
+		.model = model,
+		.addresses = addresses,
+		.roles = xt_calloc(addresses->count + 1, sizeof(*roles->roles)),
+	};
+	for (uint32_t a = 0; a < addresses->count; a++)
+		roles->roles[a] = (uint8_t)role_of(model, &addresses->list[a]);
+}
+
+void frame_roles_free(struct frame_roles *roles)
+{
+	free(roles->roles);
+	roles->roles = NULL;
+}
+
+struct compiled_frames {
+	const struct model *model;
+	uint32_t *first;	 /* by XT_PYTHON_FRAME_ID: index in the model's compiled; 0: none */
+	uint8_t *file_has_lines; /* by XT_STRING_ID of a generated file */
+};
+
+#define PLACES_SHOWN_MAX 16
+#define ROWS_MAX	 4096 /* of a frame; a damaged log may have more */
+
+/* Call compiled_frames_free() in both cases. */
+static void compiled_frames_find(struct compiled_frames *frames, const struct model *model)
+{
+	*frames = (struct compiled_frames){
+		.model = model,
+		.first = xt_calloc(model->python_frames.count + 1, sizeof(*frames->first)),
+		.file_has_lines = xt_calloc(model->strings.count + 1, 1),
+	};
+	for (uint32_t r = 1; r < model->compiled.count; r++) {
+		const struct compiled_place *row = &model->compiled.rows[r];
+		uint32_t first, file;
+
+		if (!row->frame || row->frame >= model->python_frames.count)
+			continue;
+		/* Lines that were added later replace the names of the source nodes. */
+		first = frames->first[row->frame];
+		if (!first || (row->trace && !model->compiled.rows[first].trace))
+			frames->first[row->frame] = r;
+		file = model->python_frames.rows[row->frame].file;
+		if (row->trace && file < model->strings.count)
+			frames->file_has_lines[file] = 1;
+	}
+}
+
+static void compiled_frames_free(struct compiled_frames *frames)
+{
+	free(frames->first);
+	free(frames->file_has_lines);
+	*frames = (struct compiled_frames){0};
+}
+
+/* Returns the number of rows of a frame, which follow its first row. */
+static uint32_t row_count(const struct compiled_frames *frames, uint32_t id)
+{
+	const struct model *model = frames->model;
+	uint32_t first = frames->first[id], end = first;
+
+	while (first && end < model->compiled.count && end - first < ROWS_MAX &&
+	       model->compiled.rows[end].frame == id)
+		end++;
+	return end - first;
+}
+
+/* Returns the number of rows of the trace that begins at this row. */
+static uint32_t trace_length(const struct compiled_place *rows, uint32_t count)
+{
+	uint32_t length = 1;
+
+	while (length < count && rows[length].trace == rows[0].trace)
+		length++;
+	return length;
+}
+
+static uint32_t place_name(struct frame_names *names, const struct place *place)
+{
+	const struct names *texts = &names->model->names;
+
+	return frame_line_name(names, names_text(texts, place->function, NULL),
+			       names_text(texts, place->file, NULL), place->line);
+}
+
+static bool is_shown(const struct place *shown, uint32_t count, const struct place *place)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (shown[i].file == place->file && shown[i].line == place->line)
+			return true;
+	return false;
+}
+
+/* Collects the distinct innermost lines of all traces. Returns their number. */
+static uint32_t list_places(const struct compiled_place *rows, uint32_t count,
+			    struct place places[PLACES_SHOWN_MAX])
+{
+	uint32_t shown = 0;
+
+	for (uint32_t r = 0; r < count && shown < PLACES_SHOWN_MAX;) {
+		const struct place *innermost;
+
+		r += trace_length(rows + r, count - r);
+		innermost = &rows[r - 1].place;
+		if (!is_shown(places, shown, innermost))
+			places[shown++] = *innermost;
+	}
+	return shown;
+}
+
+/* "forward (model.py:13) [fused: model.py:13 model.py:15]" */
+static uint32_t fused_name(struct frame_names *names, const struct compiled_place *rows,
+			   uint32_t count)
+{
+	struct place places[PLACES_SHOWN_MAX] = {0};
+	uint32_t shown = list_places(rows, count, places);
+	uint32_t name = place_name(names, &places[0]);
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out;
+
+	if (shown == 1)
+		return name;
+	out = xt_open_memstream(&text, &bytes);
+	fputs("[fused:", out);
+	for (uint32_t i = 0; i < shown; i++)
+		fprintf(out, " %s:%u",
+			frame_shown_file(names,
+					 names_text(&names->model->names, places[i].file, NULL)),
+			places[i].line);
+	fputc(']', out);
+	xt_close_memstream(out);
+	name = frame_labelled_name(names, name, text);
+	free(text);
+	return name;
+}
+
+/* The functions of a generated file that call kernels. */
+static bool is_graph(const char *function)
+{
+	return !strcmp(function, "Runner.call") || !strncmp(function, "partition_", 10);
+}
+
+static uint32_t unknown_name(const struct compiled_frames *frames, struct frame_names *names,
+			     uint32_t id, uint32_t own)
+{
+	const struct model *model = frames->model;
+	const struct python_frame *frame = &model->python_frames.rows[id];
+	const char *file = names_text(&model->names, model_string(model, frame->file), NULL);
+	const char *function = names_text(&model->names, model_string(model, frame->name), NULL);
+	const char *nodes;
+	char *label;
+
+	if (!generated_code_is_file(file))
+		return own;
+	if (frames->first[id]) {
+		nodes = names_text(&model->names,
+				   model->compiled.rows[frames->first[id]].place.function, NULL);
+		label = xt_asprintf("[%s]", nodes);
+		own = frame_labelled_name(names, own, label);
+		free(label);
+	}
+	if (!(frames->first[id] || is_graph(function)) ||
+	    (frame->file < model->strings.count && frames->file_has_lines[frame->file]))
+		return own;
+	paths_mark(names->paths, own, MARK_COMPILED_UNKNOWN);
+	return own;
+}
+
+/* own: the frame's own name. Returns the shown name. */
+static uint32_t shown_name(const struct compiled_frames *frames, struct frame_names *names,
+			   uint32_t id, uint32_t own)
+{
+	const struct compiled_place *rows = &frames->model->compiled.rows[frames->first[id]];
+	uint32_t name;
+
+	if (!frames->first[id] || !rows->trace)
+		return unknown_name(frames, names, id, own);
+	name = fused_name(names, rows, row_count(frames, id));
+	paths_mark(names->paths, name, MARK_COMPILED_LINES);
+	return name;
+}
+
+/* Returns the number of the user's lines that replace a frame. 0: it is shown itself. */
+static uint32_t line_count(const struct compiled_frames *frames, uint32_t id)
+{
+	const struct compiled_place *rows = &frames->model->compiled.rows[frames->first[id]];
+
+	return frames->first[id] && rows->trace ? trace_length(rows, row_count(frames, id)) : 0;
+}
+
+static uint32_t add_outer(const struct compiled_frames *frames, struct frame_names *names,
+			  uint32_t node, uint32_t id)
+{
+	const struct compiled_place *rows = &frames->model->compiled.rows[frames->first[id]];
+
+	for (uint32_t r = 0, count = line_count(frames, id); r + 1 < count; r++)
+		node = paths_child(names->paths, node, place_name(names, &rows[r].place));
+	return node;
+}
+
+/*
+ * Adds a Python frame below a node, and above it the user's frames around its line. Its name is
+ * then in names->python. Returns the new node. Any id is valid.
+ */
+static uint32_t compiled_frames_add(const struct compiled_frames *frames, struct frame_names *names,
+				    uint32_t node, uint32_t id)
+{
+	uint32_t name;
+
+	if (id >= frames->model->python_frames.count)
+		id = 0;
+	if (!names->python[id]) {
+		name = shown_name(frames, names, id, frame_python_name(names, id));
+		names->python[id] = name + 1;
+	}
+	node = add_outer(frames, names, node, id);
+	return paths_child(names->paths, node, names->python[id] - 1);
+}
+
+/* The same frames, n = 0 for the outermost: see frames_python_line(). */
+static bool compiled_frames_line(const struct compiled_frames *frames, struct frame_names *names,
+				 uint32_t id, uint32_t n, struct python_line *line)
+{
+	const struct model *model = frames->model;
+	const struct python_frame *frame;
+	uint32_t count;
+
+	id = id < model->python_frames.count ? id : 0;
+	count = line_count(frames, id);
+	if (n >= (count ? count : 1) || !names->python[id])
+		return false;
+	*line = (struct python_line){.name = names->python[id] - 1};
+	if (count) {
+		line->place = model->compiled.rows[frames->first[id] + n].place;
+		line->name = place_name(names, &line->place);
+		line->is_labelled = n + 1 == count && line->name != names->python[id] - 1;
+		if (line->is_labelled)
+			line->name = names->python[id] - 1;
+		return true;
+	}
+	frame = &model->python_frames.rows[id];
+	line->place = (struct place){model_string(model, frame->name),
+				     model_string(model, frame->file), frame->line};
+	line->first_line = frame->first_line;
+	line->is_labelled = frames->first[id];
+	return true;
+}
+
+void frame_merge_begin(struct frame_merge *merge, const struct model *model,
+		       const struct stack *stack, uint32_t first, uint32_t end,
+		       enum python_shown shown)
+{
+	bool has_python = stack->python_count && shown != PYTHON_OFF;
+
+	*merge = (struct frame_merge){
+		.stack = stack,
+		.python = has_python ? model->python + stack->first_python : NULL,
+		.python_left = has_python ? stack->python_count : 0,
+		.first = first,
+		.native_left = end,
+		.skips_native = has_python && shown == PYTHON_ONLY,
+	};
+	merge->is_truncated = stack->flags & (merge->skips_native ? XT_STACK_PYTHON_TRUNCATED
+								  : XT_STACK_TRUNCATED);
+	if (has_python && stack->flags & XT_STACK_PYTHON_TRUNCATED)
+		merge->is_truncated = true;
+}
+
+/*
+ * Truncated Python frames are missing at the outer end. Truncated native frames are missing after
+ * the last recorded native frame.
+ */
+static bool is_missing_here(const struct frame_merge *merge, bool next_is_beyond)
+{
+	return merge->is_truncated &&
+	       (!next_is_beyond || merge->stack->flags & XT_STACK_PYTHON_TRUNCATED);
+}
+
+static bool next(struct frame_merge *merge, struct merged_frame *out)
+{
+	uint32_t place = merge->python_left ? merge->python[merge->python_left - 1].place : 0;
+
+	if (is_missing_here(merge, merge->python_left && place >= merge->stack->frame_count)) {
+		merge->is_truncated = false;
+		*out = (struct merged_frame){MERGED_TRUNCATED, 0};
+		return true;
+	}
+	if (merge->skips_native)
+		merge->native_left = merge->first;
+	if (merge->python_left &&
+	    (place + 1 >= merge->native_left || merge->native_left <= merge->first)) {
+		if (place + 1 == merge->native_left && merge->native_left > merge->first)
+			merge->native_left--; /* skip the interpreter loop that runs it */
+		*out = (struct merged_frame){MERGED_PYTHON,
+					     merge->python[--merge->python_left].frame};
+		return true;
+	}
+	if (merge->native_left <= merge->first)
+		return false;
+	*out = (struct merged_frame){MERGED_NATIVE, --merge->native_left};
+	return true;
+}
+
+bool frame_merge_next(struct frame_merge *merge, struct merged_frame *out)
+{
+	bool is_there;
+
+	do
+		is_there = next(merge, out);
+	while (is_there && merge->hidden && out->kind == MERGED_NATIVE &&
+	       merge->hidden[merge->addresses[out->index]]);
+	return is_there;
+}
 
 /* State shared by all stacks. */
 struct frames_context {

@@ -4,17 +4,34 @@
  * pass, a label such as "[backward] AddmmBackward0", and the node's own Python frames.
  *
  * A path is exact if the forward launch was made by the operator or function that created the node.
- * docs/internals/AUTOGRAD.md states the rules.
+ * docs/internals/AUTOGRAD.md states the rules. The names of PyTorch's autograd nodes tell which
+ * functions create them.
  */
 #ifndef XT_MERGE_JOINED_PATHS_H
 #define XT_MERGE_JOINED_PATHS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "merge/naming/frames.h"
 
-#define LABEL_BACKWARD	"[backward] "
-#define LABEL_INFERRED	"[backward~] "
-#define LABEL_UNKNOWN	"[backward?] "
-#define LABEL_RECOMPUTE "[recompute]"
+/*
+ * Writes the short name of a node: "AddmmBackward0". type: the mangled C++ type; class_name: the
+ * Python class of a Python function's node, or "".
+ */
+void torch_node_label(const char *type, const char *class_name, char *out, size_t out_bytes);
+
+/*
+ * Returns whether a function, by its mangled name, is the operator that creates nodes of this type.
+ * It is at::_ops::addmm::call for AddmmBackward0, or a function of the class T for CppNode<T>.
+ */
+bool torch_node_is_made_by(const char *type, const char *function);
+
+/*
+ * Whether a Python function, by its qualified or plain name, is the forward() of the class whose
+ * node has this name: "MyFunction.forward" for "MyFunctionBackward".
+ */
+bool torch_class_is_made_by(const char *class_name, const char *function);
 
 enum join_result {
 	JOIN_NO_BACKWARD, /* the stack is not a joined one */

@@ -6,12 +6,14 @@
 #ifndef XT_MERGE_UNIQUE_NAMES_H
 #define XT_MERGE_UNIQUE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/symbolize/addresses.h"
+#include "merge/base/names.h"
 #include "merge/naming/demangle.h"
 #include "merge/read/model.h"
+#include "merge/symbolize/addresses.h"
 
 /* A set of unique names. Both arrays are indexed by name and contain a name + 1, or 0. */
 struct name_space {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "merge/naming/disambiguate.h"
-#include "merge/symbolize/mangled_linkage.h"
 
 #define FUNCTIONS_MAX 6
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "merge/findings/finding_place.h"
-#include "merge/naming/frame_roles.h"
 #include "merge/naming/frames.h"
 
 #define FRAMES_MAX 16

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/naming/merge_python_frames.h"
+#include "merge/naming/frames.h"
 
 struct sample {
 	const char *what;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "merge/naming/demangle.h"
-#include "merge/naming/short_names.h"
 
 /* Names of real kernels and functions, and how they are shown by default. */
 static const struct {

@@ -4,7 +4,7 @@
  */
 #include "unit.h"
 
-#include "merge/naming/torch_nodes.h"
+#include "merge/naming/joined_paths.h"
 
 #define GENERATED(length, name) "N5torch8autograd9generated" #length name "E"
 #define OPERATOR(length, name)	"_ZN2at4_ops" #length name "4callERKNS_6TensorES4_RKN3c106ScalarES8_"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/naming/file_names.h"
+#include "merge/naming/frame_names.h"
 #include "merge/naming/unique_names.h"
 
 #define KERNELS_MAX 16
