@@ -6,7 +6,7 @@
 #define XT_BASE_TABLES_H
 
 #include "base/memory.h"
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 
 static inline void xt_hash_require(struct xt_hash_table *table, size_t item_count)
 {

@@ -9,7 +9,7 @@
 
 #include "log/base/compare.h"
 #include "log/base/grow.h"
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
 #include "log/write/writer.h"

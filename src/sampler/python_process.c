@@ -13,7 +13,6 @@
 
 #include "log/base/grow.h"
 #include "log/base/hash_table.h"
-#include "log/base/interner.h"
 #include "log/base/monotonic.h"
 #include "python/python_layout.h"
 #include "sampler/process_read.h"

@@ -17,7 +17,6 @@
 #include "data_dir.h"
 #include "json_file.h"
 #include "log/base/number_format.h"
-#include "log/base/size_text.h"
 #include "log/base/snapshot_trigger.h"
 #include "program.h"
 #include "sample.h"

@@ -20,7 +20,7 @@
 #include "data_dir.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
-#include "log/write/snapshot_file.h"
+#include "log/write/compact.h"
 #include "processes.h"
 
 #define PID_DIGITS_MAX	   9

@@ -23,7 +23,7 @@
 #include "json_file.h"
 #include "log/base/compare.h"
 #include "log/base/new_file.h"
-#include "log/write/snapshot_file.h"
+#include "log/write/compact.h"
 
 /* RFC 3339 in UTC with nanoseconds, which exceed the precision of a JSON number. */
 static void format_time(char *out, size_t out_bytes, uint64_t realtime_ns)

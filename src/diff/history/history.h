@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 
 #define ID_BYTES 17 /* of the id of a point: 16 hexadecimal digits */
 

@@ -19,7 +19,6 @@
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
 #include "log/base/grow.h"
-#include "log/base/python_part.h"
 #include "log/write/event_rows.h"
 #include "xtrace/crash_buffer_format.h"
 

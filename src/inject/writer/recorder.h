@@ -18,7 +18,7 @@
 #include "inject/cupti/activity.h"
 #include "inject/unwind/stack_walk.h"
 #include "log/base/allocations.h"
-#include "log/base/size_text.h"
+#include "log/base/number_format.h"
 #include "log/read/rows.h"
 #include "log/write/writer.h"
 

@@ -33,7 +33,7 @@
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/period.h"
-#include "log/write/snapshot_file.h"
+#include "log/write/compact.h"
 
 #define STEP_BYTES	 UINT64_C(4194304) /* copied per round; takes a few milliseconds */
 #define FLUSH_TIMEOUT_NS UINT64_C(300000000)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "log/base/size_text.h"
+#include "log/base/number_format.h"
 
 struct xt_writer;
 

@@ -4,12 +4,15 @@
  * knows only their hashes, so the caller compares keys. Zeros are an empty table. Belongs to one
  * thread.
  *
- * 	for (slot = xt_hash_first(&table, hash); slot->item; slot = xt_hash_next(&table, slot))
- * 		if (is_equal(&items[slot->item - 1], key))
- * 			return slot->item;
+ *	for (slot = xt_hash_first(&table, hash); slot->item; slot = xt_hash_next(&table, slot))
+ *		if (is_equal(&items[slot->item - 1], key))
+ *			return slot->item;
  *
  * Lookup needs a table with slots: call xt_hash_reserve() first, or check slot_count. To insert
  * after an unsuccessful lookup, fill *slot.
+ *
+ * The interner maps byte strings to small numbers: equal keys get equal ids, counted from 1. It
+ * keeps every key, unlike the tracer's tables (inject/writer/intern.h), which may be cleared.
  */
 #ifndef XT_LOG_HASH_TABLE_H
 #define XT_LOG_HASH_TABLE_H
@@ -66,5 +69,26 @@ static inline struct xt_hash_slot *xt_hash_next(const struct xt_hash_table *tabl
 	while (table->slots[at].item && table->slots[at].hash != slot->hash);
 	return &table->slots[at];
 }
+
+/* Zeros are an empty interner. */
+struct interner {
+	struct interned_key *keys; /* by id - 1 */
+	size_t count, capacity;
+	struct xt_hash_table table;
+	uint8_t *bytes; /* all keys, concatenated */
+	size_t bytes_used, bytes_capacity;
+};
+
+/* Returns the key's id, or 0 if out of memory. *is_new: the key was added by this call. */
+uint32_t interner_id(struct interner *interner, const void *key, size_t key_bytes, bool *is_new);
+
+/* Returns the key's id, or 0 if it has none. */
+uint32_t interner_find(const struct interner *interner, const void *key, size_t key_bytes);
+
+/* Returns the key of an id. The pointer is valid until the next call of interner_id(). */
+const void *interner_at(const struct interner *interner, uint32_t id, size_t *key_bytes_out);
+
+/* Frees all memory; the interner is empty afterwards. */
+void interner_free(struct interner *interner);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log/base/number_format.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *format_count(char *out, uint64_t value)
 {
@@ -58,4 +60,118 @@ void format_share(char *out, uint64_t part, uint64_t whole)
 		snprintf(out, SHARE_BYTES, "<0.1 %%");
 	else
 		snprintf(out, SHARE_BYTES, "%.1f %%", percent);
+}
+
+#define XT_SIZE_BOUND_MIN (UINT64_C(256) << 10)
+#define XT_TIME_BOUND_MIN UINT64_C(1000000000)
+
+bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound)
+{
+	static const char units[] = "KMGT";
+	unsigned long long value;
+	const char *unit;
+	char *end;
+
+	*bound = (struct xt_size_bound){0};
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	for (ptrdiff_t i = 0; unit && i <= unit - units; i++)
+		if (__builtin_mul_overflow(value, 1024, &value))
+			return false;
+	if (unit)
+		end++;
+	if (strcmp(end, ":newest") != 0 && *end)
+		return false;
+	if (value < XT_SIZE_BOUND_MIN || value > INT64_MAX)
+		return false;
+	bound->bytes = value;
+	bound->keeps_newest = *end != '\0';
+	return true;
+}
+
+/*
+ * Parses a decimal fraction. Returns what follows it, or NULL if there is none. strtod() depends on
+ * the program's locale.
+ */
+static const char *parse_number(const char *text, double *value)
+{
+	bool has_digits = false;
+	double digit = 1;
+
+	*value = 0;
+	for (; isdigit((unsigned char)*text); text++, has_digits = true)
+		*value = *value * 10 + (*text - '0');
+	if (*text == '.')
+		for (text++; isdigit((unsigned char)*text); text++, has_digits = true) {
+			digit /= 10;
+			*value += digit * (*text - '0');
+		}
+	return has_digits ? text : NULL;
+}
+
+bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"h", 3600e9}, {"m", 60e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	const char *end = text + length, *unit;
+	double number;
+
+	unit = parse_number(text, &number);
+	if (!unit || unit >= end)
+		return false;
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		if (strlen(units[u].name) != (size_t)(end - unit) ||
+		    memcmp(units[u].name, unit, (size_t)(end - unit)) != 0)
+			continue;
+		/* A multiple of it must fit, too. */
+		if (!(number * units[u].ns >= 1 && number * units[u].ns < (double)(INT64_MAX / 4)))
+			return false;
+		*time_ns = (uint64_t)(number * units[u].ns + 0.5);
+		return true;
+	}
+	return false;
+}
+
+bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound)
+{
+	if (!strchr(text, ':') && xt_size_bound_parse(text, bound)) {
+		bound->keeps_newest = bound->is_flight_recorder = true;
+		return true;
+	}
+	*bound = (struct xt_size_bound){.keeps_newest = true, .is_flight_recorder = true};
+	if (xt_time_parse(text, strlen(text), &bound->keep_ns) &&
+	    bound->keep_ns >= XT_TIME_BOUND_MIN)
+		return true;
+	*bound = (struct xt_size_bound){0};
+	return false;
+}
+
+bool xt_factor_parse(const char *text, size_t length, double *factor)
+{
+	double number;
+	const char *unit = parse_number(text, &number);
+
+	if (!unit || unit + 1 != text + length || *unit != 'x' || !(number > 1 && number < 1e6))
+		return false;
+	*factor = number;
+	return true;
+}
+
+bool xt_percent_parse(const char *text, double *percent)
+{
+	double value;
+	const char *end = parse_number(text, &value);
+
+	*percent = 0;
+	if (!end || *end || value <= 0 || value > 100)
+		return false;
+	*percent = value;
+	return true;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats numbers for people. Any thread may call.
+ * Formats numbers for people, masks the numbers in names, and parses the limits that users write:
+ * log sizes (500M, 2G, 2G:newest), times (30s, 1.5ms) and overheads (5, 0.5). Never allocates; any
+ * thread may call.
  */
 #ifndef XT_LOG_NUMBER_FORMAT_H
 #define XT_LOG_NUMBER_FORMAT_H
 
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define COUNT_BYTES 28
@@ -23,5 +28,48 @@ void format_bytes(char *out, uint64_t bytes);
  * HTML page has the same rules (src/report/src/format.ts).
  */
 void format_share(char *out, uint64_t part, uint64_t whole);
+
+/* Replaces each number by one "#", in place: "step 12" and "step 7" become "step #". */
+static inline void xt_mask_numbers(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		if (!isdigit((unsigned char)*from))
+			*to++ = *from;
+		else if (to == text || to[-1] != '#')
+			*to++ = '#';
+	}
+	*to = '\0';
+}
+
+struct xt_size_bound {
+	uint64_t bytes;	   /* 0: no limit */
+	bool keeps_newest; /* discard the oldest events; otherwise stop recording */
+	/* A flight recorder. Its discarded events are no loss. */
+	bool is_flight_recorder;
+	uint64_t keep_ns; /* keep at least the events of this time; 0: bytes is the limit */
+};
+
+/*
+ * Parses a byte count with an optional K, M, G or T (powers of 1024) and an optional `:newest`.
+ * False if malformed or below XT_SIZE_BOUND_MIN.
+ */
+bool xt_size_bound_parse(const char *text, struct xt_size_bound *bound);
+
+/*
+ * Parses the bound of a flight recorder: a size, or a time with a unit, of which at least
+ * XT_SIZE_BOUND_MIN or XT_TIME_BOUND_MIN is kept. False if malformed or smaller.
+ */
+bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound);
+
+/* Parses a time with a unit: 1h, 5m, 30s, 1.5ms, 20us or 7ns. False if malformed or 0. */
+bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns);
+
+/* Parses a factor above 1, such as 3x or 2.5x. False if malformed, or not below a million. */
+bool xt_factor_parse(const char *text, size_t length, double *factor);
+
+/* Parses a percentage above 0 and up to 100, such as 5 or 0.5. False if malformed. */
+bool xt_percent_parse(const char *text, double *percent);
 
 #endif

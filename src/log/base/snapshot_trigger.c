@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "log/base/size_text.h"
+#include "log/base/number_format.h"
 
 static const struct {
 	const char *start; /* ends with ">" or ":" if more follows */

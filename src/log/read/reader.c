@@ -3,18 +3,261 @@
  * Reads a log chunk by chunk: checks headers, resynchronises after damage and counts what was
  * skipped. decode.c handles the content of chunks. Runs on the caller's thread. Holds one file
  * buffer and one decoded chunk, whatever the size of the log.
+ *
+ * The file is read with pread(), never mapped: a mapped log that is truncated while it is read
+ * kills the reader with SIGBUS.
+ *
+ * A chunk of a few dozen bytes can hold a million rows. Without limits, a log of a few kilobytes
+ * could exhaust the reader's memory. Real logs stay far below the limits of
+ * docs/internals/LOG_FORMAT.md: their rows take more than two bytes each.
  */
-#include "xtrace/reader.h"
-
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "log/base/regular_file.h"
 #include "log/read/decode.h"
-#include "log/read/expansion.h"
-#include "log/read/source.h"
 #include "log/read/tail.h"
+#include "xtrace/log_format.h"
+#include "xtrace/reader.h"
+
+#define XT_LOG_LIMITS_VARIABLE "XTRACE_LOG_LIMITS" /* 0 disables the limits */
+
+enum xt_expansion_unit {
+	XT_EXPANSION_TABLE_ROWS, /* rows of kinds that a reader keeps in memory */
+	XT_EXPANSION_TABLE_BYTES,
+	XT_EXPANSION_ROWS, /* rows of all kinds */
+	XT_EXPANSION_BYTES,
+	XT_EXPANSION_UNITS
+};
+
+/* Zeros are the start of a log. */
+struct xt_expansion {
+	uint64_t amounts[XT_EXPANSION_UNITS];
+	uint64_t log_bytes; /* up to the end of the last chunk */
+};
+
+#define STREAMED_KINDS                                                                             \
+	(1u << XT_KIND_CALL | 1u << XT_KIND_KERNEL | 1u << XT_KIND_COPY | 1u << XT_KIND_SET |      \
+	 1u << XT_KIND_CLOCK)
+
+static const struct {
+	const char *what;
+	uint64_t base;
+	uint64_t per_log_byte;
+} limits[XT_EXPANSION_UNITS] = {
+	[XT_EXPANSION_TABLE_ROWS] = {"table rows", 1u << 20, 4},
+	[XT_EXPANSION_TABLE_BYTES] = {"bytes of tables", 1u << 24, 64},
+	[XT_EXPANSION_ROWS] = {"rows", 1u << 23, 16},
+	[XT_EXPANSION_BYTES] = {"bytes of rows", 1u << 28, 256},
+};
+
+static uint64_t limit_of(enum xt_expansion_unit unit, uint64_t log_bytes)
+{
+	return limits[unit].base + limits[unit].per_log_byte * log_bytes;
+}
+
+static bool exceeds(const struct xt_expansion *expansion, enum xt_expansion_unit unit)
+{
+	return expansion->amounts[unit] > limit_of(unit, expansion->log_bytes);
+}
+
+/* Adds a chunk of a known kind that ends at log_bytes. False if the log now exceeds a limit. */
+static bool xt_expansion_add(struct xt_expansion *expansion, const struct xt_chunk_header *header,
+			     uint64_t log_bytes)
+{
+	expansion->log_bytes = log_bytes;
+	if (!(STREAMED_KINDS >> header->kind & 1)) {
+		expansion->amounts[XT_EXPANSION_TABLE_ROWS] += header->row_count;
+		expansion->amounts[XT_EXPANSION_TABLE_BYTES] += header->raw_bytes;
+	}
+	expansion->amounts[XT_EXPANSION_ROWS] += header->row_count;
+	expansion->amounts[XT_EXPANSION_BYTES] += header->raw_bytes;
+	for (int unit = 0; unit < XT_EXPANSION_UNITS; unit++)
+		if (exceeds(expansion, unit))
+			return false;
+	return true;
+}
+
+/* Describes the exceeded limit for an error message. */
+static void xt_expansion_put(char *out, size_t out_bytes, const struct xt_expansion *expansion)
+{
+	int unit = 0;
+
+	while (unit < XT_EXPANSION_UNITS - 1 && !exceeds(expansion, unit))
+		unit++;
+	snprintf(out, out_bytes,
+		 "its first %llu bytes expand to %llu %s, the limit is %llu; xtrace does not "
+		 "write such logs. To read it nevertheless, set " XT_LOG_LIMITS_VARIABLE "=0",
+		 (unsigned long long)expansion->log_bytes,
+		 (unsigned long long)expansion->amounts[unit], limits[unit].what,
+		 (unsigned long long)limit_of(unit, expansion->log_bytes));
+}
+
+struct xt_source {
+	int fd; /* -1: memory */
+	bool owns_fd;
+	const uint8_t *memory;
+	uint64_t total_bytes; /* at the last check: the file may grow or shrink */
+	uint8_t *buffer;
+	size_t buffer_capacity;
+	uint64_t buffer_offset; /* file offset of buffer[0] */
+	size_t buffer_bytes;
+};
+
+/* Large enough that a system call is cheap compared with decoding what it read. */
+#define BUFFER_BYTES_MIN (1u << 20)
+
+/* Read after a gap. A reader that skips chunks needs only the header of the next one. */
+#define AFTER_GAP_BYTES (16u << 10)
+
+static int look_at_size(struct xt_source *source)
+{
+	struct stat status;
+	int error = xt_regular_check(source->fd, &status);
+
+	if (!error)
+		source->total_bytes = (uint64_t)status.st_size;
+	return error;
+}
+
+/* Reads from fd, which the caller still owns. 0 or -errno. */
+static int xt_source_open_fd(struct xt_source *source, int fd)
+{
+	*source = (struct xt_source){.fd = fd};
+	return look_at_size(source);
+}
+
+/* 0 or -errno. Accepts regular files only (-EISDIR, -ESPIPE). Never blocks. */
+static int xt_source_open(struct xt_source *source, const char *path)
+{
+	struct stat status;
+	int fd = xt_regular_open(path, &status);
+
+	*source = (struct xt_source){.fd = -1};
+	if (fd < 0)
+		return fd;
+	*source = (struct xt_source){
+		.fd = fd, .owns_fd = true, .total_bytes = (uint64_t)status.st_size};
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return 0;
+}
+
+static void xt_source_open_memory(struct xt_source *source, const void *data, size_t data_bytes)
+{
+	*source = (struct xt_source){.fd = -1, .memory = data, .total_bytes = data_bytes};
+}
+
+/* Accepts zeros. */
+static void xt_source_close(struct xt_source *source)
+{
+	if (source->owns_fd)
+		close(source->fd);
+	free(source->buffer);
+	*source = (struct xt_source){.fd = -1};
+}
+
+static bool reserve(struct xt_source *source, size_t want)
+{
+	size_t capacity = want > BUFFER_BYTES_MIN ? want : BUFFER_BYTES_MIN;
+	uint8_t *grown;
+
+	if (capacity <= source->buffer_capacity)
+		return true;
+	grown = realloc(source->buffer, capacity);
+	if (!grown)
+		return false;
+	source->buffer = grown;
+	source->buffer_capacity = capacity;
+	return true;
+}
+
+/* Moves the buffer's window to `offset` and keeps the data it already has. */
+static void slide(struct xt_source *source, uint64_t offset)
+{
+	uint64_t end = source->buffer_offset + source->buffer_bytes;
+	size_t kept = 0;
+
+	if (offset >= source->buffer_offset && offset < end) {
+		kept = (size_t)(end - offset);
+		memmove(source->buffer, source->buffer + (offset - source->buffer_offset), kept);
+	}
+	source->buffer_offset = offset;
+	source->buffer_bytes = kept;
+}
+
+/* Reads on until the buffer has `want` bytes, and up to `most`. */
+static void fill(struct xt_source *source, size_t want, size_t most)
+{
+	while (source->buffer_bytes < want) {
+		ssize_t got = pread(source->fd, source->buffer + source->buffer_bytes,
+				    most - source->buffer_bytes,
+				    (off_t)(source->buffer_offset + source->buffer_bytes));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return;
+		source->buffer_bytes += (size_t)got;
+	}
+}
+
+/*
+ * Returns the bytes from `offset` on: at least `want` bytes, unless the file ends, memory is short
+ * or a read fails. *have_out is their number. Valid until the next call.
+ */
+static const uint8_t *xt_source_view(struct xt_source *source, uint64_t offset, size_t want,
+				     size_t *have_out)
+{
+	uint64_t end = source->buffer_offset + source->buffer_bytes;
+	size_t most;
+
+	*have_out = 0;
+	if (source->fd < 0) {
+		if (offset >= source->total_bytes)
+			return NULL;
+		*have_out = (size_t)(source->total_bytes - offset);
+		return source->memory + offset;
+	}
+	if (offset < source->buffer_offset || offset > end || end - offset < want) {
+		if (offset > INT64_MAX - want || !reserve(source, want))
+			return NULL;
+		most = source->buffer_capacity;
+		if (offset > end && want < AFTER_GAP_BYTES)
+			most = AFTER_GAP_BYTES;
+		slide(source, offset);
+		fill(source, want, most);
+	}
+	*have_out = source->buffer_bytes - (size_t)(offset - source->buffer_offset);
+	return source->buffer + (offset - source->buffer_offset);
+}
+
+/* Reads from the file again: a writer may have replaced bytes at its end. */
+static void xt_source_forget(struct xt_source *source)
+{
+	source->buffer_bytes = 0;
+}
+
+/* The current size of the file. */
+static uint64_t xt_source_total(struct xt_source *source)
+{
+	if (source->fd >= 0)
+		look_at_size(source);
+	return source->total_bytes;
+}
+
+/* Whether the file reaches end_offset. Checks the file's size again before it returns false. */
+static bool xt_source_reaches(struct xt_source *source, uint64_t end_offset)
+{
+	return end_offset <= source->total_bytes || end_offset <= xt_source_total(source);
+}
 
 #define LOG_HEADER_BYTES_MAX 4096 /* a later minor version may append fields */
 

@@ -11,7 +11,6 @@
 
 #include "log/base/compare.h"
 #include "log/recover/recover_log.h"
-#include "log/recover/recover_pauses.h"
 #include "log/write/event_rows.h"
 #include "xtrace/ring_accounts.h"
 

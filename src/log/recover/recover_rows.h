@@ -6,7 +6,7 @@
 #ifndef XT_LOG_RECOVER_ROWS_H
 #define XT_LOG_RECOVER_ROWS_H
 
-#include "log/recover/recovery.h"
+#include "log/recover/recover_crash_buffer.h"
 
 /*
  * A table with room for one row that adds `content` bytes or elements to a variable-length column.

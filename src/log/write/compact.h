@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction: keeps a log below a size limit by discarding its oldest events.
+ * Compaction: keeps a log below a size limit by discarding its oldest events. Snapshots: copies of
+ * a log that end with rows of their own and END, so they are closed logs.
  *
- * It copies the log without them to a file beside it, step by step, while the writer continues with
- * the old file. Then rename() replaces the log, so there is always one complete log under its name.
- *
- * Tables that events refer to (texts, stacks, modules) are kept whole. Call these functions on the
- * writer's thread.
+ * Both copy the log to a file beside it, step by step, while the writer continues with the old
+ * file. After a compaction, rename() replaces the log, so there is always one complete log under
+ * its name. Tables that events refer to (texts, stacks, modules) are kept whole. Call these
+ * functions on the writer's thread. File operations that the writer shares retry after EINTR; any
+ * thread may call them.
  */
 #ifndef XT_LOG_COMPACT_H
 #define XT_LOG_COMPACT_H
@@ -17,6 +18,15 @@
 
 #include "log/base/guarded_fd.h"
 #include "log/write/writer.h"
+
+/*
+ * Locks the log against other writers. 0, or -EBUSY if another process has the lock. On a file
+ * system without locks it succeeds without one.
+ */
+int log_file_lock(int fd);
+
+/* Writes all data_bytes at offset. 0 or -errno; -EIO if no byte could be written. */
+int log_file_write_all(int fd, const uint8_t *data, size_t data_bytes, uint64_t offset);
 
 /* Suffix of the unfinished copy. A copy left by a killed process is useless. */
 #define XT_COMPACT_SUFFIX ".new"
@@ -71,19 +81,47 @@ void xt_compact_end(struct xt_writer *writer);
  * For writer.c alone.
  *
  * - compact_note: a chunk was added to the writer's buffer. 0 or -ENOMEM.
- * - compact_flushed, compact_dropped: the buffer was written to the file, or discarded.
+ * - compact_flushed: the buffer was written to the file.
  * - compact_commit: renames the copy to the log's name and continues with it. 0 or -errno.
  * - compact_give_up: deletes the unfinished copy and keeps the old log. Does nothing without one.
- *
- * compact_open_draft also serves snapshot_file.c: it creates a file and locks it, in place of an
- * unfinished copy. 0 or -errno.
  */
 int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes);
 void compact_flushed(struct xt_writer *writer);
-void compact_dropped(struct xt_writer *writer);
 int compact_commit(struct xt_writer *writer);
 void compact_give_up(struct xt_writer *writer);
-int compact_open_draft(const char *path, struct xt_guarded_fd *file);
 void compact_free(struct xt_writer *writer);
+
+#define XT_SNAPSHOT_FOLDER "snapshots" /* in the trace directory, which readers do not enter */
+
+/* All drafts of a log have this ending, so that recovery finds what a killed process left. */
+#define XT_SNAPSHOT_DRAFT ".xtr.new"
+
+/*
+ * Makes DIR/snapshots/NAME and the ending, for the log DIR/NAME.xtr. 0, -EINVAL if the log is not
+ * called so, or -ENAMETOOLONG.
+ */
+int xt_snapshot_path(const char *log_path, const char *ending, char *path, size_t path_bytes);
+
+/* The ending of snapshot number `number`. */
+#define XT_SNAPSHOT_ENDING_BYTES 40
+void xt_snapshot_ending(char ending[XT_SNAPSHOT_ENDING_BYTES], uint32_t number);
+
+/*
+ * Creates the draft of a copy of all that is in the file. Call it right after a flush. Rows added
+ * from now until xt_snapshot_seal() belong to the copy alone. 0 or -errno.
+ */
+int xt_snapshot_begin(struct xt_writer *writer, const char *draft_path);
+
+/* Takes the rows of the copy, of which END is the last. 0, or -ENOMEM after giving up. */
+int xt_snapshot_seal(struct xt_writer *writer);
+
+/* Copies about budget_bytes more. 0: more remains, 1: complete; -errno after giving up. */
+int xt_snapshot_step(struct xt_writer *writer, uint64_t budget_bytes);
+
+/* Gives the complete copy its name. 0, or -errno after giving up. */
+int xt_snapshot_commit(struct xt_writer *writer, const char *path);
+
+/* Deletes an unfinished copy, if there is one. */
+void xt_snapshot_give_up(struct xt_writer *writer);
 
 #endif

@@ -2,12 +2,27 @@
 /*
  * Turns ring records into rows: for the tracer's writer, and for recovery after a kill. The caller
  * checks that the table has room, and resolves stack slots, texts and modules to ids.
+ *
+ * Also reads the Python frames that follow the native frames of a stack record (struct
+ * xt_python_part). Never allocates.
  */
 #ifndef XT_LOG_EVENT_ROWS_H
 #define XT_LOG_EVENT_ROWS_H
 
+#include <stdbool.h>
+
 #include "log/read/rows.h"
 #include "xtrace/crash_buffer_format.h"
+
+/*
+ * Returns the Python part of a record, or NULL if it is missing or damaged. All its references stay
+ * within the record. has_modules: module slots precede it.
+ */
+const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules);
+
+/* Iterate over its part->code_count code objects. */
+const struct xt_python_code *xt_python_first_code(const struct xt_python_part *part);
+const struct xt_python_code *xt_python_next_code(const struct xt_python_code *code);
 
 /* XT_STRING_IDs of the texts of an NVTX event; 0: none. */
 struct xt_range_texts {

@@ -19,9 +19,7 @@
 #include <unistd.h>
 
 #include "log/write/compact.h"
-#include "log/write/log_file.h"
 #include "log/read/tail.h"
-#include "log/write/snapshot_file.h"
 #include "log/write/writer_state.h"
 
 #define LOGS_OF_ONE_PID_MAX 100 /* then the log's id becomes part of its name */

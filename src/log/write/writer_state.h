@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private state of the writer, for writer.c, compact.c and snapshot_file.c alone.
+ * Private state of the writer, for writer.c and compact.c alone.
  */
 #ifndef XT_LOG_WRITER_STATE_H
 #define XT_LOG_WRITER_STATE_H
@@ -76,7 +76,7 @@ struct xt_writer {
 	struct compaction *compaction; /* NULL: none in progress */
 	bool is_switched;	       /* the buffer is for the new file */
 
-	struct snapshot_copy *snapshot; /* NULL: none in progress; for snapshot_file.c */
+	struct snapshot_copy *snapshot; /* NULL: none in progress */
 };
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "log/base/mask_numbers.h"
+#include "log/base/number_format.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
 #include "merge/profile/profile_iterations.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "log/base/mask_numbers.h"
+#include "log/base/number_format.h"
 #include "merge/profile/profile_period.h"
 
 #define ENOUGH_ITERATIONS PROFILE_BATCHES /* more iterations than this are not better */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
 

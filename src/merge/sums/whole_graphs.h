@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 #include "merge/read/correlate.h"
 #include "merge/sums/aggregate.h"
 

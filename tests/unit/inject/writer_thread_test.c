@@ -26,7 +26,7 @@
 #include "inject/runtime/loader.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/writer/writer_thread.h"
-#include "log/base/size_text.h"
+#include "log/base/number_format.h"
 #include "log/write/writer.h"
 #include "support.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "log/write/compact.h"
-#include "log/base/size_text.h"
+#include "log/base/number_format.h"
 #include "support.h"
 
 #define BATCH_ROWS 500

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "log/base/interner.h"
+#include "log/base/hash_table.h"
 
 static void gives_equal_keys_equal_numbers(void **state)
 {

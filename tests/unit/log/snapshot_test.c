@@ -10,7 +10,6 @@
 
 #include "log/base/snapshot_trigger.h"
 #include "log/write/compact.h"
-#include "log/write/snapshot_file.h"
 #include "support.h"
 
 struct made {

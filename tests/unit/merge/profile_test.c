@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/mask_numbers.h"
+#include "log/base/number_format.h"
 #include "merge/profile/profile.h"
 #include "merge/profile/profile_iterations.h"
 
