@@ -15,7 +15,7 @@
 static void export_call(struct reading *reading, struct launch *call, uint64_t duration_ns,
 			uint64_t own_ns, uint64_t result)
 {
-	if (reading->run->weights >> WEIGHT_CPU_WAIT & 1 &&
+	if (reading->run->needs.weights >> WEIGHT_CPU_WAIT & 1 &&
 	    threads_waits(&reading->threads, call->api))
 		reading_add_wait(reading, call, own_ns);
 	reading->exported_call_count += reading->exported_call_count < UINT32_MAX;
@@ -82,13 +82,13 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
 	if (run_wants(reading->run, WEIGHT_GPU_IDLE) || run_wants(reading->run, WEIGHT_CPU_WAIT))
 		threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns);
-	if (reading->run->compares_ranks && model->has_collectives)
+	if (reading->run->needs.ranks && model->has_collectives)
 		rank_log_add_call(reading, call, duration_ns);
 	if (!result && expects_work(call))
 		call->since_ns = threads_note_submission(&reading->threads, call);
 	if (is_left_out || (reading->run->selection && !event_filter_wants_call(reading, call)))
 		return false;
-	if (reading->run->wants_findings)
+	if (reading->run->needs.findings)
 		callsites_add_call(&reading->callsites, call, own_ns, result);
 	if (reading->exports_calls)
 		export_call(reading, call, duration_ns, own_ns, result);

@@ -79,9 +79,9 @@ static void finish(struct reading *reading)
 
 		reading->collectives = reading->timeline->collectives;
 
-		if (run->weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
+		if (run->needs.weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
 			counts->work.timeline_missed_count += missed_count;
-		if (run->weights & 1u << WEIGHT_GPU_IDLE)
+		if (run->needs.weights & 1u << WEIGHT_GPU_IDLE)
 			counts->work.idle_unknown_ns += reading->timeline->unknown_ns;
 	}
 	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
@@ -139,7 +139,7 @@ static void begin(struct reading *reading)
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
-	bool compares_ranks = reading->run->compares_ranks && reading->model->has_collectives;
+	bool compares_ranks = reading->run->needs.ranks && reading->model->has_collectives;
 
 	reading->exports_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
 	for (size_t e = 0; e < reading->sink_count; e++) {
@@ -147,15 +147,15 @@ static void begin(struct reading *reading)
 		reading->exports_work |= reading->sinks[e].exporter->work != NULL;
 	}
 	reading->observes_calls = reading->exports_calls || reading->run->selection ||
-				  reading->run->wants_findings || compares_ranks ||
+				  reading->run->needs.findings || compares_ranks ||
 				  reading->model->ranges.thread_count;
-	if (reading->run->wants_findings)
+	if (reading->run->needs.findings)
 		callsites_init(&reading->callsites, reading->model, &reading->threads);
 	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
 	reading->copies = xt_calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
 	reading_find_stacks(reading);
 	threads_init(&reading->threads, reading->model);
-	idle_paths_begin(&reading->idle_paths, reading->run->cpu_logs, reading->process.log,
+	idle_paths_begin(&reading->idle_paths, reading->run->cpu->logs, reading->process.log,
 			 reading->model, &reading->threads, &reading->aggregate);
 	if (compares_ranks) {
 		reading->idle_paths.given = rank_log_add_idle;
@@ -174,7 +174,7 @@ static void begin(struct reading *reading)
 		receiver.attribute = attribute_work_with_id;
 	}
 	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
-				!reading->exports_work && !reading->run->wants_origins &&
+				!reading->exports_work && !reading->run->needs.origins &&
 				reading->run->settings->by == BY_NONE;
 	correlate_new(&reading->correlate, NULL, receiver);
 }

@@ -12,19 +12,14 @@
 
 #include "merge/base/output.h"
 #include "merge/base/report.h"
-#include "merge/findings/findings.h"
-#include "merge/findings/headline.h"
-#include "merge/findings/ranks.h"
+#include "merge/findings/conclusions.h"
 #include "merge/naming/demangle.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
-#include "merge/symbolize/addresses.h"
-#include "merge/naming/unique_names.h"
+#include "merge/naming/run_names.h"
 #include "merge/naming/paths.h"
 #include "merge/profile/profile_windows.h"
-#include "merge/ranks/collectives_report.h"
-#include "merge/ranks/rank_weights.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/read/correlate.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
@@ -77,7 +72,7 @@ enum exporter_use {
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
 	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
-	USES_RANKS = 1u << 13,	  /* run->collectives_report, as with USES_FINDINGS */
+	USES_RANKS = 1u << 13,	  /* run->compared->report, as with USES_FINDINGS */
 	USES_TIMELINE = 1u << 14, /* times of single events, on one clock */
 	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
 	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
@@ -104,43 +99,43 @@ struct settings {
 	struct windows_request iterations;
 };
 
-/* The data of all processes read so far. */
-struct run {
-	const struct inputs *inputs;
-	const struct cpu_logs *cpu_logs; /* complete before the first log is read */
-	struct cpu_facts cpu_facts;
-	char **labels; /* of the processes read so far, by index of their log; others: NULL */
-	size_t cpu_only_count; /* processes read so far that have only a CPU log */
-	const struct settings *settings;
+/* What the outputs, the findings and the comparison of ranks need. */
+struct needs {
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
 	uint32_t weights_needed; /* the same, and those that findings need */
-	bool wants_origins;
-	bool wants_findings;
-	struct findings findings;
-	struct headline headline;
-	struct ranks ranks;
-	bool compares_ranks;	    /* their collectives */
-	struct rank_log *rank_logs; /* of the logs read so far, if so */
-	size_t rank_log_count;
-	/* Complete before the outputs end: */
-	struct collectives_report collectives_report;
-	struct rank_weights rank_weights; /* parts of the weights of paths */
-	struct selection *selection;	  /* NULL: everything */
+	bool origins;
+	bool findings;
+	bool ranks; /* the comparison of their collectives */
+};
+
+/*
+ * The data of all processes read so far. Each part belongs to the topic that defines its structure:
+ * a file that uses a part includes the header of that topic.
+ */
+struct run {
+	const struct settings *settings;
+	const struct inputs *inputs;
 	struct report *report;
+	struct needs needs;
+	struct selection *selection; /* NULL: everything */
+	char **labels; /* of the processes read so far, by index of their log; others: NULL */
 	struct paths paths;
-	struct unique_names unique_names;
-	struct file_names file_names;
-	struct unnamed_modules unnamed_modules;
+	struct run_names *naming;
+	struct cpu_data *cpu; /* its logs are complete before the first log is read */
 	struct sums *sums;
-	const struct trust *trust;   /* NULL before the end */
-	const struct sink *analyses; /* that outputs read; see run_analysis() */
-	size_t analysis_count;
+	struct compared_ranks *compared;
+	struct conclusions *found;
+	const struct trust *trust; /* NULL before the end */
+	struct {
+		const struct sink *list;
+		size_t count;
+	} analyses; /* that outputs read; see run_analysis() */
 };
 
 /* True if the weight must be computed. */
 static inline bool run_wants(const struct run *run, enum weight weight)
 {
-	return run->weights_needed >> weight & 1;
+	return run->needs.weights_needed >> weight & 1;
 }
 
 /* The weights to list, bit 1 << enum weight for each. */
@@ -152,7 +147,7 @@ static inline uint32_t run_listed_weights(const struct run *run)
 		weights &= ~CPU_WEIGHTS;
 	if (!run->sums->events.work.untimed_count)
 		weights &= ~GRAPH_WEIGHTS;
-	return run->compares_ranks ? weights : weights & ~RANK_WEIGHTS;
+	return run->needs.ranks ? weights : weights & ~RANK_WEIGHTS;
 }
 
 /* The log being read. */
@@ -261,9 +256,9 @@ struct exporter {
 /* Returns the state of an analysis, or NULL if no output names it. */
 static inline const void *run_analysis(const struct run *run, const struct exporter *analysis)
 {
-	for (size_t a = 0; a < run->analysis_count; a++)
-		if (run->analyses[a].exporter == analysis)
-			return run->analyses[a].state;
+	for (size_t a = 0; a < run->analyses.count; a++)
+		if (run->analyses.list[a].exporter == analysis)
+			return run->analyses.list[a].state;
 	return NULL;
 }
 

@@ -78,7 +78,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 	reading_finish(reading);
 	distribute_unsampled(reading);
 	build_tree(reading);
-	if (reading->run->wants_findings) {
+	if (reading->run->needs.findings) {
 		findings_detect(reading);
 		headline_add(reading);
 		ranks_add(reading);
@@ -163,12 +163,12 @@ static void name_frames(struct run *run, const struct input *log, struct model *
 	if (style->redaction)
 		redact_names(style->redaction, model, addresses);
 	if (names->style == DEMANGLE_SHORT)
-		unique_names_assign(&run->unique_names, names, model, addresses);
-	frames_build(frames, model, addresses, style, names, &run->file_names, &run->paths,
+		unique_names_assign(&run->naming->unique_names, names, model, addresses);
+	frames_build(frames, model, addresses, style, names, &run->naming->file_names, &run->paths,
 		     PATH_ROOT);
 	if (style->redaction)
 		redact_model(style->redaction, model, addresses);
-	unnamed_modules_add(&run->unnamed_modules, model, addresses, frames->address_names);
+	unnamed_modules_add(&run->naming->unnamed_modules, model, addresses, frames->address_names);
 }
 
 /* Returns the root frame of --by process or rank, as a name in paths. */
@@ -204,7 +204,7 @@ static void describe_process(struct run *run, size_t index, const struct model *
 		.label = label,
 		.label_name = clean_name(&run->paths.names, label),
 		.index = is_continued ? log->first
-			 : is_alone   ? run->inputs->count + run->cpu_only_count++
+			 : is_alone   ? run->inputs->count + run->cpu->only_count++
 				      : index,
 		.process_count = run->inputs->count + is_alone,
 		.listed_weights = run_listed_weights(run),
@@ -219,7 +219,7 @@ static void describe_process(struct run *run, size_t index, const struct model *
 static void keep_rank_log(struct run *run, struct reading *reading)
 {
 	rank_log_finish(reading);
-	run->rank_logs[run->rank_log_count++] = reading->rank_log;
+	run->compared->logs[run->compared->log_count++] = reading->rank_log;
 	reading->rank_log = (struct rank_log){0};
 }
 
@@ -239,13 +239,13 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	reading->process.names = &names;
 	name_frames(run, log, model, search, &addresses, &names, &reading->frames);
 	error = read_process(reading, reader, run);
-	run->cpu_facts.long_idle_ns += reading->idle_paths.long_ns;
-	run->cpu_facts.long_covered_ns += reading->idle_paths.long_covered_ns;
+	run->cpu->facts.long_idle_ns += reading->idle_paths.long_ns;
+	run->cpu->facts.long_covered_ns += reading->idle_paths.long_covered_ns;
 	if (!error)
 		report_unread_autograd(model, &addresses, input_shown(log), run->report);
 	if (!error)
 		report_hidden_interpreter(model, &addresses, input_shown(log), run->report);
-	if (!error && run->compares_ranks)
+	if (!error && run->needs.ranks)
 		keep_rank_log(run, reading);
 	if (!error)
 		losses_count(run->sums->losses.counts, run->sums->losses.accounts, log, model,
@@ -304,7 +304,7 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 			break;
 		logs->count++;
 		log->period_ns = cpu_period_ns(log->model);
-		cpu_facts_add(&run->cpu_facts, log);
+		cpu_facts_add(&run->cpu->facts, log);
 		name_frames(run, log->input, log->model, search, &log->addresses, &log->names,
 			    &log->frames);
 		cpu_log_note_stacks(log);
@@ -351,15 +351,15 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	if (error)
 		return error;
 	run_warnings_finish(run);
-	if (run->compares_ranks)
-		error = collectives_report_make(&run->collectives_report, run);
+	if (run->needs.ranks)
+		error = collectives_report_make(&run->compared->report, run);
 	if (!error && run->settings->alignment)
 		alignment_keep(run->settings->alignment, run);
-	if (!error && run->compares_ranks && run->weights & RANK_WEIGHTS)
-		error = rank_weights_add(&run->rank_weights, run);
+	if (!error && run->needs.ranks && run->needs.weights & RANK_WEIGHTS)
+		error = rank_weights_add(&run->compared->weights, run);
 	if (!error)
 		findings_finish(run);
-	if (!error && run->wants_findings)
+	if (!error && run->needs.findings)
 		error = headline_finish(run);
 	if (error)
 		return error;
@@ -427,7 +427,7 @@ static int read_all(struct run *run, struct cluster *cluster, struct sink *sinks
 	for (size_t i = 0; i < run->inputs->count; i++)
 		progress_expect(&run->report->progress, run->inputs->logs[i].file_bytes);
 	error = load_cpu_logs(run, &cpu_logs, &search);
-	run->cpu_logs = &cpu_logs;
+	run->cpu->logs = &cpu_logs;
 	if (!error)
 		error = is_worker ? worker_serve(cluster, run, sinks, sink_count, &search)
 				  : add_logs(run, cluster, &search, sinks, sink_count);
@@ -438,7 +438,7 @@ static int read_all(struct run *run, struct cluster *cluster, struct sink *sinks
 	progress_clear(&run->report->progress);
 	if (!error && !is_worker)
 		error = finish_run(run, sinks, sink_count);
-	run->cpu_logs = NULL;
+	run->cpu->logs = NULL;
 	cpu_logs_free(&cpu_logs);
 	return error;
 }
@@ -469,6 +469,15 @@ static void free_labels(struct run *run)
 	free(run->labels);
 }
 
+static void free_sums(struct sums *sums)
+{
+	transfers_free(&sums->transfers);
+	rank_spread_free(&sums->spread);
+	free(sums->memory.rows);
+	free(sums->ranges.sums);
+	paths_free(&sums->ranges.tree);
+}
+
 /* Refuses a weight that would be 0 for every path. */
 static int check_weight(const struct options *options, const struct run *run)
 {
@@ -497,19 +506,27 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	struct sink sinks[SINKS_MAX] = {0};
 	size_t sink_count;
 	struct sums sums = {0};
+	struct cpu_data cpu = {0};
+	struct run_names naming = {0};
+	struct compared_ranks compared = {0};
+	struct conclusions found = {0};
 	struct run run = {.inputs = inputs,
 			  .settings = &settings,
-			  .weights = options_weights(options),
-			  .wants_findings = options_have_use(options, USES_FINDINGS),
-			  .wants_origins = options_have_use(options, USES_ORIGINS),
+			  .needs = {.weights = options_weights(options),
+				    .findings = options_have_use(options, USES_FINDINGS),
+				    .origins = options_have_use(options, USES_ORIGINS)},
 			  .report = report,
-			  .sums = &sums};
+			  .sums = &sums,
+			  .cpu = &cpu,
+			  .naming = &naming,
+			  .compared = &compared,
+			  .found = &found};
 	struct cluster *cluster = NULL;
 	int error;
 
-	run.compares_ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
-			     (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
-			      run.weights & RANK_WEIGHTS || settings.alignment);
+	run.needs.ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
+			  (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
+			   run.needs.weights & RANK_WEIGHTS || settings.alignment);
 	error = check_weight(options, &run);
 	paths_init(&run.paths);
 	paths_init(&sums.ranges.tree);
@@ -521,14 +538,14 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	if (!error)
 		error = compile_user_files(&settings.frames, &user_files, report);
 	/* NCCL's calls are found by the thread of the launch. */
-	run.wants_origins |= run.wants_findings || run.compares_ranks;
-	run.weights_needed =
-		run.weights | (run.wants_findings || run.compares_ranks ? FINDINGS_WEIGHTS : 0);
+	run.needs.origins |= run.needs.findings || run.needs.ranks;
+	run.needs.weights_needed =
+		run.needs.weights | (run.needs.findings || run.needs.ranks ? FINDINGS_WEIGHTS : 0);
 	if (!error && wanted_is_part(&options->settings.wanted))
 		error = selection_new(&run.selection, &options->settings.wanted, report);
-	run.rank_logs = xt_calloc(inputs->count + 1, sizeof(*run.rank_logs));
-	sink_count = sinks_list(options, sinks, &run.analysis_count);
-	run.analyses = sinks;
+	compared.logs = xt_calloc(inputs->count + 1, sizeof(*compared.logs));
+	sink_count = sinks_list(options, sinks, &run.analyses.count);
+	run.analyses.list = sinks;
 	if (options->cluster && apart_is_possible(&run, sinks, sink_count)) {
 		cluster = options->cluster;
 		/* Each process has a processor of its own. */
@@ -549,23 +566,16 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
 	if (settings.frames.user_files_compiled)
 		regfree(&user_files);
-	rank_weights_free(&run.rank_weights);
-	collectives_report_free(&run.collectives_report);
-	for (size_t l = 0; l < run.rank_log_count; l++)
-		rank_log_free(&run.rank_logs[l]);
-	free(run.rank_logs);
-	transfers_free(&sums.transfers);
+	rank_weights_free(&compared.weights);
+	collectives_report_free(&compared.report);
+	for (size_t l = 0; l < compared.log_count; l++)
+		rank_log_free(&compared.logs[l]);
+	free(compared.logs);
 	selection_free(run.selection);
-	findings_free(&run.findings);
-	headline_free(&run.headline);
-	ranks_free(&run.ranks);
+	conclusions_free(&found);
+	free_sums(&sums);
 	free_labels(&run);
-	free(sums.memory.rows);
-	free(sums.ranges.sums);
-	unnamed_modules_free(&run.unnamed_modules);
-	unique_names_free(&run.unique_names);
-	file_names_free(&run.file_names);
-	paths_free(&sums.ranges.tree);
+	run_names_free(&naming);
 	paths_free(&run.paths);
 	redaction_free(&redaction);
 }

@@ -32,7 +32,7 @@ static void pack_size(struct pack *pack, uint64_t size)
 /* The CPU logs, which both processes have read. A log that only one can read is left out there. */
 static void pack_cpu_sizes(struct pack *pack, const struct run *run)
 {
-	const struct cpu_logs *logs = run->cpu_logs;
+	const struct cpu_logs *logs = run->cpu->logs;
 
 	pack_size(pack, logs->count);
 	for (size_t l = 0; l < logs->count; l++) {
@@ -154,7 +154,7 @@ static bool is_owner(const struct reading *reading, const struct owner *owner)
 static void pack_idle_paths(struct pack *pack, struct reading *reading)
 {
 	struct idle_paths *paths = &reading->idle_paths;
-	const struct cpu_logs *logs = reading->run->cpu_logs;
+	const struct cpu_logs *logs = reading->run->cpu->logs;
 
 	if (pack->is_reading)
 		idle_paths_begin(paths, logs, reading->process.log, reading->model,
@@ -247,7 +247,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 {
 	struct callsites *callsites = &reading->callsites;
 
-	if (!reading->run->wants_findings)
+	if (!reading->run->needs.findings)
 		return;
 	if (pack->is_reading) {
 		callsites_init(callsites, reading->model, &reading->threads);
@@ -321,7 +321,7 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 	struct rank_log *log = &reading->rank_log;
 	bool has_collector = log->collector;
 
-	if (!reading->run->compares_ranks)
+	if (!reading->run->needs.ranks)
 		return;
 	if (!pack->is_reading)
 		rank_log_settle(log);

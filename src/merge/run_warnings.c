@@ -12,7 +12,7 @@
 static void report_missing(const struct run *run, struct report *report)
 {
 	bool is_empty = !run->sums->events.calls.launch_count &&
-			!work_counts_all(&run->sums->events.work) && !run->cpu_logs->count;
+			!work_counts_all(&run->sums->events.work) && !run->cpu->logs->count;
 	const char *logs = run->inputs->count == 1 ? "log" : "logs";
 	char time[TIME_BYTES];
 

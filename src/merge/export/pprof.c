@@ -593,8 +593,8 @@ static void put_total(struct sink *sink, const struct process *process, const st
 /* Writes samples of the weights that compare ranks. */
 static void put_rank_weights(struct pprof *pprof, const struct run *run)
 {
-	for (size_t p = 0; p < run->rank_weights.count; p++) {
-		const struct rank_weight *part = &run->rank_weights.list[p];
+	for (size_t p = 0; p < run->compared->weights.count; p++) {
+		const struct rank_weight *part = &run->compared->weights.list[p];
 		uint64_t weights[WEIGHTS] = {0};
 		struct labels labels = {.count = 0};
 

@@ -215,7 +215,7 @@ static size_t match_frame(const struct frame_text *text, uint32_t state, size_t 
 /* The best matching row of a part of a path: its index, or the number of rows. */
 static size_t match_part(const struct run *run, const struct idle_path_part *part, bool *has_python)
 {
-	const struct cpu_log *log = &run->cpu_logs->list[part->log];
+	const struct cpu_log *log = &run->cpu->logs->list[part->log];
 	size_t best = PATTERNS;
 	struct merged_frame frame;
 	struct frame_merge merge;
@@ -274,7 +274,7 @@ static bool is_syscall_wrapper(const char *function)
 static bool is_innermost_in(const struct run *run, const struct idle_path_part *part,
 			    const struct name_list *list, uint32_t count)
 {
-	const struct cpu_log *log = &run->cpu_logs->list[part->log];
+	const struct cpu_log *log = &run->cpu->logs->list[part->log];
 	const struct stack *stack = part->stack < log->model->stacks.count
 					    ? &log->model->stacks.rows[part->stack]
 					    : NULL;

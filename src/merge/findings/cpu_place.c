@@ -10,7 +10,7 @@
 static void add_part(struct run *run, const struct idle_path_part *part,
 		     struct finding_place *place)
 {
-	const struct cpu_log *log = &run->cpu_logs->list[part->log];
+	const struct cpu_log *log = &run->cpu->logs->list[part->log];
 	/* Resolving lines only reads a log. */
 	struct reading reading = {
 		.run = run,
@@ -105,7 +105,7 @@ static void add_samples(struct reading *reading, const struct cpu_log *log,
 
 		if (begin_ns >= end_ns)
 			continue;
-		path = idle_paths_follow(reading->run->cpu_logs, log, &samples->rows[r],
+		path = idle_paths_follow(reading->run->cpu->logs, log, &samples->rows[r],
 					 begin_ns + (end_ns - begin_ns) / 2);
 		add_span(reading->run, sums, &path, end_ns - begin_ns);
 	}
@@ -114,7 +114,7 @@ static void add_samples(struct reading *reading, const struct cpu_log *log,
 void cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, uint64_t until_ns,
 		       struct finding_place *place, uint64_t *share_ns_out)
 {
-	const struct cpu_logs *logs = reading->run->cpu_logs;
+	const struct cpu_logs *logs = reading->run->cpu->logs;
 	const struct span_sum *most = NULL;
 	struct span_sums sums = {0};
 

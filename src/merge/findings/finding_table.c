@@ -22,7 +22,7 @@ static const struct column_def columns[] = {
 
 static void open_rows(struct table_rows *rows)
 {
-	const struct findings *findings = &rows->run->findings;
+	const struct findings *findings = &rows->run->found->findings;
 
 	table_records(rows, findings->list, findings->count, sizeof(*findings->list));
 }

@@ -120,7 +120,7 @@ static void add_costs(struct detection *detection, bool is_thread_time)
 
 static int apply_rule(struct detection *detection, enum rule rule)
 {
-	struct findings *findings = &detection->reading->run->findings;
+	struct findings *findings = &detection->reading->run->found->findings;
 	struct finding finding = {.rule = rule};
 	bool is_reported;
 	int error;
@@ -223,7 +223,7 @@ static void describe_processes(struct finding *finding)
 
 void findings_finish(struct run *run)
 {
-	struct findings *findings = &run->findings;
+	struct findings *findings = &run->found->findings;
 	size_t kept = 0;
 
 	findings_compare_devices(run);

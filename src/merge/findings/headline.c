@@ -75,7 +75,7 @@ static void add_gpu(struct headline *headline, const struct model *model, uint32
 
 static void add_device(struct reading *reading, const struct device_stats *device)
 {
-	struct headline *headline = &reading->run->headline;
+	struct headline *headline = &reading->run->found->headline;
 	const struct longest_gap *gap = &device->longest_gap;
 
 	headline->device_count++;
@@ -92,7 +92,7 @@ static void add_device(struct reading *reading, const struct device_stats *devic
 /* The time before the first work of any device. A part of a run has none. */
 static void add_start_up(struct reading *reading, uint64_t start_ns)
 {
-	struct headline *headline = &reading->run->headline;
+	struct headline *headline = &reading->run->found->headline;
 	const struct callsites *callsites = &reading->callsites;
 	const struct device_stats *first = NULL;
 	uint64_t ns;
@@ -115,7 +115,7 @@ static void add_run_time(struct reading *reading, int64_t from_ns, int64_t until
 	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
 	int64_t last_ns = (int64_t)(reading->model->last_clock_ns - origin_ns);
 
-	programs_add(&reading->run->headline.programs,
+	programs_add(&reading->run->found->headline.programs,
 		     (struct program_span){.log = reading->process.log,
 					   .start_ns = from_ns,
 					   .end_ns = until_ns,
@@ -176,7 +176,7 @@ static void add_part(struct reading *reading)
 
 void headline_add(struct reading *reading)
 {
-	struct headline *headline = &reading->run->headline;
+	struct headline *headline = &reading->run->found->headline;
 	const struct callsites *callsites = &reading->callsites;
 	const struct process *process = &reading->process;
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
@@ -258,13 +258,13 @@ static void add_finding(struct run *run, const struct finding *finding)
 		.has_share = finding->cost_ns && !rule_specs[finding->rule].is_error,
 	};
 
-	add_cost(&run->headline, cost);
+	add_cost(&run->found->headline, cost);
 }
 
 static void add_findings(struct run *run)
 {
-	for (size_t f = 0; f < run->findings.count; f++)
-		add_finding(run, &run->findings.list[f]);
+	for (size_t f = 0; f < run->found->findings.count; f++)
+		add_finding(run, &run->found->findings.list[f]);
 }
 
 size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES])
@@ -304,7 +304,7 @@ static void add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t w
 	cost.text =
 		xt_asprintf("%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
 			    whole_ns < run->sums->events.work.gpu_ns ? " without collectives" : "");
-	add_cost(&run->headline, cost);
+	add_cost(&run->found->headline, cost);
 }
 
 static int add_gpu_time(struct run *run)
@@ -372,12 +372,12 @@ int headline_finish(struct run *run)
 {
 	int error = 0;
 
-	programs_finish(&run->headline.programs);
+	programs_finish(&run->found->headline.programs);
 	add_findings(run);
 	if (!error && run->sums->events.work.gpu_ns)
 		error = add_gpu_time(run);
 	if (!error)
-		name_findings(&run->headline);
+		name_findings(&run->found->headline);
 	return error;
 }
 

@@ -66,7 +66,7 @@ void ranks_add(struct reading *reading)
 {
 	const struct callsites *callsites = &reading->callsites;
 	const struct aggregate *totals = &reading->aggregate;
-	struct rank_row *row = row_of(&reading->run->ranks, &reading->process);
+	struct rank_row *row = row_of(&reading->run->found->ranks, &reading->process);
 
 	for (uint32_t t = 0; t < totals->count; t++)
 		saturating_add(&row->gpu_ns, totals->entries[t].weights[WEIGHT_GPU_TIME]);
@@ -80,7 +80,7 @@ COMPARE_BY(compare_rows, struct rank_row, DOWN(own_ns) UP(first))
 
 void ranks_finish(struct run *run)
 {
-	struct ranks *ranks = &run->ranks;
+	struct ranks *ranks = &run->found->ranks;
 
 	for (size_t r = 0; r < ranks->count; r++) {
 		struct rank_row *row = &ranks->rows[r];

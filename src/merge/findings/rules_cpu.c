@@ -196,7 +196,7 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 static void add_finding(struct detection *detection, struct cpu_group *groups, size_t count)
 {
 	struct run *run = detection->reading->run;
-	struct findings *findings = &run->findings;
+	struct findings *findings = &run->found->findings;
 	struct finding finding = {
 		.rule = groups->rule,
 		.advice = rule_specs[groups->rule].advice,

@@ -17,7 +17,7 @@
 static void note_device(const struct detection *detection, const struct device_stats *row)
 {
 	struct reading *reading = detection->reading;
-	struct findings *findings = &reading->run->findings;
+	struct findings *findings = &reading->run->found->findings;
 	struct finding_device *device;
 	uint32_t top = busiest_callsite(detection->callsites, row->device);
 	char key[40];
@@ -174,7 +174,7 @@ static void drop_members(struct findings *findings, const struct group *group)
 
 static void add_finding(struct run *run, const struct group *group, uint64_t cost_ns)
 {
-	struct findings *findings = &run->findings;
+	struct findings *findings = &run->found->findings;
 	struct finding_device *busiest = group->busiest;
 	struct finding finding = {
 		.rule = RULE_DEVICE_IMBALANCE,
@@ -210,7 +210,7 @@ static void add_finding(struct run *run, const struct group *group, uint64_t cos
 
 void findings_compare_devices(struct run *run)
 {
-	struct findings *findings = &run->findings;
+	struct findings *findings = &run->found->findings;
 	struct finding_device *first;
 
 	for (size_t d = 0; d < findings->device_count; d++)

@@ -79,7 +79,7 @@ static size_t count_waiting(const struct collectives_report *report, size_t log_
 /* Names the ranks that a slow link connects, or the collective that hangs. */
 static char *place_text(const struct run *run, const struct rank_verdict *verdict)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct communicator *list = report->communicators.list;
 	const struct unfinished_collective *first = report->unfinished;
 	char *ranks, *text;
@@ -95,7 +95,7 @@ static char *place_text(const struct run *run, const struct rank_verdict *verdic
 
 static int set_places(struct run *run, struct finding *finding)
 {
-	const struct rank_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	bool has_path = verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING ||
 			verdict->node != PATH_ROOT;
 	char *text;
@@ -125,7 +125,7 @@ static const char *advice_for(const struct collectives_report *report)
 
 static void add_finding(struct run *run, struct finding *finding)
 {
-	struct findings *findings = &run->findings;
+	struct findings *findings = &run->found->findings;
 
 	finding->what = verdict_text(run);
 	finding->places[0].cost_ns = finding->places[0].path_cost_ns = finding->cost_ns;
@@ -138,7 +138,7 @@ static void add_finding(struct run *run, struct finding *finding)
 
 static void report_hang(struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
 	const struct communicator *list = report->communicators.list;
 	uint64_t rank_count = list[report->unfinished[0].communicator].member_count;
@@ -163,7 +163,7 @@ static void report_hang(struct run *run)
 
 void findings_compare_ranks(struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
 	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
 	struct finding finding = {

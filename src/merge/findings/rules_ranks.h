@@ -7,7 +7,7 @@
 
 struct run;
 
-/* Adds the finding if run->collectives_report has a verdict. */
+/* Adds the finding if run->compared->report has a verdict. */
 void findings_compare_ranks(struct run *run);
 
 #endif

@@ -141,16 +141,16 @@ void absorbed_find(struct collectives_report *report, const struct run *run)
 	float **waits_ns = xt_calloc(log_count + 1, sizeof(*waits_ns));
 
 	report->absorbed_ns = xt_calloc(log_count + 1, sizeof(*report->absorbed_ns));
-	for (size_t l = 0; l < run->rank_log_count; l++) {
-		const struct rank_log *log = &run->rank_logs[l];
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
 
 		waits_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
 		report->absorbed_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
 	}
 	for (size_t c = 0; c < report->communicators.count; c++)
 		note_waits(report, &report->communicators.list[c], waits_ns);
-	for (size_t l = 0; l < run->rank_log_count; l++)
-		absorb_log(&run->rank_logs[l], waits_ns[run->rank_logs[l].log],
-			   report->absorbed_ns[run->rank_logs[l].log]);
+	for (size_t l = 0; l < run->compared->log_count; l++)
+		absorb_log(&run->compared->logs[l], waits_ns[run->compared->logs[l].log],
+			   report->absorbed_ns[run->compared->logs[l].log]);
 	free_lists(waits_ns, log_count);
 }

@@ -417,8 +417,8 @@ static void find_places(struct blame *blame, const struct run *run)
 {
 	const struct communicators *communicators = &blame->report->communicators;
 
-	for (size_t l = 0; l < run->rank_log_count; l++) {
-		const struct rank_log *log = &run->rank_logs[l];
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
 		struct log_places *places = &blame->places[log->log];
 
 		places->members = xt_malloc((log->member_count + 1) * sizeof(*places->members));

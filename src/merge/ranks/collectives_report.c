@@ -199,8 +199,8 @@ static void add_rank_time(struct collectives_report *report, const struct rank_l
 /* Splits the time of each rank. Its waits are known by now. */
 static void split_times(struct collectives_report *report, const struct run *run)
 {
-	for (size_t l = 0; l < run->rank_log_count; l++) {
-		const struct rank_log *log = &run->rank_logs[l];
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
 		struct rank_waits *rank = &report->ranks[log->log];
 		uint64_t alone_ns = 0;
 
@@ -218,8 +218,8 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 	double last_ns = -HUGE_VAL;
 
 	report->first_ns = HUGE_VAL;
-	for (size_t l = 0; l < run->rank_log_count; l++) {
-		const struct rank_log *log = &run->rank_logs[l];
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
 
 		add_rank_time(report, log, &report->clocks.list[report->clocks.hosts[log->log]],
 			      &last_ns);
@@ -304,15 +304,16 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 
 	report->ranks = xt_calloc(inputs->count + 1, sizeof(*report->ranks));
 	rank_clocks_init(&report->clocks, inputs);
-	error = communicators_find(&report->communicators, run->rank_logs, run->rank_log_count,
-				   inputs, report->clocks.hosts);
+	error = communicators_find(&report->communicators, run->compared->logs,
+				   run->compared->log_count, inputs, report->clocks.hosts);
 	if (!error)
 		error = rank_clocks_align(&report->clocks, &report->communicators);
 	if (!error)
 		arrivals_compare(&report->communicators, &report->clocks);
-	for (size_t l = 0; l < run->rank_log_count && !error; l++) {
-		report->ranks[run->rank_logs[l].log].collective_count = run->rank_logs[l].count;
-		report->count += run->rank_logs[l].count;
+	for (size_t l = 0; l < run->compared->log_count && !error; l++) {
+		report->ranks[run->compared->logs[l].log].collective_count =
+			run->compared->logs[l].count;
+		report->count += run->compared->logs[l].count;
 	}
 	if (!error)
 		find_job_time(report, run);
@@ -337,7 +338,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	if (!error)
 		error = mpi_waits_find(&report->mpi, run);
 	if (!error)
-		rank_spread_finish(&report->spread, &run->paths);
+		rank_spread_finish(&run->sums->spread, &run->paths);
 	if (!error)
 		verdict_find(report, run);
 	return error;
@@ -348,7 +349,6 @@ void collectives_report_free(struct collectives_report *report)
 	collective_groups_free(&report->groups);
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
-	rank_spread_free(&report->spread);
 	mpi_waits_free(&report->mpi);
 	free(report->ranks);
 	free(report->causes);

@@ -9,7 +9,6 @@
 #include "merge/ranks/collective_groups.h"
 #include "merge/ranks/rank_clocks.h"
 #include "merge/ranks/mpi_waits.h"
-#include "merge/sums/rank_spread.h"
 #include "merge/ranks/verdict.h"
 
 struct run;
@@ -82,11 +81,10 @@ struct collectives_report {
 	struct unfinished_collective *unfinished; /* by begin */
 	size_t unfinished_count, unfinished_capacity;
 	struct rank_verdict verdict;
-	struct rank_spread spread; /* grows while logs are read */
 	struct mpi_waits mpi;
 };
 
-/* Compares the ranks of run->rank_logs. Returns 0 or -ENOMEM. Free the result in any case. */
+/* Compares the ranks of run->compared->logs. Returns 0 or -ENOMEM. Free the result in any case. */
 int collectives_report_make(struct collectives_report *report, const struct run *run);
 void collectives_report_free(struct collectives_report *report);
 

@@ -53,7 +53,7 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 
 char *incomplete_text(const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	unsigned long long partial = report->partial_count;
 	char *ranks = missing_ranks_text(run), *text;
 
@@ -79,7 +79,7 @@ char *jobs_text(const struct run *run)
 	return xt_asprintf(
 		"The logs are of %zu jobs: no collective connects them. Percentages are of "
 		"the time of all jobs together.",
-		run->collectives_report.job_count);
+		run->compared->report.job_count);
 }
 
 /* "node1, node2". */
@@ -105,7 +105,7 @@ static char *hosts_of(const struct run *run, const struct communicator *communic
 
 static char *link_text(const struct run *run, const char *share)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct communicator *communicator =
 		&report->communicators.list[report->verdict.communicator];
 	char *hosts = hosts_of(run, communicator), *text;
@@ -161,7 +161,7 @@ char *absent_members_text(const struct run *run, const struct communicator *comm
 /* " The last GPU work of rank 2 is from load_batch (data.py:88).", or that there is none, or "". */
 static char *last_work_text(const struct run *run)
 {
-	const struct rank_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
 
 	if (verdict->log == SIZE_MAX)
@@ -178,7 +178,7 @@ static char *last_work_text(const struct run *run)
 /* Names the first collective that never finished, and the ranks that it lacks. */
 static char *hang_text(const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct unfinished_collective *row = &report->unfinished[0];
 	const struct communicator *communicator = &report->communicators.list[row->communicator];
 	char *what = collective_text(run, communicator, row->number, row->operation);
@@ -199,11 +199,11 @@ static char *hang_text(const struct run *run)
 
 char *verdict_text(const struct run *run)
 {
-	const struct rank_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char share[64], time[TIME_BYTES], *cause, *text;
 
 	format_time(time,
-		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->collectives_report,
+		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->compared->report,
 									 run->inputs->count)));
 	snprintf(share, sizeof(share), "%.1f %% (%s of each rank)", verdict->share * 100, time);
 	if (verdict->kind == VERDICT_LINK)
@@ -232,8 +232,8 @@ char *verdict_text(const struct run *run)
 
 char *rank_clock_text(const struct run *run, size_t index)
 {
-	const struct rank_clock *clock = &run->collectives_report.clocks.list[index];
-	const struct rank_clocks *clocks = &run->collectives_report.clocks;
+	const struct rank_clock *clock = &run->compared->report.clocks.list[index];
+	const struct rank_clocks *clocks = &run->compared->report.clocks;
 	bool is_known = rank_clock_is_known(clocks, index);
 	const char *first = clocks->list[is_known ? clock->reference : 0].log->host;
 	char time[TIME_BYTES], *text;

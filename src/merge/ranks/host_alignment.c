@@ -22,7 +22,7 @@ static int64_t shift_ns(const struct collectives_report *report, const struct ra
 /* Says how well a host is aligned. Freed by the caller; NULL: out of memory. */
 static char *host_text(const struct run *run, size_t host)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct rank_clock *clock = &report->clocks.list[host];
 	double drifted_ns = fabs(clock->drift) * report->job_ns / 2;
 	int64_t by_ns = shift_ns(report, clock);
@@ -43,7 +43,7 @@ static char *host_text(const struct run *run, size_t host)
 
 void alignment_keep(struct alignment *alignment, const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct rank_clocks *clocks = &report->clocks;
 	size_t log_count = run->inputs->count;
 

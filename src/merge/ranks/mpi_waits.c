@@ -153,15 +153,15 @@ static int add_call(void *context, const struct cpu_log *log, const struct cpu_s
 
 static const struct cpu_log *log_of(const struct run *run, const struct mpi_rank *rank)
 {
-	return &run->cpu_logs->list[rank->cpu_log];
+	return &run->cpu->logs->list[rank->cpu_log];
 }
 
 /* Adds the ranks of the job: processes with a rank, or that call MPI. */
 static void add_ranks(struct mpi_waits *waits, const struct run *run)
 {
-	waits->ranks = xt_calloc(run->cpu_logs->count + 1, sizeof(*waits->ranks));
-	for (size_t l = 0; l < run->cpu_logs->count; l++) {
-		const struct cpu_log *log = &run->cpu_logs->list[l];
+	waits->ranks = xt_calloc(run->cpu->logs->count + 1, sizeof(*waits->ranks));
+	for (size_t l = 0; l < run->cpu->logs->count; l++) {
+		const struct cpu_log *log = &run->cpu->logs->list[l];
 		size_t first = log->input->first;
 
 		if (first >= run->inputs->count ||
@@ -300,7 +300,7 @@ int mpi_waits_find(struct mpi_waits *waits, const struct run *run)
 	waits->from_ns = INT64_MAX;
 	waits->until_ns = INT64_MIN;
 	waits->late = SIZE_MAX;
-	if (run->compares_ranks) {
+	if (run->needs.ranks) {
 		add_ranks(waits, run);
 		error = 0;
 	}

@@ -51,7 +51,7 @@ static const struct column_def rank_columns[] = {
 static void open_ranks(struct table_rows *rows)
 {
 	const struct run *run = rows->run;
-	const struct rank_waits *ranks = run->collectives_report.ranks;
+	const struct rank_waits *ranks = run->compared->report.ranks;
 
 	table_records(rows, ranks, 0, sizeof(*ranks));
 	for (size_t l = 0; ranks && l < run->inputs->count; l++)
@@ -65,7 +65,7 @@ static struct cell cell_process(const struct run *run, size_t log)
 	struct cell cell = cell_text(run->labels[log]);
 	const char *more = strstr(cell.text, " (");
 
-	if (run->collectives_report.job_count < 2 && !strncmp(cell.text, "rank ", 5) && more)
+	if (run->compared->report.job_count < 2 && !strncmp(cell.text, "rank ", 5) && more)
 		cell.short_length = (size_t)(more - cell.text);
 	return cell;
 }
@@ -123,14 +123,14 @@ static const struct column_def cause_columns[] = {
 
 static void open_causes(struct table_rows *rows)
 {
-	const struct collectives_report *report = &rows->run->collectives_report;
+	const struct collectives_report *report = &rows->run->compared->report;
 
 	table_records(rows, report->causes, report->cause_count, sizeof(*report->causes));
 }
 
 static void open_large_causes(struct table_rows *rows)
 {
-	const struct collectives_report *report = &rows->run->collectives_report;
+	const struct collectives_report *report = &rows->run->compared->report;
 	size_t count = 0;
 
 	open_causes(rows);
@@ -168,7 +168,7 @@ static void put_cause(struct table_rows *rows, size_t index, const void *record,
 	cells_put(cells, cell_text(wait_cause_kind(&run->paths, cause->node)));
 	cells_put(cells, where);
 	cells_put_job(cells, &run->inputs->logs[cause->log]);
-	cells_put(cells, cell_share(cause->cost_ns, run->collectives_report.cost_ns));
+	cells_put(cells, cell_share(cause->cost_ns, run->compared->report.cost_ns));
 	cells_put(cells, cell_place(rows, cause->log, cause->node, where.text));
 }
 
@@ -198,7 +198,7 @@ static const struct column_def spread_columns[] = {
 
 static void open_spread(struct table_rows *rows)
 {
-	const struct rank_spread *spread = &rows->run->collectives_report.spread;
+	const struct rank_spread *spread = &rows->run->sums->spread;
 
 	table_records(rows, spread->paths, 0, sizeof(*spread->paths));
 	for (size_t r = 0; r < spread->row_count; r++)
@@ -247,7 +247,7 @@ static const struct column_def communicator_columns[] = {
 
 static void open_communicators(struct table_rows *rows)
 {
-	const struct communicators *list = &rows->run->collectives_report.communicators;
+	const struct communicators *list = &rows->run->compared->report.communicators;
 
 	table_records(rows, list->list, list->count, sizeof(*list->list));
 }
@@ -262,7 +262,7 @@ COMPARE_BY(compare_waits, struct sorted_communicator, DOWN(wait_ns) UP(index))
 
 static void open_sorted_communicators(struct table_rows *rows)
 {
-	const struct communicators *list = &rows->run->collectives_report.communicators;
+	const struct communicators *list = &rows->run->compared->report.communicators;
 	struct sorted_communicator *sorted = xt_calloc(list->count + 1, sizeof(*sorted));
 
 	for (size_t c = 0; c < list->count; c++)
@@ -376,7 +376,7 @@ static double bus_factor(const struct collective_group *group, double n)
 
 static void open_groups(struct table_rows *rows)
 {
-	const struct collective_groups *groups = &rows->run->collectives_report.groups;
+	const struct collective_groups *groups = &rows->run->compared->report.groups;
 
 	table_records(rows, groups->list, groups->count, sizeof(*groups->list));
 }
@@ -386,7 +386,7 @@ static void put_group(struct table_rows *rows, size_t index, const void *record,
 {
 	const struct collective_group *group = record;
 	const struct communicator *communicator =
-		&rows->run->collectives_report.communicators.list[group->communicator];
+		&rows->run->compared->report.communicators.list[group->communicator];
 	double n = (double)communicator->member_count, bytes_per_second = 0;
 	bool is_known = group->bytes && group->transfer_ns;
 
@@ -426,7 +426,7 @@ static const struct column_def clock_columns[] = {
 
 static void open_clocks(struct table_rows *rows)
 {
-	const struct rank_clocks *clocks = &rows->run->collectives_report.clocks;
+	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
 
 	table_records(rows, clocks->list, clocks->count, sizeof(*clocks->list));
 }
@@ -434,7 +434,7 @@ static void open_clocks(struct table_rows *rows)
 static void put_clock(struct table_rows *rows, size_t index, const void *record,
 		      struct cells *cells)
 {
-	const struct rank_clocks *clocks = &rows->run->collectives_report.clocks;
+	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
 	const struct rank_clock *clock = record;
 	bool is_known = rank_clock_is_known(clocks, index);
 
@@ -469,7 +469,7 @@ static const struct column_def mismatch_columns[] = {
 
 static void open_mismatches(struct table_rows *rows)
 {
-	const struct collectives_report *report = &rows->run->collectives_report;
+	const struct collectives_report *report = &rows->run->compared->report;
 
 	table_records(rows, report->mismatches, report->mismatch_count,
 		      sizeof(*report->mismatches));
@@ -480,7 +480,7 @@ static void put_mismatch(struct table_rows *rows, size_t index, const void *reco
 {
 	const struct collective_mismatch *row = record;
 	const struct communicator *communicator =
-		&rows->run->collectives_report.communicators.list[row->communicator];
+		&rows->run->compared->report.communicators.list[row->communicator];
 	bool is_size = row->what == MISMATCH_BYTES;
 	struct cell_list processes = {0}, values = {.are_numbers = is_size};
 
@@ -524,7 +524,7 @@ static const struct column_def unfinished_columns[] = {
 
 static void open_unfinished(struct table_rows *rows)
 {
-	const struct collectives_report *report = &rows->run->collectives_report;
+	const struct collectives_report *report = &rows->run->compared->report;
 
 	table_records(rows, report->unfinished, report->unfinished_count,
 		      sizeof(*report->unfinished));
@@ -535,7 +535,7 @@ static void put_unfinished(struct table_rows *rows, size_t index, const void *re
 {
 	const struct unfinished_collective *row = record;
 	const struct communicator *communicator =
-		&rows->run->collectives_report.communicators.list[row->communicator];
+		&rows->run->compared->report.communicators.list[row->communicator];
 	struct cell_list present = {0}, absent = {0};
 
 	(void)index;
@@ -566,7 +566,7 @@ static const struct column_def duplicate_columns[] = {
 
 static void open_duplicates(struct table_rows *rows)
 {
-	const struct communicators *list = &rows->run->collectives_report.communicators;
+	const struct communicators *list = &rows->run->compared->report.communicators;
 
 	table_records(rows, list->duplicates, list->duplicate_count, sizeof(*list->duplicates));
 }
@@ -604,14 +604,14 @@ static const struct column_def mpi_columns[] = {
 
 static void open_mpi(struct table_rows *rows)
 {
-	const struct mpi_waits *waits = &rows->run->collectives_report.mpi;
+	const struct mpi_waits *waits = &rows->run->compared->report.mpi;
 
 	table_records(rows, waits->ranks, waits->rank_count, sizeof(*waits->ranks));
 }
 
 static void put_mpi(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
 {
-	const struct mpi_waits *waits = &rows->run->collectives_report.mpi;
+	const struct mpi_waits *waits = &rows->run->compared->report.mpi;
 	const struct mpi_rank *rank = record;
 	const char *label = rows->run->labels[rank->log];
 

@@ -30,8 +30,8 @@ static void add_waits(struct rank_weights *weights, const struct run *run,
 					   .weight = WEIGHT_COLLECTIVE_WAIT};
 		double exposed_ns;
 
-		arrivals_wait_ns(communicator, m, member->first + i,
-				 &run->collectives_report.clocks, &exposed_ns);
+		arrivals_wait_ns(communicator, m, member->first + i, &run->compared->report.clocks,
+				 &exposed_ns);
 		part.ns = (uint64_t)exposed_ns;
 		if (part.ns && places[part.node]) {
 			weights->list[places[part.node] - 1].ns += part.ns;
@@ -46,7 +46,7 @@ static void add_waits(struct rank_weights *weights, const struct run *run,
 
 static void add_all_waits(struct rank_weights *weights, const struct run *run)
 {
-	const struct communicators *communicators = &run->collectives_report.communicators;
+	const struct communicators *communicators = &run->compared->report.communicators;
 	size_t *places = xt_calloc(run->paths.node_count, sizeof(*places));
 
 	for (size_t c = 0; c < communicators->count; c++)
@@ -109,11 +109,11 @@ static void add_cause(struct rank_weights *weights, struct run *run, const struc
 
 static void add_all_causes(struct rank_weights *weights, struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct rank_log **logs = xt_calloc(run->inputs->count + 1, sizeof(*logs));
 
-	for (size_t l = 0; l < run->rank_log_count; l++)
-		logs[run->rank_logs[l].log] = &run->rank_logs[l];
+	for (size_t l = 0; l < run->compared->log_count; l++)
+		logs[run->compared->logs[l].log] = &run->compared->logs[l];
 	for (size_t c = 0; c < report->cause_count; c++)
 		add_cause(weights, run, logs[report->causes[c].log], &report->causes[c]);
 	free(logs);
@@ -124,7 +124,7 @@ static int check_shown(const struct run *run)
 {
 	enum weight shown = run->settings->weight;
 
-	if (!(RANK_WEIGHTS >> shown & 1) || run->collectives_report.communicators.count)
+	if (!(RANK_WEIGHTS >> shown & 1) || run->compared->report.communicators.count)
 		return 0;
 	report_error(run->report, STATUS_FAILED,
 		     "cannot use --weight %s: no collective is in several of the logs",

@@ -29,7 +29,7 @@ struct rank_weights {
 };
 
 /*
- * Finds both weights from run->collectives_report, and adds them to run->paths. Returns 0, -ENOMEM,
+ * Finds both weights from run->compared->report, and adds them to run->paths. Returns 0, -ENOMEM,
  * or -EINVAL after reporting that --weight is one of them and there is none. Free the result in any
  * case.
  */

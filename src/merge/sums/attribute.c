@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) void owner_of_work(const struct rea
 	else if (!launch && work->kind == WORK_ALLOC &&
 		 pauses_within(&reading->model->pauses, work->start_ns, work->start_ns))
 		owner->marks = OWNER_PAUSED;
-	if (run->wants_origins) {
+	if (run->needs.origins) {
 		owner->thread = launch ? launch->thread : 0;
 		if (owner->leaf != LEAF_MEMORY)
 			owner->stream =
@@ -161,7 +161,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	if (run->selection && !event_filter_wants_path(reading, place))
 		return;
 	count_work(reading, work);
-	if (run->wants_findings && work->kind == WORK_COPY)
+	if (run->needs.findings && work->kind == WORK_COPY)
 		callsites_add_copy(&reading->callsites, work, launch);
 	if (is_of_graph) {
 		counts->graph_work_count++;
@@ -210,9 +210,9 @@ void reading_ran(void *context, const struct stretch *stretch)
 
 	if (reading->run->selection && !event_filter_wants_path(reading, stretch->place))
 		return;
-	if (reading->run->wants_findings)
+	if (reading->run->needs.findings)
 		callsites_add_work(&reading->callsites, stretch);
-	if (reading->run->compares_ranks && reading->model->has_collectives)
+	if (reading->run->needs.ranks && reading->model->has_collectives)
 		rank_log_add(reading, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];

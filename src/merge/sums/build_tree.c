@@ -391,7 +391,7 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 static uint32_t add_sampled(struct tree_builder *p, uint32_t node,
 			    const struct idle_path_part *part)
 {
-	const struct frames *frames = &p->run->cpu_logs->list[part->log].frames;
+	const struct frames *frames = &p->run->cpu->logs->list[part->log].frames;
 	bool knows_api = frames_knows_api(frames, part->stack, MODEL_API_UNKNOWN);
 	const char *label;
 	int depth = 0;
@@ -446,7 +446,7 @@ static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct own
 static uint32_t add_cpu_path(struct tree_builder *p, uint32_t node, const struct owner *owner)
 {
 	const struct idle_path_part part = {
-		.log = (uint32_t)(p->process->cpu - p->run->cpu_logs->list),
+		.log = (uint32_t)(p->process->cpu - p->run->cpu->logs->list),
 		.stack = owner->stack,
 		.state = owner->what,
 	};
@@ -547,11 +547,11 @@ static void add_to_spread(struct reading *reading, const struct total *total, ui
 {
 	struct run *run = reading->run;
 
-	if (!run->compares_ranks || !total->weights[WEIGHT_GPU_TIME])
+	if (!run->needs.ranks || !total->weights[WEIGHT_GPU_TIME])
 		return;
 	if (run->settings->by != BY_NONE)
 		node = add_one_path(reading, &total->owner, true);
-	rank_spread_add(&run->collectives_report.spread, node,
+	rank_spread_add(&run->sums->spread, node,
 			(size_t)(reading->process.log - run->inputs->logs),
 			total->weights[WEIGHT_GPU_TIME]);
 }

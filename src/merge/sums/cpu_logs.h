@@ -53,6 +53,13 @@ struct cpu_facts {
 	uint64_t long_idle_ns, long_covered_ns;
 };
 
+/* The CPU logs of a run. */
+struct cpu_data {
+	const struct cpu_logs *logs; /* NULL while they are not loaded */
+	struct cpu_facts facts;
+	size_t only_count; /* processes read so far that have only a CPU log */
+};
+
 /* Adds the facts of a log. */
 void cpu_facts_add(struct cpu_facts *facts, const struct cpu_log *log);
 

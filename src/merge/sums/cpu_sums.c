@@ -23,7 +23,7 @@ static struct owner owner_of_sample(const struct reading *reading, const struct 
 		.stack = model_has_stack(reading->model, sample->stack) ? sample->stack : 0,
 	};
 
-	if (run->wants_origins)
+	if (run->needs.origins)
 		owner.thread = sample->thread < reading->model->threads.count ? sample->thread : 0;
 	if (run->settings->by == BY_THREAD)
 		owner.root = owner_root(run, reading->model, 0, sample->thread);

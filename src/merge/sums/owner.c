@@ -28,7 +28,7 @@ void owner_of_call(struct reading *reading, const struct launch *call, struct ow
 
 	*owner = (struct owner){.leaf = LEAF_CALL, .api = call->api};
 	owner_add_call(reading, call, owner);
-	if (reading->run->wants_origins)
+	if (reading->run->needs.origins)
 		owner->thread = call->thread;
 	owner->root = by == BY_DEVICE || by == BY_STREAM
 			      ? ROOT_HOST

@@ -74,7 +74,7 @@ static void find_roots(struct reading *reading, const uint32_t *nodes)
 	const struct aggregate *aggregate = &reading->aggregate;
 	uint32_t *rooted;
 
-	if (reading->run->settings->by == BY_NONE || !(reading->run->weights & RANK_WEIGHTS))
+	if (reading->run->settings->by == BY_NONE || !(reading->run->needs.weights & RANK_WEIGHTS))
 		return;
 	rooted = xt_calloc(aggregate->count + 1, sizeof(*rooted));
 	log->roots = xt_malloc((aggregate->count + 1) * sizeof(*log->roots));

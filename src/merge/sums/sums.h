@@ -10,6 +10,7 @@
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/range_sums.h"
+#include "merge/sums/rank_spread.h"
 #include "merge/sums/recording.h"
 #include "merge/sums/timeline.h"
 #include "merge/sums/transfers.h"
@@ -28,6 +29,7 @@ struct sums {
 	struct transfers transfers;
 	struct memory_sums memory;
 	struct collective_sums collectives; /* if idle time was computed */
+	struct rank_spread spread;
 	struct recording recording;
 	struct handoffs handoffs;
 	struct stack_sampling sampling;

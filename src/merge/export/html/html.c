@@ -168,7 +168,7 @@ static uint32_t only_device(const struct html *html, size_t process)
 static void end(struct sink *sink, const struct run *run)
 {
 	struct html *html = sink->state;
-	const struct rank_weights *weights = &run->rank_weights;
+	const struct rank_weights *weights = &run->compared->weights;
 
 	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + weights->count,
 		sizeof(*html->samples));

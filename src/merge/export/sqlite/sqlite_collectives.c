@@ -33,7 +33,7 @@ static void bind_known(struct sqlite *s, enum statement statement, int column, u
 
 static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 {
-	const struct communicator *communicator = &run->collectives_report.communicators.list[c];
+	const struct communicator *communicator = &run->compared->report.communicators.list[c];
 	char *ranks = communicator_ranks_text(run, communicator);
 	struct sqlite *s = sink->state;
 	char name[32];
@@ -84,7 +84,7 @@ static void bind_collective(struct sink *sink, const struct inputs *inputs,
 /* Writes the collectives of one member. */
 static void put_member(struct sink *sink, const struct run *run, size_t c, size_t m)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct communicator *communicator = &report->communicators.list[c];
 	const struct comm_member *member = &communicator->members[m];
 	const struct rank_clock *clock = &report->clocks.list[member->host];
@@ -125,7 +125,7 @@ static bool is_compared(const struct communicators *communicators, const struct 
 /* Writes the collectives of a log that no other log has. */
 static void put_alone(struct sink *sink, const struct run *run, const struct rank_log *log)
 {
-	const struct communicators *communicators = &run->collectives_report.communicators;
+	const struct communicators *communicators = &run->compared->report.communicators;
 
 	for (uint32_t m = 0; m < log->member_count; m++) {
 		if (is_compared(communicators, log, m))
@@ -141,7 +141,7 @@ static void put_alone(struct sink *sink, const struct run *run, const struct ran
 
 static void put_causes(struct sink *sink, const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	struct sqlite *s = sink->state;
 
 	for (size_t c = 0; c < report->cause_count; c++) {
@@ -184,11 +184,11 @@ static void put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 
 void sqlite_put_collectives(struct sink *sink, const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	const struct communicators *communicators = &report->communicators;
 	struct sqlite *s = sink->state;
 
-	if (!run->compares_ranks)
+	if (!run->needs.ranks)
 		return;
 	if (s->collective_count)
 		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare_works);
@@ -197,8 +197,8 @@ void sqlite_put_collectives(struct sink *sink, const struct run *run)
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)
 			put_member(sink, run, c, m);
 	}
-	for (size_t l = 0; l < run->rank_log_count; l++)
-		put_alone(sink, run, &run->rank_logs[l]);
+	for (size_t l = 0; l < run->compared->log_count; l++)
+		put_alone(sink, run, &run->compared->logs[l]);
 	put_causes(sink, run);
 	put_clocks(sink, &report->clocks);
 }

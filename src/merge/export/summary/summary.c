@@ -67,14 +67,14 @@ static void put_backward(struct output *out, const struct run *run)
 
 static void put_process_count(struct output *out, const struct run *run)
 {
-	size_t count = run->inputs->count + run->cpu_only_count;
+	size_t count = run->inputs->count + run->cpu->only_count;
 	char without[64] = "";
 
-	if (run->cpu_only_count)
-		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu_only_count);
+	if (run->cpu->only_count)
+		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu->only_count);
 	output_format(out, "%zu process%s%s%s\n", count, count == 1 ? "" : "es", without,
 		      run->sums->recording.has_simulated_gpu ? ", simulated GPU" : "");
-	if (run->cpu_facts.process_count && !run->sums->events.work.gpu_ns)
+	if (run->cpu->facts.process_count && !run->sums->events.work.gpu_ns)
 		put_note(out, run->inputs->count ? "No GPU work was recorded. " SHOW_CPU
 						 : "No process used CUDA. " SHOW_CPU);
 }
@@ -177,7 +177,7 @@ static void put_losses(struct output *out, const struct run *run)
 /* List the modules with the most functions without names. */
 static void put_nameless(struct output *out, const struct run *run)
 {
-	const struct unnamed_modules *unnamed_modules = &run->unnamed_modules;
+	const struct unnamed_modules *unnamed_modules = &run->naming->unnamed_modules;
 
 	if (!unnamed_modules->count)
 		return;

@@ -112,12 +112,12 @@ static int put_head(struct output *out, const struct run *run)
 		output_text(out, "\n", 1);
 	}
 	headline_texts_free(&texts);
-	for (size_t c = 0; c < run->headline.cost_count && !error; c++) {
-		char *text = headline_cost_text(&run->headline.costs[c]);
+	for (size_t c = 0; c < run->found->headline.cost_count && !error; c++) {
+		char *text = headline_cost_text(&run->found->headline.costs[c]);
 
 		if (!text)
 			return -ENOMEM;
-		output_format(out, "- %s: ", headline_cost_label(&run->headline.costs[c]));
+		output_format(out, "- %s: ", headline_cost_label(&run->found->headline.costs[c]));
 		put_prose(out, text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 		free(text);
@@ -157,7 +157,7 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 
 static int put_findings_brief(struct output *out, const struct run *run)
 {
-	const struct findings *findings = &run->findings;
+	const struct findings *findings = &run->found->findings;
 	size_t shown = findings->count < FINDINGS_TOP ? findings->count : FINDINGS_TOP;
 	int error = 0;
 
@@ -202,7 +202,7 @@ static int put_verdict(struct output *out, const struct run *run)
 
 	if (!error)
 		error = put_sentence(out, incomplete_text(run));
-	if (!error && run->collectives_report.job_count > 1)
+	if (!error && run->compared->report.job_count > 1)
 		error = put_sentence(out, jobs_text(run));
 	return error;
 }
@@ -210,7 +210,7 @@ static int put_verdict(struct output *out, const struct run *run)
 /* The ranks that cost the others most. */
 static int put_ranks(struct output *out, const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	size_t count = 0, *order = xt_malloc((run->inputs->count + 1) * sizeof(*order)), shown;
 	int error = 0;
 
@@ -243,7 +243,7 @@ static int put_ranks(struct output *out, const struct run *run)
 
 static int put_mpi(struct output *out, const struct run *run)
 {
-	const struct mpi_waits *waits = &run->collectives_report.mpi;
+	const struct mpi_waits *waits = &run->compared->report.mpi;
 	size_t count = waits->rank_count, shown = count < ROWS_TOP ? count : ROWS_TOP;
 	char time[TIME_BYTES];
 	int error;
@@ -320,7 +320,7 @@ static int put_tables(struct output *out, const struct run *run)
 
 static void put_idle(struct output *out, const struct run *run)
 {
-	const struct headline *headline = &run->headline;
+	const struct headline *headline = &run->found->headline;
 	enum idle_class order[IDLE_CLASSES];
 	size_t count = headline_idle_order(headline, order);
 	char time[TIME_BYTES];
@@ -344,7 +344,7 @@ static int put_all(struct output *out, const struct run *run)
 
 	if (!error)
 		error = put_findings_brief(out, run);
-	if (!error && run->compares_ranks)
+	if (!error && run->needs.ranks)
 		error = put_ranks(out, run);
 	if (!error)
 		error = put_mpi(out, run);

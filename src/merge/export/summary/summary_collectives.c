@@ -21,9 +21,9 @@
 
 static bool has_collectives(const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 
-	return run->compares_ranks && (report->communicators.count || report->unfinished_count);
+	return run->needs.ranks && (report->communicators.count || report->unfinished_count);
 }
 
 static int put_clean_note(struct output *out, char *text)
@@ -64,7 +64,7 @@ static int put_unfinished_note(struct output *out, const struct run *run,
 			       const struct unfinished_collective *row)
 {
 	const struct communicator *communicator =
-		&run->collectives_report.communicators.list[row->communicator];
+		&run->compared->report.communicators.list[row->communicator];
 	char *what = collective_text(run, communicator, row->number, row->operation);
 	char *absent = absent_members_text(run, communicator, row->number), *text;
 	int length = what && absent ? asprintf(&text, "Not finished either: %s. Not there: %s.",
@@ -80,7 +80,7 @@ static int put_mismatch_note(struct output *out, const struct run *run,
 			     const struct collective_mismatch *row)
 {
 	const struct communicator *communicator =
-		&run->collectives_report.communicators.list[row->communicator];
+		&run->compared->report.communicators.list[row->communicator];
 	const struct arrivals *arrivals = &communicator->arrivals[row->number];
 	char *what = collective_text(run, communicator, row->number, arrivals->operation), *text;
 	int length =
@@ -107,7 +107,7 @@ static int put_rest(struct output *out, size_t count, const char *what)
 
 static int put_problems(struct output *out, const struct run *run)
 {
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	char *incomplete = incomplete_text(run);
 	int error = 0;
 
@@ -140,7 +140,7 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {&table_sorted_communicators,
 							 &table_large_causes, &table_spread};
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	struct output *out = &sink->out;
 	int error;
 
@@ -179,7 +179,7 @@ static void put_communicator(struct json *json, const struct communicator *commu
 
 static int put_verdict(struct json *json, const struct run *run)
 {
-	const struct rank_verdict *verdict = &run->collectives_report.verdict;
+	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
 	bool has_absent = verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX;
 
@@ -198,7 +198,7 @@ static int put_verdict(struct json *json, const struct run *run)
 	}
 	if (verdict->kind == VERDICT_LINK)
 		put_communicator(
-			json, &run->collectives_report.communicators.list[verdict->communicator]);
+			json, &run->compared->report.communicators.list[verdict->communicator]);
 	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
 	     verdict_has_place(verdict)) ||
 	    (has_absent && where[0]))
@@ -227,7 +227,7 @@ int put_collectives_json(struct json *json, const struct run *run)
 		&table_wait_causes, &table_spread,	  &table_clocks,
 		&table_mismatches,  &table_unfinished,	  &table_duplicates,
 	};
-	const struct collectives_report *report = &run->collectives_report;
+	const struct collectives_report *report = &run->compared->report;
 	int error;
 
 	if (!has_collectives(run))

@@ -116,7 +116,7 @@ static void put_row(struct output *out, const struct run *run, const struct idle
 
 static void put_facts(struct output *out, const struct run *run)
 {
-	const struct cpu_facts *facts = &run->cpu_facts;
+	const struct cpu_facts *facts = &run->cpu->facts;
 	uint64_t read = losses_account(run->sums->losses.accounts, "cpu.python.read");
 	uint64_t changed = losses_account(run->sums->losses.accounts, "cpu.python.changed");
 	char share[SHARE_BYTES], text[TEXT_BYTES];
@@ -157,7 +157,7 @@ int summary_put_cpu(struct sink *sink, const struct run *run)
 	size_t shown;
 	int error;
 
-	if (!run->cpu_facts.process_count)
+	if (!run->cpu->facts.process_count)
 		return 0;
 	error = collect(run, &rows);
 	while (rows.count && rows.list[rows.count - 1].ns < rows.sum_ns / SMALL_PART)
@@ -177,7 +177,7 @@ int summary_put_cpu(struct sink *sink, const struct run *run)
 
 int put_cpu_json(struct json *json, const struct run *run)
 {
-	const struct cpu_facts *facts = &run->cpu_facts;
+	const struct cpu_facts *facts = &run->cpu->facts;
 	struct idle_rows rows;
 	int error;
 

@@ -84,7 +84,7 @@ static uint64_t common_active_ns(const struct findings *findings)
 /* Writes the title with "(top 5 of 8; of 22.943 ms active time)". */
 static void put_findings_title(struct output *out, const struct run *run, size_t shown)
 {
-	const struct findings *findings = &run->findings;
+	const struct findings *findings = &run->found->findings;
 	uint64_t whole_ns = common_active_ns(findings);
 	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
 	char time[TIME_BYTES];
@@ -107,7 +107,7 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 
 int put_findings(struct output *out, const struct run *run)
 {
-	const struct findings *findings = &run->findings;
+	const struct findings *findings = &run->found->findings;
 	size_t top = run->settings->top_count ? run->settings->top_count : TEXT_TOP;
 	size_t shown = findings->count < top ? findings->count : top;
 	int error = 0;
@@ -221,14 +221,14 @@ int put_findings_json(struct json *json, const struct run *run)
 
 	for (int rule = 0; rule < RULES; rule++)
 		rule_count += run->settings->finding_shares[rule] >= 0 &&
-			      (rule < RULE_CPU_FIRST || run->cpu_facts.process_count);
+			      (rule < RULE_CPU_FIRST || run->cpu->facts.process_count);
 	json_begin_object(json, "findings");
 	json_u64(json, "rule_count", rule_count);
-	json_u64(json, "row_count", run->findings.count);
+	json_u64(json, "row_count", run->found->findings.count);
 	json_begin_array(json, "rows");
 	json->lines_depth = json->depth;
-	for (size_t f = 0; f < run->findings.count && !error; f++)
-		error = put_row(json, run, &run->findings.list[f]);
+	for (size_t f = 0; f < run->found->findings.count && !error; f++)
+		error = put_row(json, run, &run->found->findings.list[f]);
 	json_end_array(json);
 	json->lines_depth = SUMMARY_LINES_DEPTH;
 	json_end_object(json);

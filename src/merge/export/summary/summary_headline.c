@@ -51,7 +51,7 @@ static int add_text(struct headline_texts *texts, const char *label, const char 
 static int add_program(struct headline_texts *texts, const struct run *run)
 {
 	const struct input *first = &run->inputs->logs[0];
-	size_t count = run->inputs->count + run->cpu_only_count;
+	size_t count = run->inputs->count + run->cpu->only_count;
 	char more[64] = "";
 
 	if (count > 1)
@@ -63,7 +63,7 @@ static int add_program(struct headline_texts *texts, const struct run *run)
 
 static int add_time(struct headline_texts *texts, const struct run *run)
 {
-	const struct headline *headline = &run->headline;
+	const struct headline *headline = &run->found->headline;
 	const struct input *first = &run->inputs->logs[0];
 	char wall[TIME_BYTES], gpus[256] = "";
 	size_t length = 0;
@@ -83,7 +83,7 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 
 char *headline_note_text(const struct run *run)
 {
-	size_t programs = run->headline.programs.count;
+	size_t programs = run->found->headline.programs.count;
 	char *missing = missing_ranks_text(run), *text = NULL;
 
 	if (programs > 1)
@@ -200,7 +200,7 @@ static void added_over(const struct headline *headline, char *text, size_t text_
 
 static int add_activity(struct headline_texts *texts, const struct run *run)
 {
-	const struct headline *headline = &run->headline;
+	const struct headline *headline = &run->found->headline;
 	const struct rank_row *slowest = summary_slowest(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->sums->collectives.alone_ns;
 	uint64_t known_ns = headline->busy_ns + idle_ns;
@@ -241,7 +241,7 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 static int add_gap(struct headline_texts *texts, const struct run *run, const char *label,
 		   const struct headline_gap *gap)
 {
-	const bool is_start = gap == &run->headline.start_up;
+	const bool is_start = gap == &run->found->headline.start_up;
 	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where, *cpu;
 	int error;
 
@@ -270,7 +270,7 @@ static int add_gap(struct headline_texts *texts, const struct run *run, const ch
 static int add_launches(struct headline_texts *texts, const struct run *run)
 {
 	char count[COUNT_BYTES], rate[COUNT_BYTES];
-	double active_s = (double)run->headline.span_ns / (double)S_NS;
+	double active_s = (double)run->found->headline.span_ns / (double)S_NS;
 
 	format_count(count, run->sums->events.calls.launch_count);
 	format_count(rate, active_s > 0 ? (uint64_t)((double)run->sums->events.calls.launch_count /
@@ -286,7 +286,7 @@ static int add_launches(struct headline_texts *texts, const struct run *run)
 
 int headline_texts(struct headline_texts *texts, const struct run *run)
 {
-	const struct headline *headline = &run->headline;
+	const struct headline *headline = &run->found->headline;
 	int error;
 
 	*texts = (struct headline_texts){0};
@@ -380,10 +380,10 @@ int put_headline(struct output *out, const struct run *run)
 		put_words(out, text, 0, LABEL_COLUMNS, columns);
 		output_text(out, "\n", 1);
 	}
-	for (size_t c = 0, first = 0; c < run->headline.cost_count && !error; c++) {
-		const struct headline_cost *cost = &run->headline.costs[c];
+	for (size_t c = 0, first = 0; c < run->found->headline.cost_count && !error; c++) {
+		const struct headline_cost *cost = &run->found->headline.costs[c];
 
-		if (!cost->rule != !run->headline.costs[first].rule)
+		if (!cost->rule != !run->found->headline.costs[first].rule)
 			first = c;
 		error = put_cost(out, cost, c - first, columns);
 	}
@@ -448,8 +448,8 @@ static int put_gap_json(struct json *json, const char *key, const struct run *ru
 static void put_costs_json(struct json *json, const struct run *run)
 {
 	json_begin_array(json, "costs");
-	for (size_t c = 0; c < run->headline.cost_count; c++) {
-		const struct headline_cost *cost = &run->headline.costs[c];
+	for (size_t c = 0; c < run->found->headline.cost_count; c++) {
+		const struct headline_cost *cost = &run->found->headline.costs[c];
 
 		json_begin_object(json, NULL);
 		json_string(json, "kind", cost->kind);
@@ -468,7 +468,7 @@ static void put_costs_json(struct json *json, const struct run *run)
 
 int put_headline_json(struct json *json, const struct run *run)
 {
-	const struct headline *headline = &run->headline;
+	const struct headline *headline = &run->found->headline;
 	const struct input *first = &run->inputs->logs[0];
 	char *part = headline_part_text(run), *note = headline_note_text(run);
 	int error;

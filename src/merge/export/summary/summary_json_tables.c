@@ -152,10 +152,10 @@ void summary_json_trust(struct json *json, const struct run *run)
 	table_put_json(json, run, &table_losses);
 	table_put_json(json, run, &table_doubts);
 	json_begin_array(json, "nameless");
-	for (size_t m = 0; m < run->unnamed_modules.count; m++) {
+	for (size_t m = 0; m < run->naming->unnamed_modules.count; m++) {
 		json_begin_object(json, NULL);
-		json_string(json, "module", run->unnamed_modules.list[m].path);
-		json_u64(json, "places", run->unnamed_modules.list[m].place_count);
+		json_string(json, "module", run->naming->unnamed_modules.list[m].path);
+		json_u64(json, "places", run->naming->unnamed_modules.list[m].place_count);
 		json_end_object(json);
 	}
 	json_end_array(json);

@@ -18,7 +18,7 @@ static uint64_t window_ns(const struct mpi_waits *waits)
 
 int summary_put_mpi(struct sink *sink, const struct run *run)
 {
-	const struct mpi_waits *waits = &run->collectives_report.mpi;
+	const struct mpi_waits *waits = &run->compared->report.mpi;
 	char *text, *clean;
 
 	if (!waits->rank_count)
@@ -63,7 +63,7 @@ static int put_verdict(struct json *json, const struct run *run, const struct mp
 
 int put_mpi_json(struct json *json, const struct run *run)
 {
-	const struct mpi_waits *waits = &run->collectives_report.mpi;
+	const struct mpi_waits *waits = &run->compared->report.mpi;
 	int error;
 
 	if (!waits->rank_count)

@@ -69,9 +69,9 @@ static int put_row(struct output *out, const struct run *run, const struct rank_
 const struct rank_row *summary_slowest(const struct run *run)
 {
 	bool is_incomparable =
-		run->collectives_report.compared_count || run->headline.programs.count > 1;
+		run->compared->report.compared_count || run->found->headline.programs.count > 1;
 
-	return is_incomparable ? NULL : ranks_slowest(&run->ranks);
+	return is_incomparable ? NULL : ranks_slowest(&run->found->ranks);
 }
 
 /* Explains the last column. */
@@ -80,7 +80,8 @@ static int put_own_time(struct output *out, const struct run *run)
 	const struct rank_row *slowest = summary_slowest(run);
 	char time[TIME_BYTES], *text, *clean;
 
-	format_time(time, slowest ? slowest->own_ns - ranks_fastest(&run->ranks)->own_ns : 0);
+	format_time(time,
+		    slowest ? slowest->own_ns - ranks_fastest(&run->found->ranks)->own_ns : 0);
 	if (asprintf(&text, "%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
 		     slowest ? "Slowest: " : "", slowest ? slowest->label : "",
 		     slowest ? ", with " : "", slowest ? time : "",
@@ -99,7 +100,7 @@ static int put_own_time(struct output *out, const struct run *run)
 
 int summary_put_ranks(struct sink *sink, const struct run *run)
 {
-	const struct ranks *ranks = &run->ranks;
+	const struct ranks *ranks = &run->found->ranks;
 	size_t shown = rows_to_show(ranks->count, sink->settings);
 	int error = 0;
 
@@ -164,7 +165,7 @@ static void put_row_json(struct json *json, const struct run *run, const struct 
 
 void put_ranks_json(struct json *json, const struct run *run)
 {
-	const struct ranks *ranks = &run->ranks;
+	const struct ranks *ranks = &run->found->ranks;
 	const struct rank_row *slowest = summary_slowest(run);
 
 	if (ranks->count < 2)
