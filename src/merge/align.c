@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "merge/exporter.h"
 #include "merge/merge.h"
 #include "merge/ranks/host_alignment.h"
+#include "merge/sums/exporter.h"
 
 static bool is_of_host(const struct input *log, const struct input *other)
 {
@@ -49,7 +49,7 @@ void align_hosts(const struct options *options, struct inputs *inputs, struct re
 	only.cluster = NULL;
 	only.settings.wanted = (struct wanted){0};
 	only.settings.is_redacted = false;
-	only.settings.alignment = &alignment;
+	only.alignment = &alignment;
 	merge_run(&only, inputs, &silent);
 	if (silent.status != STATUS_FAILED && alignment.shifts_ns) {
 		apply(&alignment, inputs);

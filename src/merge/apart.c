@@ -31,8 +31,7 @@ static bool wants_events(const struct sink *sink)
 bool apart_is_possible(const struct run *run, const struct sink *sinks, size_t sink_count)
 {
 	/* Numbers of --redact come from all logs together. */
-	bool is_possible =
-		!run->selection && !run->settings->alignment && !run->settings->is_redacted;
+	bool is_possible = !run->selection && !run->needs.alignment && !run->settings->is_redacted;
 
 	for (size_t e = 0; e < sink_count; e++)
 		is_possible &= !wants_events(&sinks[e]) || sinks[e].exporter->pack;

@@ -15,13 +15,17 @@
 #include "merge/apart.h"
 #include "merge/coordinator.h"
 #include "merge/cluster_worker.h"
+#include "merge/findings/conclusions.h"
+#include "merge/naming/run_names.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/host_alignment.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sums.h"
 #include "merge/worker_pool.h"
 #include "merge/symbolize/resolve.h"
 #include "merge/naming/frames.h"
 #include "merge/naming/frame_names.h"
 #include "merge/read/model_load.h"
-#include "merge/reading.h"
 #include "merge/run_warnings.h"
 #include "merge/sinks.h"
 #include "merge/sums/cpu_sums.h"
@@ -353,8 +357,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 	run_warnings_finish(run);
 	if (run->needs.ranks)
 		error = collectives_report_make(&run->compared->report, run);
-	if (!error && run->settings->alignment)
-		alignment_keep(run->settings->alignment, run);
+	if (!error && run->needs.alignment)
+		alignment_keep(run->needs.alignment, run);
 	if (!error && run->needs.ranks && run->needs.weights & RANK_WEIGHTS)
 		error = rank_weights_add(&run->compared->weights, run);
 	if (!error)
@@ -514,7 +518,8 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 			  .settings = &settings,
 			  .needs = {.weights = options_weights(options),
 				    .findings = options_have_use(options, USES_FINDINGS),
-				    .origins = options_have_use(options, USES_ORIGINS)},
+				    .origins = options_have_use(options, USES_ORIGINS),
+				    .alignment = options->alignment},
 			  .report = report,
 			  .sums = &sums,
 			  .cpu = &cpu,
@@ -524,9 +529,11 @@ void merge_run(const struct options *options, struct inputs *inputs, struct repo
 	struct cluster *cluster = NULL;
 	int error;
 
+	settings.finding_shares = options->finding_shares;
+
 	run.needs.ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
 			  (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
-			   run.needs.weights & RANK_WEIGHTS || settings.alignment);
+			   run.needs.weights & RANK_WEIGHTS || options->alignment);
 	error = check_weight(options, &run);
 	paths_init(&run.paths);
 	paths_init(&sums.ranges.tree);

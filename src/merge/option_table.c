@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "merge/options.h"
+#include "merge/sums/exporter.h"
 
 #define TOP_MAX	 1000000
 #define JOBS_MAX 1000
@@ -44,7 +45,7 @@ static int apply_full_names(void *context, const struct option_row *row, const c
 static int apply_finding(void *context, const struct option_row *row, const char *value)
 {
 	(void)row;
-	if (!finding_parse(settings_of(context)->finding_shares, value))
+	if (!finding_parse(((struct options *)context)->finding_shares, value))
 		return 0;
 	print_error("cannot use '%s' for --finding: it must be %s", value, finding_usage());
 	return -ENOENT;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge/exporters.h"
 #include "merge/option_table.h"
 
 #define OUTPUTS_LIST_BYTES 256

@@ -11,7 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/output_options.h"
-#include "merge/exporter.h"
+#include "merge/findings/rules.h"
+#include "merge/sums/settings.h"
 
 #define HTML_BYTES_MAX 10000000 /* default size limit of a report */
 
@@ -20,8 +21,10 @@ struct cluster;
 struct options {
 	char **inputs; /* directories and files; of argv */
 	size_t input_count;
-	struct outputs outputs; /* their writers are struct exporter */
-	struct settings settings;
+	struct outputs outputs;	  /* their writers are struct exporter */
+	struct settings settings; /* its finding_shares are not set yet */
+	double finding_shares[RULES];
+	struct alignment *alignment; /* not NULL: only that is wanted (host_alignment.h) */
 	bool embed_symbols;
 	const char *torch_trace; /* folder for embed_symbols; NULL: that of each log */
 	bool no_recover;

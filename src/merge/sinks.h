@@ -6,7 +6,10 @@
 #ifndef XT_MERGE_SINKS_H
 #define XT_MERGE_SINKS_H
 
+#include "merge/exporters.h"
 #include "merge/options.h"
+
+struct sink;
 
 #define SINKS_MAX (ANALYSES_MAX + OUTPUTS_MAX)
 

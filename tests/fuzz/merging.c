@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/exporters.h"
 #include "merging.h"
 
 #include <dirent.h>

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "log/base/period.h"
+#include "merge/sums/settings.h"
 
 #define PROFILE_BATCHES	       32
 #define PROFILE_ITERATIONS_MIN XT_PERIOD_ITERATIONS_MIN /* fewer are none */
@@ -27,13 +28,6 @@ enum windows_source {
 	WINDOWS_RANGE,
 	WINDOWS_PERIOD,
 	WINDOWS_MISSING /* the requested range does not occur */
-};
-
-/* The user's settings. */
-struct windows_request {
-	const char *iteration; /* name of an NVTX range; NULL: choose a range or a period */
-	uint32_t warmup_count;
-	bool has_warmup; /* if false, the warm-up is detected */
 };
 
 struct windows {

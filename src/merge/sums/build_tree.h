@@ -5,7 +5,16 @@
 #ifndef XT_MERGE_BUILD_TREE_H
 #define XT_MERGE_BUILD_TREE_H
 
-#include "merge/reading.h"
+#include <stdint.h>
+
+#define PATH_GRAPH_MARK                                                                            \
+	"[graph]" /* between the path of a graph launch and the path that created the node */
+#define LEAF_KERNEL_MARK "[GPU_Kernel]" /* before the kernel name in a path */
+
+struct names;
+struct owner;
+struct process;
+struct reading;
 
 /*
  * Adds the aggregate of a log to the tree run->paths, and passes it to the exporters. A path has

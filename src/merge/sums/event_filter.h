@@ -6,7 +6,25 @@
 #ifndef XT_MERGE_EVENT_FILTER_H
 #define XT_MERGE_EVENT_FILTER_H
 
-#include "merge/reading.h"
+#include "merge/sums/aggregate.h"
+
+struct launch;
+struct reading;
+struct work;
+
+/* Which rows of a log the user's selection includes. */
+struct verdicts {
+	uint8_t *list; /* by index in the aggregate */
+	size_t capacity;
+};
+
+struct event_filter {
+	uint8_t *ranges; /* by node of the model's ranges */
+	size_t range_capacity;
+	struct aggregate call_owners; /* owners of calls seen so far; their sums are unused */
+	struct verdicts calls;	      /* by index in call_owners */
+	struct verdicts work;
+};
 
 /* True if the time is within the selected window. */
 bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns);

@@ -14,6 +14,7 @@
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/reading.h"
 
 /* A kernel, kind of copy, or memsets, in the current log. */
 struct log_row {

@@ -4,6 +4,7 @@
  * them must end normally and account for all work. Each log has a CPU log of the same or another
  * process beside it.
  */
+#include "merge/exporters.h"
 #include "unit.h"
 
 #include <dirent.h>

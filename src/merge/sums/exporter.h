@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An exporter writes one output format. An analysis is an exporter without an output. Options, --help
+ * and the merge know them only through tables.
+ */
+#ifndef XT_MERGE_EXPORTER_H
+#define XT_MERGE_EXPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/output.h"
+#include "merge/sums/process.h"
+
+struct cpu_sample;
+struct exporter;
+struct launch;
+struct pack;
+struct run;
+struct stretch;
+struct total;
+struct work;
+struct xt_row_range;
+
+/*
+ * The options and data that an exporter uses. An option is refused if no output uses it. A weight
+ * is not computed if no output uses it.
+ */
+enum exporter_use {
+	USES_PATHS = 1u << 0,	    /* call paths: --by, --graph-stacks, --nvtx */
+	USES_WEIGHT = 1u << 1,	    /* one weight of call paths: --weight */
+	USES_ALL_WEIGHTS = 1u << 2, /* all weights of call paths */
+	USES_UNIT = 1u << 3,
+	USES_TOP = 1u << 4,
+	USES_ORIGINS = 1u << 5,	     /* total() is called per stream and thread */
+	USES_GRAPH_STACKS = 1u << 6, /* --graph-stacks without the rest of USES_PATHS */
+	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
+	USES_FOLDER = 1u << 8,	     /* the output is a directory */
+	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
+	USES_SIZE = 1u << 10,	     /* --html-size */
+	USES_FINDINGS = 1u << 11,
+	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
+	USES_RANKS = 1u << 13,	  /* run->compared->report, as with USES_FINDINGS */
+	USES_TIMELINE = 1u << 14, /* times of single events, on one clock */
+	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
+	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
+};
+
+/* An open output. */
+struct sink {
+	const struct exporter *exporter;
+	const struct settings *settings;
+	struct output out;
+	struct sink_file {
+		char *path;
+		struct output out;
+	} * files; /* if USES_FOLDER: out then has only the path of the folder */
+	size_t file_count;
+	size_t file_capacity;
+	bool is_new_folder;
+	bool is_apart; /* only collects what pack() writes */
+	void *state;   /* owned by the exporter */
+};
+
+/*
+ * An analysis is an exporter without an output. It reads events, and outputs read its state. It is
+ * there once, for all outputs that name it.
+ *
+ * Call order: begin; for each log process, its events, its totals and process_end; at last end.
+ * Analyses come before outputs. NULL functions are skipped. Write errors are kept in the output.
+ */
+struct exporter {
+	const char *name;   /* the option */
+	const char *what;   /* for --help */
+	uint32_t uses;	    /* enum exporter_use */
+	const char *value;  /* placeholder in --help; NULL: "FILE" */
+	const char *absent; /* why this build lacks the exporter; NULL: it does not */
+	const struct exporter *const *analyses; /* that it reads, ended by NULL; or NULL */
+	int (*begin)(struct sink *sink);	/* returns 0 or -errno */
+	void (*process)(struct sink *sink, const struct process *process);
+	void (*call)(struct sink *sink, const struct process *process, const struct launch *call,
+		     uint64_t duration_ns, uint64_t result);
+	void (*work)(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch);
+	/*
+	 * Called after each allocation and free, in time order, with the bytes now allocated in the
+	 * pool.
+	 */
+	void (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
+		       uint64_t time_ns, uint64_t live_bytes);
+	/* Called for the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
+	void (*stretch)(struct sink *sink, const struct process *process,
+			const struct stretch *stretch);
+	/* Called for the NVTX events of a thread in order. */
+	void (*range)(struct sink *sink, const struct process *process,
+		      const struct xt_row_range *row);
+	/* Called after the events with their sums. node is the end of the path in the tree. */
+	void (*total)(struct sink *sink, const struct process *process, const struct total *total,
+		      uint32_t node);
+	/*
+	 * Writes what the state has of a log that was read apart from the run, or adds it, instead
+	 * of single events: struct pack. begin(), process() and single events came before. NULL: if
+	 * the exporter needs single events, logs cannot be read in other processes.
+	 */
+	void (*pack)(struct sink *sink, const struct process *process, struct pack *pack);
+	void (*process_end)(struct sink *sink, const struct process *process);
+	/* Called for the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
+	void (*cpu_sample)(struct sink *sink, const struct process *process,
+			   const struct cpu_sample *sample);
+	void (*end)(struct sink *sink, const struct run *run);
+	void (*free)(struct sink *sink); /* called after any of the above */
+};
+
+/* Whether the functions of the exporter are called for this log. */
+static inline bool sink_reads(const struct sink *sink, const struct process *process)
+{
+	return !process->cpu || sink->exporter->uses & USES_CPU_LOGS;
+}
+
+#endif
