@@ -52,8 +52,6 @@ LAYERS = {
                   'findings', 'tracks', 'export'],
     'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output', 'history'],
 }
-# Headers (without suffix) that every folder of an area may include.
-SHARED = {'src/merge/exporter', 'src/merge/reading'}
 
 WORD = re.compile(r'[A-Za-z_]\w*')
 NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -331,7 +329,7 @@ def layer_of(area, path):
 def is_above(path, target):
     """Is the target in a layer above the file of the same area?"""
     area = area_of(path)
-    if area not in LAYERS or area_of(target) != area or node_of(target) in SHARED:
+    if area not in LAYERS or area_of(target) != area:
         return False
     own, used = layer_of(area, path), layer_of(area, target)
     return own is None or used is None or used > own

@@ -10,8 +10,11 @@
 #define XT_MERGE_APART_H
 
 #include "merge/base/pack.h"
-#include "merge/exporter.h"
 #include "merge/symbolize/debug_files.h"
+
+struct input;
+struct run;
+struct sink;
 
 /*
  * Returns whether logs can be read apart from the run. They cannot for a selection, and for

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
 
 #define BUILD_ID_BYTES_MAX 40 /* more are left out */
 

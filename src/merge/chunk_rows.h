@@ -5,7 +5,10 @@
 #ifndef XT_MERGE_CHUNK_ROWS_H
 #define XT_MERGE_CHUNK_ROWS_H
 
-#include "merge/reading.h"
+#include <stdint.h>
+
+struct reading;
+struct xt_chunk;
 
 /* Returns the kinds of chunks that chunk_rows_read() accepts, as bits 1 << enum xt_kind. */
 uint32_t chunk_row_kinds(void);

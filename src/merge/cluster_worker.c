@@ -8,6 +8,7 @@
 #include "merge/apart.h"
 #include "merge/build_name.h"
 #include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 /* Sends a packed message. Returns 0 or the error of the pack. */
 static int send_pack(struct cluster *cluster, enum message_kind kind, struct pack *pack)

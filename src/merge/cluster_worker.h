@@ -6,8 +6,11 @@
 #define XT_MERGE_CLUSTER_WORKER_H
 
 #include "merge/cluster.h"
-#include "merge/exporter.h"
 #include "merge/symbolize/debug_files.h"
+
+struct inputs;
+struct run;
+struct sink;
 
 /* Says which build this is. Call it first. */
 void worker_greet(struct cluster *cluster);

@@ -13,8 +13,11 @@
 #define XT_MERGE_COORDINATOR_H
 
 #include "merge/cluster.h"
-#include "merge/reading.h"
 #include "merge/symbolize/debug_files.h"
+
+struct reading;
+struct run;
+struct sink;
 
 #define COORDINATOR_AHEAD 4
 

@@ -19,11 +19,11 @@
 #include "merge/chunk_rows.h"
 #include "merge/read/prefetch.h"
 #include "merge/read/model_load.h"
-#include "merge/reading.h"
 #include "merge/sums/event_filter.h"
 #include "merge/sums/attribute.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/owner.h"
+#include "merge/sums/sums.h"
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
 #define SMALL_LOG_BYTES (256u << 10)

@@ -5,7 +5,13 @@
 #ifndef XT_MERGE_EVENTS_H
 #define XT_MERGE_EVENTS_H
 
-#include "merge/reading.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct progress;
+struct reading;
+struct xt_reader;
+struct sink;
 
 /*
  * Reads all events of the log. helper_count: so many other threads may decode chunks, too. Changes

@@ -2,7 +2,10 @@
 /*
  * The table of exporters, in the order of --help.
  */
-#include "merge/exporter.h"
+
+#include "merge/export/formats.h"
+#include "merge/exporters.h"
+#include "merge/profile/profile.h"
 
 /* clang-format off */
 const struct exporter *const exporters[] = {

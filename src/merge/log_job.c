@@ -3,6 +3,7 @@
 
 #include "merge/events.h"
 #include "merge/read/model_load.h"
+#include "merge/sums/sums.h"
 
 bool log_jobs_possible(const struct run *run, const struct sink *sinks, size_t sink_count)
 {

@@ -8,7 +8,7 @@
 #ifndef XT_MERGE_LOG_JOB_H
 #define XT_MERGE_LOG_JOB_H
 
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
 
 struct log_job {
 	struct reading reading;

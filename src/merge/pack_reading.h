@@ -9,7 +9,8 @@
 #define XT_MERGE_PACK_READING_H
 
 #include "merge/base/pack.h"
-#include "merge/reading.h"
+
+struct reading;
 
 /*
  * When writing: the log has been read. When reading: the reading was only initialised, but has the

@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/exporter.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/sums.h"
 
 static void report_missing(const struct run *run, struct report *report)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/unfinished.h"
+#include "merge/sums/exporter.h"
 
 /* Returns whether one of the sinks writes to that file. */
 static bool is_taken(const struct sink *sinks, size_t count, const char *target)

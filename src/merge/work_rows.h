@@ -2,7 +2,8 @@
 #ifndef XT_MERGE_WORK_ROWS_H
 #define XT_MERGE_WORK_ROWS_H
 
-#include "merge/reading.h"
+struct reading;
+struct xt_chunk;
 
 /* Reads a chunk of kernels, copies or memsets. */
 void work_rows_read(struct reading *reading, const struct xt_chunk *chunk);

@@ -14,7 +14,11 @@
 #ifndef XT_MERGE_WORKER_POOL_H
 #define XT_MERGE_WORKER_POOL_H
 
-#include "merge/reading.h"
+#include <stddef.h>
+
+struct reading;
+struct run;
+struct sink;
 
 #define WORKERS_MAX 8
 

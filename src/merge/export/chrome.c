@@ -13,7 +13,9 @@
 #include <string.h>
 
 #include "merge/base/text.h"
+#include "merge/export/formats.h"
 #include "merge/read/ranges.h"
+#include "merge/sums/run.h"
 #include "merge/tracks/tracks.h"
 
 #define PIECE_BYTES	40

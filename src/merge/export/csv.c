@@ -5,7 +5,10 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "merge/export/formats.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/kernels.h"
 
 /* The file is closed with the sink. */
 static int open_file(struct sink *sink, const char *table)

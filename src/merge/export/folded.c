@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "merge/base/text.h"
-#include "merge/exporter.h"
+#include "merge/export/formats.h"
+#include "merge/sums/run.h"
 
 static uint64_t weigh(const struct settings *settings, const struct path_node *node,
 		      uint64_t *carried_ns)

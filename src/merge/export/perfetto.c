@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/export/formats.h"
 #include "merge/base/text.h"
 #include "merge/read/ranges.h"
 #include "merge/tracks/tracks.h"

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+#include "merge/export/formats.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 
 #define LINES_DEPTH 3

@@ -12,8 +12,11 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/text.h"
+#include "merge/export/formats.h"
 #include "merge/export/summary/summary_text.h"
-#include "merge/exporter.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "page/svg_flame.h"
 
 #define MIN_PARTS   20000 /* omit frames narrower than 1/MIN_PARTS of the image */

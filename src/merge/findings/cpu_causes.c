@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "merge/sums/cpu_logs.h"
+#include "merge/sums/idle_paths.h"
+#include "merge/sums/run.h"
+
 /* Where a sample must have been taken for a pattern to apply. */
 enum pattern_state {
 	ANY_STATE,

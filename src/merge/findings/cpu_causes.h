@@ -6,8 +6,11 @@
 #ifndef XT_MERGE_CPU_CAUSES_H
 #define XT_MERGE_CPU_CAUSES_H
 
+#include "idle/idle.h"
 #include "merge/findings/rules.h"
-#include "merge/reading.h"
+
+struct idle_path;
+struct run;
 
 /* The rule that reports this path. Always one of the rules from RULE_CPU_FIRST on. */
 enum rule cpu_cause(const struct run *run, const struct idle_path *path, enum idle_class class);

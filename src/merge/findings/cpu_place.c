@@ -6,6 +6,7 @@
 #include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/reading.h"
 
 static void add_part(struct run *run, const struct idle_path_part *part,
 		     struct finding_place *place)

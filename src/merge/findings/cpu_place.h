@@ -6,7 +6,11 @@
 #define XT_MERGE_CPU_PLACE_H
 
 #include "merge/findings/finding.h"
-#include "merge/reading.h"
+#include "merge/findings/finding_place.h"
+
+struct idle_path;
+struct reading;
+struct run;
 
 /*
  * Sets frames, function, file and line of a place: those of the thread and, if it waited, of the

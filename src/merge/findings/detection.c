@@ -10,7 +10,9 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
+#include "merge/findings/finding.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/reading.h"
 
 #define PLACES_BYTES 1024
 

@@ -9,7 +9,9 @@
 #define XT_MERGE_DETECTION_H
 
 #include "merge/findings/finding.h"
-#include "merge/reading.h"
+
+struct callsites;
+struct reading;
 
 struct candidate {
 	uint32_t callsite;

@@ -5,6 +5,7 @@
  * The line to look at is the innermost one in the user's own code. Libraries do not count, even if
  * they come with source or debug information.
  */
+#include "merge/findings/finding.h"
 #include "merge/sums/owner.h"
 #include "merge/findings/finding_place.h"
 

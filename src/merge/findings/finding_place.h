@@ -5,7 +5,13 @@
 #ifndef XT_MERGE_FINDING_PLACE_H
 #define XT_MERGE_FINDING_PLACE_H
 
-#include "merge/reading.h"
+#include <stdint.h>
+
+struct callsite;
+struct finding;
+struct finding_place;
+struct paths;
+struct reading;
 
 /* Fills in the place of a callsite, other than cost, count and node. Returns 0 or -ENOMEM. */
 void finding_resolve_line(struct reading *reading, const struct callsite *callsite,

@@ -2,9 +2,10 @@
 /*
  * The table of findings. The JSON summary has more of each: its evidence and places.
  */
-#include "merge/exporter.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules.h"
+#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 
 static const struct column_def columns[] = {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/group_places.h"
@@ -20,6 +21,7 @@
 #include "merge/findings/rules_idle.h"
 #include "merge/findings/rules_processes.h"
 #include "merge/findings/rules_ranks.h"
+#include "merge/sums/reading.h"
 
 /* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
 static const struct rule_functions {

@@ -9,7 +9,10 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
+#include "merge/findings/finding.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/callsite_stats.h"
+#include "merge/sums/saturating.h"
 
 #define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
 

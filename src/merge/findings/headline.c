@@ -13,10 +13,13 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/cpu_place.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/cpu_sums.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 
 #define S_NS	   1000000000ull

@@ -10,7 +10,8 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/reading.h"
+#include "merge/findings/conclusions.h"
+#include "merge/sums/reading.h"
 
 /* Returns the row of the process of a log, or NULL if out of memory. */
 static struct rank_row *row_of(struct ranks *ranks, const struct process *process)

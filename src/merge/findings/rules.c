@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/exporter.h"
+#include "merge/sums/settings.h"
 
 #define COST_MIN_NS  1000000 /* cheaper findings are never reported */
 #define ALL_RULES    "all"

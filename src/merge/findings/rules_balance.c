@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "log/base/number_format.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
 #define KERNELS_MIN   8	  /* minimum number of kernels of a stream or device */

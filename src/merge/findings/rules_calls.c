@@ -11,6 +11,7 @@
 
 #include "merge/base/labels.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/reading.h"
 
 #define LOADS_MIN  8  /* loads with launches in between */
 #define ALLOCS_MIN 16 /* allocations with frees in between */

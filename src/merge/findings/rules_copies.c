@@ -8,6 +8,8 @@
 
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
+#include "merge/findings/finding.h"
+#include "merge/sums/callsite_stats.h"
 #include "merge/sums/shapes.h"
 
 #define SMALL_BYTES_MAX	   65536 /* copying this much takes hardly longer than copying nothing */

@@ -8,10 +8,12 @@
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "log/base/hash_table.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/cpu_causes.h"
 #include "merge/findings/cpu_place.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/reading.h"
 
 #define PROCESSES_MAX 64 /* other processes that are counted */
 

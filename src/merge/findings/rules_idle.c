@@ -9,8 +9,10 @@
 #include <stdlib.h>
 
 #include "log/base/number_format.h"
+#include "merge/findings/finding.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules_cpu.h"
+#include "merge/sums/reading.h"
 
 #define WAITS_MIN	    16
 #define LATE_LAUNCHES_MIN   64

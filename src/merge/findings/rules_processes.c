@@ -11,8 +11,10 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules_balance.h"
+#include "merge/sums/reading.h"
 
 static void note_device(const struct detection *detection, const struct device_stats *row)
 {

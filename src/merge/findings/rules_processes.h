@@ -4,6 +4,8 @@
 
 #include "merge/findings/detection.h"
 
+struct run;
+
 /*
  * Record the devices of a process, and compare those of different processes. Both return 0 or
  * -ENOMEM.

@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
+#include "merge/findings/conclusions.h"
+#include "merge/findings/finding_place.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/read/inputs.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/run.h"
 
 static const char *const advice[] = {
 	[VERDICT_NONE] = "",

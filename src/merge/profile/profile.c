@@ -16,7 +16,8 @@
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
 #include "merge/profile/profile_iterations.h"
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sums.h"
 
 #define CELLS	      (PROFILE_BATCHES + 1) /* one for each batch, and one for time outside the batches */
 #define MEMSETS_INDEX COPY_KINDS

@@ -9,7 +9,10 @@
 #include "idle/idle.h"
 #include "log/base/hash_table.h"
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+#include "merge/profile/profile_windows.h"
+#include "merge/sums/exporter.h"
+
+struct run;
 
 #define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
 
@@ -145,5 +148,7 @@ struct profile {
 
 /* Writes the document. */
 void profile_put(struct json *json, struct profile *profile, const struct run *run);
+
+extern const struct exporter exporter_profile;
 
 #endif

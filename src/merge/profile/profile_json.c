@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "merge/profile/profile.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 
 #define MEAN_DIGITS  9

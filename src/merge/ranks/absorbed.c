@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/sums/run.h"
 #include "merge/sums/timeline.h"
 
 #define PENDING_MAX 64 /* collectives of a device at the same time; more are left out */

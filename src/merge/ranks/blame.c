@@ -11,10 +11,12 @@
 
 #include "base/tables.h"
 #include "log/base/hash_table.h"
-#include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/comm_blocks.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/path_sums.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 #include "merge/sums/saturating.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */

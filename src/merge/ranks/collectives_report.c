@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
 #include "merge/ranks/absorbed.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/blame.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 
 #define LISTED_MAX 1000 /* mismatches and unfinished collectives */
 

@@ -7,8 +7,11 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 #define ABSENT_SHOWN 8 /* ranks that a sentence names */
 

@@ -5,7 +5,10 @@
 #ifndef XT_MERGE_COLLECTIVES_WORDS_H
 #define XT_MERGE_COLLECTIVES_WORDS_H
 
-#include "merge/exporter.h"
+#include "merge/ranks/verdict.h"
+
+struct communicator;
+struct run;
 
 /* Says that the logs are of several jobs. */
 char *jobs_text(const struct run *run);

@@ -7,8 +7,10 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/exporter.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 /* The offset of a clock in the middle of the job. */
 static int64_t shift_ns(const struct collectives_report *report, const struct rank_clock *clock)

@@ -7,8 +7,9 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/exporter.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/sums/cpu_logs.h"
+#include "merge/sums/run.h"
 
 #define NOTABLE_SHARE 0.02 /* of the window: less has no verdict */
 #define LATE_PART     0.8  /* a late rank has less than this part of the time of any other */

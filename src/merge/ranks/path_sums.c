@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
+#include "merge/naming/paths.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/saturating.h"
 

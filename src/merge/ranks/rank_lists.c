@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/ranks/communicators.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 #define RANKS_MAX 1000000 /* larger numbers are no ranks */
 

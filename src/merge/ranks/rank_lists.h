@@ -5,7 +5,8 @@
 #ifndef XT_MERGE_RANK_LISTS_H
 #define XT_MERGE_RANK_LISTS_H
 
-#include "merge/exporter.h"
+struct communicator;
+struct run;
 
 /* "0-3, 7": the ranks of a communicator in the job, as far as they are known. */
 char *communicator_ranks_text(const struct run *run, const struct communicator *communicator);

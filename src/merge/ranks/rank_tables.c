@@ -10,9 +10,11 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 #define CAUSE_SHARE_PART 100 /* text leaves out causes of less than 1/100 of the cost */

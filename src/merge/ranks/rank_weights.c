@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/sums/run.h"
+#include "merge/sums/settings.h"
 
 static void add(struct rank_weights *weights, struct rank_weight part)
 {

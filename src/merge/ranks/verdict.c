@@ -7,8 +7,11 @@
 
 #include "base/tables.h"
 #include "log/base/hash_table.h"
-#include "merge/exporter.h"
+#include "merge/ranks/collectives_report.h"
+#include "merge/ranks/rank_clocks.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 #define NOTABLE_SHARE 0.02 /* of the time of the job: less than this has no verdict */
 #define SAME_SHARE    0.6  /* of the cost: more than this is due to one rank */

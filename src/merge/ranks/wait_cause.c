@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "idle/idle.h"
-#include "merge/exporter.h"
+#include "merge/naming/paths.h"
+#include "merge/read/collectives.h"
+#include "merge/sums/build_tree.h"
 
 static const struct {
 	const char *beginning; /* of the last frame of a path */

@@ -3,6 +3,9 @@
  * The table of anomalies.
  */
 #include "merge/sums/anomalies.h"
+#include "merge/naming/frame_names.h"
+#include "merge/sums/aggregate.h"
+#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_ANOMALIES_H
 #define XT_MERGE_ANOMALIES_H
 
-#include "merge/exporter.h"
+#include "merge/sums/run.h"
 
 struct anomaly {
 	const char *name;   /* key in the JSON summary */

@@ -4,7 +4,6 @@
  */
 #include "merge/sums/attribute.h"
 
-#include "merge/reading.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/event_filter.h"
 #include "merge/sums/build_tree.h"

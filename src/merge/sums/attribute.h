@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_ATTRIBUTE_H
 #define XT_MERGE_ATTRIBUTE_H
 
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
 
 /*
  * Finds the owner of work as far as possible without its call. Fills it in place: copying a struct

@@ -14,9 +14,9 @@
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/xla_frames.h"
 #include "merge/read/xla.h"
-#include "merge/reading.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/build_tree_ranges.h"
+#include "merge/sums/sums.h"
 
 struct tree_builder {
 	struct run *run;

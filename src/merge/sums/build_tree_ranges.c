@@ -11,7 +11,9 @@
 
 #include "base/memory.h"
 #include "merge/base/text.h"
-#include "merge/reading.h"
+#include "merge/sums/process.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 
 static struct xt_bytes string_text(const struct model *model, uint32_t string)
 {

@@ -5,7 +5,13 @@
 #ifndef XT_MERGE_BUILD_TREE_RANGES_H
 #define XT_MERGE_BUILD_TREE_RANGES_H
 
-#include "merge/reading.h"
+#include <stdint.h>
+
+struct aggregate;
+struct model;
+struct names;
+struct process;
+struct run;
 
 /* Sums the GPU time of each NVTX range, including nested ranges, in run->sums->ranges.tree. */
 void build_range_tree(struct run *run, const struct process *process,

@@ -9,9 +9,10 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/pack.h"
-#include "merge/exporter.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 #include <stdio.h>
 #include <inttypes.h>

@@ -81,4 +81,6 @@ uint64_t calls_p99_ns(const struct call_row *row);
  */
 void calls_sort(struct calls *calls);
 
+extern const struct exporter analysis_calls;
+
 #endif

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-#include "merge/reading.h"
+struct cpu_sample;
+struct reading;
 
 /*
  * Adds the samples of reading->process.cpu to the aggregate, and passes them to the exporters.

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "merge/sums/sums.h"
 
 enum verdict { UNKNOWN, WANTED, LEFT_OUT };
 

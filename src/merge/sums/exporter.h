@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An exporter writes one output format. An analysis is an exporter without an output. Options, --help
- * and the merge know them only through tables.
+ * An exporter writes one output format. An analysis is an exporter without an output. Options,
+ * --help and the merge know them only through tables.
  */
 #ifndef XT_MERGE_EXPORTER_H
 #define XT_MERGE_EXPORTER_H

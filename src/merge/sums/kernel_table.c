@@ -6,6 +6,8 @@
 #include "merge/base/json.h"
 #include "merge/base/labels.h"
 #include "merge/sums/kernels.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/tables/table.h"
 

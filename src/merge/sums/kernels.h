@@ -8,9 +8,12 @@
 #ifndef XT_MERGE_KERNELS_H
 #define XT_MERGE_KERNELS_H
 
-#include "merge/exporter.h"
+#include "merge/sums/exporter.h"
 #include "merge/sums/histogram.h"
 #include "merge/sums/shapes.h"
+
+struct launch;
+struct work;
 
 #define KERNELS_MAX (1u << 16) /* in one log, and in all */
 
@@ -84,5 +87,7 @@ uint64_t kernel_p50_ns(const struct kernel_row *row);
 uint64_t kernel_p99_ns(const struct kernel_row *row);
 
 void kernels_free(struct kernels *kernels);
+
+extern const struct exporter analysis_kernels;
 
 #endif

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "log/base/number_format.h"
-#include "merge/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 /* The accounts of rows that were written, to compare with the rows read. */

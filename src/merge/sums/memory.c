@@ -10,7 +10,8 @@
 
 #include "base/memory.h"
 #include "merge/base/labels.h"
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 #define LIVE_FIRST	 1024u

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_OWNER_H
 #define XT_MERGE_OWNER_H
 
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
 
 /* Finds the stacks that the log defines. Call it before the others. */
 void reading_find_stacks(struct reading *reading);

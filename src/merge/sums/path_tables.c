@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "idle/idle.h"
 #include "merge/sums/processes.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/tables/table.h"
 

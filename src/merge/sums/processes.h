@@ -6,7 +6,7 @@
 #define XT_MERGE_PROCESSES_H
 
 #include "idle/idle.h"
-#include "merge/exporter.h"
+#include "merge/sums/exporter.h"
 #include "merge/sums/timeline.h"
 
 struct device_sums {
@@ -41,5 +41,7 @@ struct processes {
 	size_t count;
 	size_t capacity;
 };
+
+extern const struct exporter analysis_processes;
 
 #endif

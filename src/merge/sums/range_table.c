@@ -4,6 +4,8 @@
  */
 #include "base/memory.h"
 #include "merge/base/json.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/tables/table.h"
 

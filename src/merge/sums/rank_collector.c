@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/reading.h"
+#include "merge/sums/reading.h"
 
 #define PENDING_MAX (1u << 14) /* entries that wait for a collective; the oldest are dropped */
 #define TAKEN_MAX   (8u << 20) /* entries of a log; more are not kept */

@@ -10,9 +10,9 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/varint.h"
-#include "merge/reading.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/rank_collector.h"
+#include "merge/sums/reading.h"
 
 #define HANG_NS UINT64_C(100000000) /* younger calls may just not have begun */
 

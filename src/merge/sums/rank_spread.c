@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/exporter.h"
 #include "merge/sums/tables.h"
 
 #define NOTABLE_PART  20   /* differences below 1/20 of the mean are noise */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sums.h"
 
 /* How similar a sampled call must be to represent others; each level requires less. */
 enum level { LEVEL_SAME_WORK, LEVEL_SAME_CALL, LEVELS };

@@ -12,7 +12,7 @@
 #ifndef XT_MERGE_SAMPLED_H
 #define XT_MERGE_SAMPLED_H
 
-#include "merge/reading.h"
+struct reading;
 
 /* Call it after all events of a log are read and before build_tree(). */
 void distribute_unsampled(struct reading *reading);

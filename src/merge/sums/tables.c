@@ -5,12 +5,15 @@
 #include "merge/sums/tables.h"
 #include "log/base/compare.h"
 #include "merge/read/collectives.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/run.h"
 #include "merge/sums/saturating.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/sums/sums.h"
 
 #define COPY_MARK "[GPU_Memcpy"
 

@@ -7,7 +7,10 @@
 #ifndef XT_MERGE_TABLES_H
 #define XT_MERGE_TABLES_H
 
-#include "merge/exporter.h"
+#include "merge/read/correlate.h"
+#include "merge/tables/table.h"
+
+struct run;
 
 struct table_row {
 	uint32_t id; /* path node, or name */

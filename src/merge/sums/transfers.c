@@ -9,7 +9,8 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/labels.h"
-#include "merge/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 #define LABEL_BYTES    96

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/sums/anomalies.h"
+#include "merge/sums/sums.h"
 
 #define LINE_REASONS 3 /* reasons shown in a line */
 

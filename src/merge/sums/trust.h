@@ -10,7 +10,10 @@
 #ifndef XT_MERGE_TRUST_H
 #define XT_MERGE_TRUST_H
 
-#include "merge/exporter.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct run;
 
 enum trust_level { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 

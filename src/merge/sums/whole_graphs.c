@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/tables.h"
-#include "merge/reading.h"
 #include "merge/sums/owner.h"
 
 struct key {

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "merge/base/labels.h"
+#include "merge/sums/process.h"
 
 const char *track_device_model(const struct model *model, uint32_t device)
 {

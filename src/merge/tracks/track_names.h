@@ -6,7 +6,10 @@
 #ifndef XT_MERGE_TRACK_NAMES_H
 #define XT_MERGE_TRACK_NAMES_H
 
-#include "merge/exporter.h"
+#include "merge/read/correlate.h"
+
+struct model;
+struct process;
 
 /* "GPU 0 left NVIDIA H200". The caller frees it. */
 char *track_device_name(const struct model *model, uint32_t device);

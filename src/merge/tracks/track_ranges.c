@@ -7,6 +7,7 @@
 #include "log/read/rows.h"
 #include "merge/read/ranges.h"
 #include "merge/sums/build_tree_ranges.h"
+#include "merge/sums/exporter.h"
 
 #define SEARCH_MAX     4096 /* open ranges to search for the one that ends */
 #define RANGE_ARGS_MAX 4

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "merge/naming/joined_paths.h"
+#include "merge/sums/exporter.h"
 
 #define SAMPLE_ARGS_MAX 3
 

@@ -6,9 +6,12 @@
 #define XT_MERGE_TRACK_STATE_H
 
 #include "base/memory.h"
-#include "merge/exporter.h"
+#include "merge/read/correlate.h"
+#include "merge/sums/process.h"
 #include "merge/tracks/lanes.h"
 #include "merge/tracks/track_writer.h"
+
+struct sink;
 
 #define TRACK_NUMBERS_FIRST (1u << 24) /* first synthetic pid and tid: above any real one */
 

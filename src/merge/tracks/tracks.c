@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/memory.h"
 #include "merge/tracks/track_names.h"
 
 #define CALL_ARGS_MAX  2

@@ -2,6 +2,8 @@
 /*
  * Call paths from stacks: trimmed frames, kept frames, and the name of the call.
  */
+#include "merge/findings/finding.h"
+#include "merge/sums/reading.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /*
  * GPU time by innermost frame of the user's own code, and the line of such a frame.
  */
+#include "merge/sums/build_tree.h"
 #include "unit.h"
 
 #include <stdlib.h>

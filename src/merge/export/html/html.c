@@ -5,6 +5,7 @@
  * It keeps call paths with their weights per device, thread and NVTX range, bins over time, as many
  * single events as the page has room for, and the summary JSON, which the page contains unchanged.
  */
+#include "merge/export/formats.h"
 #include "merge/export/html/html_state.h"
 
 #include <stdio.h>
@@ -12,7 +13,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/reading.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/sums/memory.h"
+#include "merge/sums/run.h"
 #include "page/page.h"
 
 #include "merge/export/html/html_fit.h"

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/exporter.h"
 #include "merge/sums/processes.h"
+
+struct process;
 
 /* Kernel, copy or memset. Times are on the common clock of all logs. */
 struct page_work {

@@ -11,6 +11,7 @@
 #include "merge/export/html/html_fit.h"
 
 #include "merge/export/html/html_page.h"
+#include "merge/sums/run.h"
 
 #define RANGES_LEAST 300 /* as many as the page's selection list shows */
 #define TRIES_MAX    8

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/sums/memory.h"
 #include "merge/tracks/track_names.h"
 
 uint32_t html_label(struct html_labels *labels, const struct process *process, char *text,

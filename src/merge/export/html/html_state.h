@@ -36,8 +36,8 @@
 
 #include "merge/export/html/html_events.h"
 #include "merge/base/json.h"
-#include "merge/exporter.h"
 #include "merge/sums/bins.h"
+#include "merge/sums/process.h"
 #include "merge/tracks/tracks.h"
 #include "page/page.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/export/html/html_labels.h"
+#include "merge/sums/memory.h"
 
 /* Adds a chart to the current process. Returns NULL beyond the limit. */
 static struct chart *add_chart(struct html *html, uint32_t device,

@@ -6,6 +6,7 @@
  * The file is renamed into place only when complete (see output.h), so it needs no journal. All
  * rows form one transaction, and the indexes are created last.
  */
+#include "merge/export/formats.h"
 #include "merge/export/sqlite/sqlite_state.h"
 
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 #include "merge/export/sqlite/sqlite_schema.h"
 #include "merge/export/sqlite/sqlite_table_defs.h"
 #include "merge/export/sqlite/sqlite_tables.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/run.h"
 
 static void run(struct sink *sink, const char *commands)
 {

@@ -16,7 +16,10 @@
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
 
 static int64_t process_id(size_t log)
 {

@@ -4,6 +4,8 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
+struct run;
+
 /*
  * Writes what the comparison of ranks found, if there was one. Call it before sqlite_put_paths().
  */

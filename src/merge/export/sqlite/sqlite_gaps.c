@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "merge/export/sqlite/sqlite_rows.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/timeline.h"
 
 /* The work of one owner, which ended gaps. */
 struct gap_end {

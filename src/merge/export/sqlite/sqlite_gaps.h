@@ -8,6 +8,8 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
+struct stretch;
+
 /* Adds the gap before a piece of work, if any. */
 void sqlite_put_gap(struct sink *sink, const struct process *process,
 		    const struct stretch *stretch);

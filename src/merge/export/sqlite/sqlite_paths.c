@@ -15,6 +15,7 @@
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/exporter.h"
 #include "merge/sums/tables.h"
 
 #define KIND_FRAME "frame"

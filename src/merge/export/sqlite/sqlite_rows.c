@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "merge/base/text.h"
+#include "merge/sums/exporter.h"
 
 /* Keep the first error, as for write errors. */
 void sqlite_note_error(struct sink *sink, int result)

@@ -7,7 +7,10 @@
 
 #include <sqlite3.h>
 
-#include "merge/exporter.h"
+#include "idle/idle.h"
+#include "merge/read/correlate.h"
+#include "merge/sums/aggregate.h"
+#include "merge/sums/process.h"
 #include "merge/tracks/tracks.h"
 
 #define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md lists the changes that keep it */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "merge/export/sqlite/sqlite_rows.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/sums/exporter.h"
 
 static bool is_text(const struct column_def *column)
 {

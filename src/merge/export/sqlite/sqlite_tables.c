@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "merge/base/labels.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/tracks/track_names.h"
 #include "merge/sums/trust.h"
 

@@ -4,6 +4,8 @@
 
 #include "merge/export/sqlite/sqlite_state.h"
 
+struct run;
+
 /* Tables whose size does not depend on the number of events. */
 void sqlite_begin_process(struct sink *sink, const struct process *process);
 void sqlite_forget_process(struct sqlite *s);

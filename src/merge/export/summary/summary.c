@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "merge/export/formats.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_cpu.h"
@@ -18,6 +19,10 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/naming/run_names.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 
 #define NAMELESS_SHOWN 5

@@ -12,8 +12,12 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/detection.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 
 #define PROBLEMS_SHOWN 3
 #define FREE_WAITS     2    /* waits that cost less than 1/2 of their length */
@@ -197,8 +201,8 @@ static int put_verdict(struct json *json, const struct run *run)
 		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
 	}
 	if (verdict->kind == VERDICT_LINK)
-		put_communicator(
-			json, &run->compared->report.communicators.list[verdict->communicator]);
+		put_communicator(json,
+				 &run->compared->report.communicators.list[verdict->communicator]);
 	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
 	     verdict_has_place(verdict)) ||
 	    (has_absent && where[0]))

@@ -6,7 +6,9 @@
 #define XT_MERGE_SUMMARY_COLLECTIVES_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+
+struct run;
+struct sink;
 
 /* Returns 0 or -ENOMEM. */
 int summary_put_collectives(struct sink *sink, const struct run *run);

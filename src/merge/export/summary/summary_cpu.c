@@ -8,6 +8,9 @@
 
 #include "log/base/compare.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 
 #define TEXT_BYTES 512

@@ -7,7 +7,9 @@
 #define XT_MERGE_SUMMARY_CPU_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+
+struct run;
+struct sink;
 
 /* Write nothing if no CPU log was read. Return 0 or -ENOMEM. */
 int summary_put_cpu(struct sink *sink, const struct run *run);

@@ -14,8 +14,11 @@
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
-#include "merge/exporter.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/finding_place.h"
+#include "merge/sums/cpu_logs.h"
+#include "merge/sums/run.h"
+#include "merge/sums/settings.h"
 #include "merge/sums/trust.h"
 
 #define TEXT_TOP	 5

@@ -12,9 +12,12 @@
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/findings/conclusions.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/ranks/rank_lists.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull

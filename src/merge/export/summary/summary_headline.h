@@ -6,8 +6,9 @@
 #define XT_MERGE_SUMMARY_HEADLINE_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
 #include "merge/findings/headline.h"
+
+struct run;
 
 #define HEADLINE_LINES 9 /* with the costs, twelve */
 

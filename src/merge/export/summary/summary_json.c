@@ -10,6 +10,7 @@
 
 #include "log/base/grow.h"
 #include "merge/base/pack.h"
+#include "merge/export/formats.h"
 #include "merge/export/summary/summary_cpu.h"
 #include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
@@ -19,8 +20,9 @@
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_mpi.h"
 #include "merge/export/summary/summary_ranks.h"
-#include "merge/reading.h"
 #include "merge/sums/processes.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/build_tree.h"
 

@@ -6,7 +6,8 @@
 #define XT_MERGE_SUMMARY_JSON_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+
+struct run;
 
 #define SUMMARY_VERSION 2 /* docs/SUMMARY.md lists the changes that keep it */
 

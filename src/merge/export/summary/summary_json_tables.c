@@ -10,6 +10,9 @@
 #include "merge/base/labels.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/naming/run_names.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 

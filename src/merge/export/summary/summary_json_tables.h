@@ -3,7 +3,9 @@
 #define XT_MERGE_SUMMARY_JSON_TABLES_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+
+struct paths;
+struct run;
 
 #define SUMMARY_LINES_DEPTH 3 /* nesting depth down to which each value has its own line */
 

@@ -9,6 +9,8 @@
 #include "merge/export/summary/summary_memory.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
 #include "merge/sums/tables.h"
 
 #define CACHE "CachingAllocator" /* in the names of functions of PyTorch's allocators */

@@ -9,7 +9,10 @@
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
 
 static uint64_t window_ns(const struct mpi_waits *waits)
 {

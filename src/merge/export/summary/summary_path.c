@@ -25,6 +25,7 @@
 #include "log/base/compare.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/sums/build_tree.h"
 #include "merge/sums/tables.h"
 
 #define NAME_COLUMNS	  48 /* of a frame */

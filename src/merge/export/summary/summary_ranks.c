@@ -9,6 +9,11 @@
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/findings/conclusions.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
 
 #define UUID_SHOWN 8 /* digits that usually tell GPUs apart */
 

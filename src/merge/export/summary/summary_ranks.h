@@ -6,7 +6,11 @@
 #define XT_MERGE_SUMMARY_RANKS_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
+
+struct input;
+struct rank_row;
+struct run;
+struct sink;
 
 /*
  * Returns the process with the most own time. NULL: all are equal, or collectives were compared,

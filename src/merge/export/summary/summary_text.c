@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "merge/base/text.h"
+#include "merge/sums/settings.h"
 #include "merge/export/summary/summary_text.h"
 
 #define PATH_COLUMNS	 150 /* of a call path, without a terminal */

@@ -5,8 +5,15 @@
 #ifndef XT_MERGE_SUMMARY_TEXT_H
 #define XT_MERGE_SUMMARY_TEXT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "log/base/number_format.h"
-#include "merge/exporter.h"
+#include "merge/base/weights.h"
+
+struct output;
+struct settings;
 
 /* Formats a value in the unit of its weight. out has TIME_BYTES. */
 void format_weight(char *out, enum weight weight, uint64_t value);

@@ -14,6 +14,8 @@
 #include "merge/export/summary/summary_tree.h"
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
 #include "merge/sums/tables.h"
 
 #define ROWS_PER_TOP	3   /* per row of the other tables */

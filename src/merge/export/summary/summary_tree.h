@@ -2,7 +2,8 @@
 #ifndef XT_MERGE_SUMMARY_TREE_H
 #define XT_MERGE_SUMMARY_TREE_H
 
-#include "merge/exporter.h"
+struct run;
+struct sink;
 
 /* Writes the call tree. Returns 0 or -ENOMEM. */
 int summary_put_tree(struct sink *sink, const struct run *run);

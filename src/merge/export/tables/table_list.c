@@ -2,7 +2,10 @@
 /*
  * All analyses, and all tables in the order of the documents.
  */
-#include "merge/exporter.h"
+#include "merge/export/formats.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/kernels.h"
+#include "merge/sums/processes.h"
 #include "merge/tables/table.h"
 
 const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,

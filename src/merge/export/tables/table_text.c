@@ -9,6 +9,7 @@
 #include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/sums/exporter.h"
 
 #define FIGURE_BYTES 64
 

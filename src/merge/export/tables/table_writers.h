@@ -6,8 +6,9 @@
 #define XT_MERGE_TABLE_WRITERS_H
 
 #include "merge/base/json.h"
-#include "merge/exporter.h"
 #include "merge/tables/table.h"
+
+struct sink;
 
 #define LIST_SEPARATOR "; " /* where a cell is one text */
 
