@@ -275,15 +275,7 @@ void live_hot_free(struct live_hot *hot)
 {
 	for (size_t m = 0; m < hot->module_capacity; m++)
 		free(hot->modules[m].path);
-	free(hot->modules);
-	free(hot->stacks);
-	free(hot->python_frames);
-	free(hot->strings);
-	free(hot->name_of_shape);
-	free(hot->words);
-	free(hot->text);
-	free(hot->calls);
-	free(hot->kernels.rows);
-	free(hot->paths.rows);
+	free_all(hot->modules, hot->stacks, hot->python_frames, hot->strings, hot->name_of_shape,
+		 hot->words, hot->text, hot->calls, hot->kernels.rows, hot->paths.rows);
 	*hot = (struct live_hot){0};
 }

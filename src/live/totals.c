@@ -486,10 +486,8 @@ void live_totals_free(struct live_totals *totals)
 			live_spans_free(&totals->gpus[g]->busy);
 		free(totals->gpus[g]);
 	}
-	free(totals->gpu_of_stream.values);
-	free(totals->kind_of_copy.values);
-	free(totals->class_of_api.values);
-	free(totals->state_of_api.values);
+	free_all(totals->gpu_of_stream.values, totals->kind_of_copy.values,
+		 totals->class_of_api.values, totals->state_of_api.values);
 	live_gaps_free(&totals->gaps);
 	xt_allocations_free(&totals->allocations);
 	free(totals->batch);

@@ -321,9 +321,7 @@ void coordinator_free(struct coordinator *coordinator)
 		return;
 	for (size_t l = 0; coordinator->parts && l < coordinator->run->inputs->count; l++)
 		free_part(&coordinator->parts[l]);
-	free(coordinator->parts);
-	free(coordinator->workers);
-	free(coordinator);
+	free_all(coordinator->parts, coordinator->workers, coordinator);
 }
 
 void coordinator_stop_workers(struct cluster *cluster)

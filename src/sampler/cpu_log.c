@@ -785,9 +785,7 @@ static void free_log(struct cpu_log *log)
 		free(log->metas[i].key);
 		free(log->metas[i].value);
 	}
-	free(log->metas);
-	free(log->functions);
-	free(log->rows.rows);
+	free_all(log->metas, log->functions, log->rows.rows);
 	definitions_free(&log->threads);
 	definitions_free(&log->modules);
 	definitions_free(&log->strings);

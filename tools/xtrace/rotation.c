@@ -2,6 +2,7 @@
 /*
  * Chooses which traces stay.
  */
+#include "log/base/grow.h"
 #include "rotation.h"
 
 #include <ctype.h>
@@ -249,9 +250,7 @@ struct places {
 
 static void free_places(struct places *places)
 {
-	free(places->path);
-	free(places->waiting);
-	free(places->old);
+	free_all(places->path, places->waiting, places->old);
 }
 
 /* Returns 0, or -errno after an error message. The caller frees the places in any case. */
@@ -489,8 +488,6 @@ void recording_dir_close(struct recording_dir *dir)
 		close(dir->older_claim);
 	if (dir->claim >= 0)
 		close(dir->claim);
-	free(dir->older);
-	free(dir->path);
-	free(dir->place);
+	free_all(dir->older, dir->path, dir->place);
 	*dir = (struct recording_dir){.older_claim = -1, .claim = -1};
 }

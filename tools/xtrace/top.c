@@ -94,9 +94,7 @@ static void top_figures_free(struct top_figures *top)
 {
 	live_processes_free(&top->processes);
 	live_names_free(&top->names);
-	free(top->rows);
-	free(top->paths.lines);
-	free(top->kernels.lines);
+	free_all(top->rows, top->paths.lines, top->kernels.lines);
 }
 
 static struct top_snapshot snapshot_of(struct top_process *row)

@@ -144,9 +144,7 @@ static void effects_find_common(struct comparison *c)
 		c->common.is_significant = c->common.p <= c->alpha;
 	}
 	run_values_free(&v);
-	free(deviations);
-	free(shares);
-	free(room);
+	free_all(deviations, shares, room);
 }
 
 /* Totals are separate questions, not a family. */
@@ -275,10 +273,7 @@ static void test_family(struct comparison *c, enum level level, enum metric metr
 	estimate_rows(&f, &first, noise);
 	test_rows(&f, noise);
 	run_values_free(&f.values);
-	free(f.estimates);
-	free(f.samples);
-	free(f.p);
-	free(f.weights);
+	free_all(f.estimates, f.samples, f.p, f.weights);
 }
 
 /* Splits a change into count and cost per item. */

@@ -26,11 +26,7 @@ void run_values_init(struct run_values *v, const struct comparison *c)
 
 void run_values_free(struct run_values *v)
 {
-	free(v->x);
-	free(v->means);
-	free(v->typical);
-	free(v->counts);
-	free(v->wholes);
+	free_all(v->x, v->means, v->typical, v->counts, v->wholes);
 }
 
 /* The sum of rows in a run. If the run has no items, METRIC_EACH has a mean of NAN. */

@@ -162,9 +162,7 @@ void match_paths(const char *const *base, size_t base_count, const char *const *
 	pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
 	assign_best_pairs(&pairs, is_taken, matches_out);
 	pair_replaced(paths, base_count, paths + base_count, new_count, is_taken, matches_out);
-	free(pairs.list);
-	free(is_taken);
-	free(paths);
+	free_all(pairs.list, is_taken, paths);
 }
 
 /*

@@ -184,13 +184,9 @@ double track_part_mean(const struct track *track, const struct history_group *gr
 void detection_free(struct detection *d)
 {
 	for (size_t t = 0; t < d->track_count; t++) {
-		free(d->tracks[t].values);
-		free(d->tracks[t].places);
-		free(d->tracks[t].changes.list);
+		free_all(d->tracks[t].values, d->tracks[t].places, d->tracks[t].changes.list);
 	}
-	free(d->tracks);
-	free(d->findings);
-	free(d->total_steps.list);
+	free_all(d->tracks, d->findings, d->total_steps.list);
 	*d = (struct detection){0};
 }
 
@@ -483,9 +479,7 @@ static void adjust_family(struct detection *d, const struct history *h, const st
 	holm_adjust(p, weights, count);
 	for (size_t m = 0; m < member_count; m++)
 		d->findings[members[m]].p = p[m];
-	free(p);
-	free(weights);
-	free(members);
+	free_all(p, weights, members);
 }
 
 static void adjust(struct detection *d, const struct history *h)

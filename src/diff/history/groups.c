@@ -631,12 +631,8 @@ void groups_free(struct groups *groups)
 	for (size_t g = 0; g < groups->count; g++) {
 		struct history_group *group = &groups->list[g];
 
-		free(group->name);
-		free(group->points);
-		free(group->breaks);
-		free(group->renames);
-		free(group->renamed_to);
-		free(group->is_new_name);
+		free_all(group->name, group->points, group->breaks, group->renames,
+			 group->renamed_to, group->is_new_name);
 	}
 	free(groups->list);
 	*groups = (struct groups){0};

@@ -32,11 +32,7 @@ void history_free(struct history *h)
 	}
 	for (size_t s = 0; s < h->search_count; s++)
 		free(h->searches[s].places);
-	free(h->rows);
-	free(h->points);
-	free(h->sources);
-	free(h->searches);
-	free(h->acceptances);
+	free_all(h->rows, h->points, h->sources, h->searches, h->acceptances);
 	interner_free(&h->row_ids);
 	interner_free(&h->point_ids);
 	interner_free(&h->source_ids);

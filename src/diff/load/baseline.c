@@ -28,9 +28,7 @@
 
 static void free_acceptance(struct baseline_acceptance *entry)
 {
-	free(entry->label);
-	free(entry->row);
-	free(entry->reason);
+	free_all(entry->label, entry->row, entry->reason);
 }
 
 void baseline_acceptances_free(struct baseline_acceptances *accepted)

@@ -639,9 +639,7 @@ void run_profile_free(struct run_profile *p)
 	if (!p)
 		return;
 	arena_free(p->memory);
-	free(p->origin);
-	free(p->document);
-	free(p);
+	free_all(p->origin, p->document, p);
 }
 
 struct run_profile *run_profile_read(const char *document, size_t document_bytes,

@@ -131,10 +131,7 @@ bool row_pattern_matches(const char *pattern, enum level level, const char *key)
 
 static void rule_free(struct rule *rule)
 {
-	free(rule->text);
-	free(rule->origin);
-	free(rule->pattern);
-	free(rule->reason);
+	free_all(rule->text, rule->origin, rule->pattern, rule->reason);
 }
 
 struct parser {

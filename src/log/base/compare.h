@@ -43,8 +43,8 @@ DEFINE_COMPARE(compare_doubles, double)
 		return x->member > y->member ? -1 : 1;
 
 /*
- * The first i from `from` up to `end` for which is_before is false; end if there is none. It must be
- * true up to there, and false from there on: a binary search.
+ * Binary search: the first i from `from` up to `end` for which is_before is false, or end. It must
+ * be true up to there, and false from there on.
  */
 #define FIRST_NOT(i, from, end, is_before)                                                         \
 	({                                                                                         \

@@ -36,4 +36,14 @@ static inline int grow(void *array, size_t *capacity, size_t needed, size_t elem
 	return 0;
 }
 
+static inline void free_list(void *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(list[i]);
+}
+
+/* Frees each argument, in order. All are evaluated first. */
+#define free_all(...)                                                                              \
+	free_list((void *const[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+
 #endif

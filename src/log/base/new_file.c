@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "log/base/grow.h"
 #include "xtrace/log_format.h"
 #include "xtrace/crash_buffer_format.h"
 
@@ -261,9 +262,7 @@ static void release(struct xt_new_file *file)
 {
 	if (file->target)
 		close(file->folder);
-	free(file->name);
-	free(file->unfinished);
-	free(file->target);
+	free_all(file->name, file->unfinished, file->target);
 	*file = XT_NEW_FILE_NONE;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "log/base/period.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,10 +64,7 @@ static double share_alike(const struct index *index, uint32_t place)
 
 static void free_index(struct index *index)
 {
-	free(index->first);
-	free(index->positions);
-	free(index->sums);
-	free(index->room);
+	free_all(index->first, index->positions, index->sums, index->room);
 }
 
 static int make_index(struct index *index, const uint32_t *places)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "log/base/byte_shuffle.h"
+#include "log/base/grow.h"
 #include "log/base/varint.h"
 
 #define COLUMN(K, C, column, number, encoding) [number] = {#column, XT_ENC_##encoding},
@@ -95,9 +96,7 @@ int xt_table_init(struct xt_table *table, enum xt_kind kind, uint32_t row_capaci
 void xt_table_free(struct xt_table *table)
 {
 	for (unsigned c = 0; c < XT_TABLE_COLUMNS_MAX; c++) {
-		free(table->values[c]);
-		free(table->bytes[c]);
-		free(table->elements[c]);
+		free_all(table->values[c], table->bytes[c], table->elements[c]);
 	}
 	memset(table, 0, sizeof(*table));
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/grow.h"
 #include "log/recover/recover_crash_buffer.h"
 #include "log/recover/recover_log.h"
 #include "log/recover/recover_rows.h"
@@ -483,14 +484,9 @@ static void release(struct recovery *recovery)
 		free(recovery->rings[i]->records);
 		free(recovery->rings[i]);
 	}
-	free(recovery->rings);
-	free(recovery->crash_buffer);
-	free(recovery->work);
-	free(recovery->work_by_call);
-	free(recovery->switches);
-	free(recovery->name_texts);
-	free(recovery->stream_ids);
-	free(recovery->text_strings);
+	free_all(recovery->rings, recovery->crash_buffer, recovery->work, recovery->work_by_call,
+		 recovery->switches, recovery->name_texts, recovery->stream_ids,
+		 recovery->text_strings);
 	interner_free(&recovery->names);
 	interner_free(&recovery->texts);
 	interner_free(&recovery->streams);

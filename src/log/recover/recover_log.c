@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/read/rows.h"
 
 static int compare_calls(const void *a, const void *b, void *rows)
@@ -491,11 +492,7 @@ int recovery_scan_log(struct recovery *recovery, const char *path)
 		recovery->was_closed = xt_reader_damage(reader)->closed;
 	}
 	xt_reader_close(reader);
-	free(scan.ring_of_thread);
-	free(scan.work_order);
-	free(scan.like_marked);
-	free(scan.same_marked);
-	free(scan.stream_keys);
-	free(scan.has_thread);
+	free_all(scan.ring_of_thread, scan.work_order, scan.like_marked, scan.same_marked,
+		 scan.stream_keys, scan.has_thread);
 	return error;
 }

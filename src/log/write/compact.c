@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/regular_file.h"
 #include "log/write/writer_state.h"
@@ -407,9 +408,7 @@ void compact_give_up(struct xt_writer *writer)
 		unlink(new->path);
 		xt_guarded_fd_close(&new->file);
 	}
-	free(new->notes.rows);
-	free(new->path);
-	free(new);
+	free_all(new->notes.rows, new->path, new);
 	writer->compaction = NULL;
 	writer->is_switched = false;
 }
@@ -534,9 +533,7 @@ static void free_copy(struct xt_writer *writer)
 
 	xt_guarded_fd_close(&copy->source);
 	xt_guarded_fd_close(&copy->file);
-	free(copy->path);
-	free(copy->end);
-	free(copy);
+	free_all(copy->path, copy->end, copy);
 	writer->snapshot = NULL;
 }
 

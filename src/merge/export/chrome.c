@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 #include "merge/export/formats.h"
 #include "merge/read/ranges.h"
@@ -620,9 +621,7 @@ static void free_state(struct sink *sink)
 	for (size_t i = 0; c && i < c->name_capacity; i++)
 		free(c->names[i].data);
 	if (c) {
-		free(c->names);
-		free(c->used_nodes);
-		free(c->buffer.data);
+		free_all(c->names, c->used_nodes, c->buffer.data);
 	}
 	tracks_free(sink);
 }

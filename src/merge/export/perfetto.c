@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "merge/export/formats.h"
 #include "merge/base/text.h"
 #include "merge/read/ranges.h"
@@ -227,10 +228,8 @@ static void forget_track(struct track *track)
 {
 	struct sequence *sequence = &own_of(track)->sequence;
 
-	free(sequence->names.bits);
-	free(sequence->frames.bits);
-	free(sequence->stacks.bits);
-	free(sequence->texts.bits);
+	free_all(sequence->names.bits, sequence->frames.bits, sequence->stacks.bits,
+		 sequence->texts.bits);
 }
 
 /* Writes the defaults for all packets of the sequence. */

@@ -709,11 +709,7 @@ static void free_state(struct sink *sink)
 	names_free(&pprof->strings);
 	names_free(&pprof->functions);
 	names_free(&pprof->locations);
-	free(pprof->packed);
-	free(pprof->mappings);
-	free(pprof->address_locations);
-	free(pprof->path);
-	free(pprof);
+	free_all(pprof->packed, pprof->mappings, pprof->address_locations, pprof->path, pprof);
 	sink->state = NULL;
 }
 

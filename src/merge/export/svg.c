@@ -74,10 +74,7 @@ static void layout_init(struct layout *layout, uint32_t count)
 
 static void layout_free(struct layout *layout)
 {
-	free(layout->values);
-	free(layout->next);
-	free(layout->depths);
-	free(layout->sorted);
+	free_all(layout->values, layout->next, layout->depths, layout->sorted);
 }
 
 /* Adds with saturation. Only corrupt logs overflow. */

@@ -262,11 +262,8 @@ void findings_free(struct findings *findings)
 	for (size_t d = 0; d < findings->device_count; d++) {
 		struct finding_device *device = &findings->devices[d];
 
-		free(device->program);
-		free(device->process);
-		free(device->name);
-		free(device->uuid);
-		free(device->place.frames);
+		free_all(device->program, device->process, device->name, device->uuid,
+			 device->place.frames);
 	}
 	free(findings->devices);
 	*findings = (struct findings){0};

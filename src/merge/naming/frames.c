@@ -777,12 +777,7 @@ void frames_free(struct frames *frames)
 		free(frames->context);
 	}
 	free_joined(frames->joined);
-	free(frames->nodes);
-	free(frames->api_names);
-	free(frames->api_shown);
-	free(frames->shown);
-	free(frames->address_names);
-	free(frames->of_interpreter);
-	free(frames->place_names);
+	free_all(frames->nodes, frames->api_names, frames->api_shown, frames->shown,
+		 frames->address_names, frames->of_interpreter, frames->place_names);
 	*frames = (struct frames){0};
 }

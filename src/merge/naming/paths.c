@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/grow.h"
 #include "merge/base/text.h"
 
 void paths_init(struct paths *paths)
@@ -222,9 +223,6 @@ uint32_t *paths_leaves(const struct paths *paths, enum weight weight, uint32_t *
 	for (uint32_t i = count - 1; i--;)
 		first_child[paths->nodes[sorted[i]].parent] = i + 1;
 	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);
-	free(sorted);
-	free(first_child);
-	free(place);
-	free(order.inner);
+	free_all(sorted, first_child, place, order.inner);
 	return leaves;
 }

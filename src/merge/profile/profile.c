@@ -515,12 +515,8 @@ static void free_state(struct sink *sink)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->process_count; i++) {
-		free(p->processes[i].name);
-		free(p->processes[i].command);
-		free(p->processes[i].driver);
-		free(p->processes[i].cupti);
-		free(p->processes[i].host);
-		free(p->processes[i].iteration);
+		free_all(p->processes[i].name, p->processes[i].command, p->processes[i].driver,
+			 p->processes[i].cupti, p->processes[i].host, p->processes[i].iteration);
 	}
 	for (size_t d = 0; d < p->device_count; d++) {
 		free(p->devices[d].name);
@@ -529,15 +525,8 @@ static void free_state(struct sink *sink)
 	windows_free(&p->windows);
 	subjects_free(&p->subjects);
 	paths_free(&p->tree);
-	free(p->processes);
-	free(p->devices);
-	free(p->cells);
-	free(p->call_places);
-	free(p->copy_places);
-	free(p->bytes_places);
-	free(p->busy_until_ns);
-	free(p->waits);
-	free(p);
+	free_all(p->processes, p->devices, p->cells, p->call_places, p->copy_places,
+		 p->bytes_places, p->busy_until_ns, p->waits, p);
 	sink->state = NULL;
 }
 

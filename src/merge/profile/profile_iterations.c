@@ -175,9 +175,7 @@ static int find_ranges(struct windows *windows, const struct model *model, const
 	best = choose(&s, name);
 	if (best)
 		take(windows, &s, best);
-	free(name);
-	free(s.label_of);
-	free(s.candidates);
+	free_all(name, s.label_of, s.candidates);
 	names_free(&s.labels);
 	return best || !wanted ? 0 : -ENOENT;
 }

@@ -172,8 +172,6 @@ int period_find(struct windows *windows, const struct model *model, const char *
 	if (!error && windows->found_count < PROFILE_ITERATIONS_MIN)
 		slice(windows, &l);
 out:
-	free(l.stacks);
-	free(l.threads);
-	free(l.times_ns);
+	free_all(l.stacks, l.threads, l.times_ns);
 	return error;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/comm_blocks.h"
@@ -475,10 +476,7 @@ static void end(struct blame *blame, const struct run *run)
 		free(blame->suspects[s].ns);
 		free(blame->suspects[s].waits);
 	}
-	free(blame->share_begins);
-	free(blame->share_ends);
-	free(blame->places);
-	free(blame->shares);
+	free_all(blame->share_begins, blame->share_ends, blame->places, blame->shares);
 	comm_blocks_free(&blame->blocks);
 	path_sums_free(&blame->sums);
 }

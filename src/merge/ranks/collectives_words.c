@@ -194,9 +194,7 @@ static char *hang_text(const struct run *run)
 		text = xt_asprintf("The job hangs: %s never finished. All ranks with a log are "
 				   "there; others have no log.",
 				   what);
-	free(what);
-	free(absent);
-	free(last);
+	free_all(what, absent, last);
 	return text;
 }
 

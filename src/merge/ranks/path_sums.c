@@ -27,11 +27,7 @@ void path_sums_init(struct path_sums *sums, const struct paths *paths)
 
 void path_sums_free(struct path_sums *sums)
 {
-	free(sums->all_ns);
-	free(sums->beside_ns);
-	free(sums->is_kernel);
-	free(sums->is_touched);
-	free(sums->touched);
+	free_all(sums->all_ns, sums->beside_ns, sums->is_kernel, sums->is_touched, sums->touched);
 }
 
 void path_sums_add(struct path_sums *sums, uint32_t node, uint64_t ns, uint64_t beside_ns)

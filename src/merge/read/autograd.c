@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/grow.h"
 
 #define ENTRIES_FIRST	  64
 #define ENTRIES_MAX	  (1u << 20) /* of one thread */
@@ -38,9 +39,7 @@ void autograd_begin_events(struct autograd *autograd)
 void autograd_free(struct autograd *autograd)
 {
 	autograd_begin_events(autograd);
-	free(autograd->threads);
-	free(autograd->states);
-	free(autograd->joined);
+	free_all(autograd->threads, autograd->states, autograd->joined);
 	xt_hash_free(&autograd->by_key);
 	*autograd = (struct autograd){0};
 }

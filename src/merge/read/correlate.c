@@ -71,12 +71,8 @@ void correlate_free(struct correlate *correlate)
 {
 	if (!correlate)
 		return;
-	free(correlate->window.entries);
-	free(correlate->window.newest);
-	free(correlate->old.entries);
-	free(correlate->waiting.entries);
-	free(correlate->waiting.newest);
-	free(correlate);
+	free_all(correlate->window.entries, correlate->window.newest, correlate->old.entries,
+		 correlate->waiting.entries, correlate->waiting.newest, correlate);
 }
 
 static void count_if_unmatched(struct correlate *c, const struct launch *launch)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/script_name.h"
 
 #define MODULES_SEARCHED_MAX 1024u
@@ -89,12 +90,8 @@ void model_free(struct model *model)
 	if (!model)
 		return;
 	names_free(&model->names);
-	free(model->strings.rows);
-	free(model->stacks.rows);
-	free(model->threads.rows);
-	free(model->streams.rows);
-	free(model->shapes.rows);
-	free(model->copy_shapes.rows);
+	free_all(model->strings.rows, model->stacks.rows, model->threads.rows, model->streams.rows,
+		 model->shapes.rows, model->copy_shapes.rows);
 	nodes_free(&model->nodes);
 	autograd_free(&model->autograd);
 	pauses_free(&model->pauses);
@@ -109,20 +106,10 @@ void model_free(struct model *model)
 	range_names_free(&model->device_names);
 	range_names_free(&model->context_names);
 	range_names_free(&model->stream_names);
-	free(model->modules.rows);
-	free(model->apis.rows);
-	free(model->meta.rows);
-	free(model->account.rows);
-	free(model->symbols.rows);
-	free(model->sources.rows);
-	free(model->compiled.rows);
-	free(model->frames);
-	free(model->frame_modules);
-	free(model->module_places);
-	free(model->python);
-	free(model->python_frames.rows);
-	free(model->module_reach);
-	free(model);
+	free_all(model->modules.rows, model->apis.rows, model->meta.rows, model->account.rows,
+		 model->symbols.rows, model->sources.rows, model->compiled.rows, model->frames,
+		 model->frame_modules, model->module_places, model->python,
+		 model->python_frames.rows, model->module_reach, model);
 }
 
 const char *model_meta(const struct model *model, const char *key)

@@ -645,13 +645,8 @@ void nodes_index(struct nodes *nodes)
 
 void nodes_free(struct nodes *nodes)
 {
-	free(nodes->rows);
-	free(nodes->by_thread);
-	free(nodes->next_unresolved);
-	free(nodes->creations);
-	free(nodes->recent);
-	free(nodes->conditional);
-	free(nodes->names);
+	free_all(nodes->rows, nodes->by_thread, nodes->next_unresolved, nodes->creations,
+		 nodes->recent, nodes->conditional, nodes->names);
 	*nodes = (struct nodes){0};
 }
 

@@ -607,11 +607,7 @@ void ranges_free(struct ranges *ranges)
 {
 	free(ranges->nodes);
 	xt_hash_free(&ranges->children);
-	free(ranges->raw);
-	free(ranges->labels);
-	free(ranges->times_ns);
-	free(ranges->states);
-	free(ranges->threads);
+	free_all(ranges->raw, ranges->labels, ranges->times_ns, ranges->states, ranges->threads);
 	*ranges = (struct ranges){0};
 }
 

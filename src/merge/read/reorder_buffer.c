@@ -22,12 +22,8 @@ void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint3
 
 void reorder_buffer_free(struct reorder_buffer *buffer)
 {
-	free(buffer->slots);
-	free(buffer->free_slots);
-	free(buffer->runs);
-	free(buffer->free_runs);
-	free(buffer->ends);
-	free(buffer->heap);
+	free_all(buffer->slots, buffer->free_slots, buffer->runs, buffer->free_runs, buffer->ends,
+		 buffer->heap);
 	*buffer = (struct reorder_buffer){0};
 }
 

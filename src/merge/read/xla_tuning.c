@@ -220,10 +220,7 @@ void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const ui
 
 void xla_tuning_free(struct xla_tuning *tuning)
 {
-	free(tuning->passes.rows);
-	free(tuning->helpers);
-	free(tuning->in_trial);
-	free(tuning->in_tuner);
+	free_all(tuning->passes.rows, tuning->helpers, tuning->in_trial, tuning->in_tuner);
 	*tuning = (struct xla_tuning){0};
 }
 

@@ -91,9 +91,7 @@ static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 	else
 		label = xt_asprintf("[GPU%u stream %u%s]", row->device, row->stream, stream);
 	name = clean_name(&p->paths->names, label);
-	free(label);
-	free(context);
-	free(stream);
+	free_all(label, context, stream);
 	return name;
 }
 

@@ -200,9 +200,7 @@ void calls_free(struct calls *calls)
 {
 	for (size_t r = 0; r < calls->count; r++)
 		histogram_free(&calls->rows[r].durations);
-	free(calls->rows);
-	free(calls->places);
-	free(calls->failures);
+	free_all(calls->rows, calls->places, calls->failures);
 	*calls = (struct calls){0};
 }
 

@@ -41,11 +41,8 @@ void callsites_init(struct callsites *callsites, const struct model *model,
 
 void callsites_free(struct callsites *callsites)
 {
-	free(callsites->list);
-	free(callsites->by_stack);
-	free(callsites->visits);
-	free(callsites->threads);
-	free(callsites->streams);
+	free_all(callsites->list, callsites->by_stack, callsites->visits, callsites->threads,
+		 callsites->streams);
 	*callsites = (struct callsites){0};
 }
 

@@ -102,8 +102,6 @@ bool event_filter_wants_path(struct reading *reading, uint32_t place)
 
 void event_filter_free(struct event_filter *event_filter)
 {
-	free(event_filter->ranges);
-	free(event_filter->calls.list);
-	free(event_filter->work.list);
+	free_all(event_filter->ranges, event_filter->calls.list, event_filter->work.list);
 	aggregate_free(&event_filter->call_owners);
 }

@@ -6,6 +6,7 @@
 
 #include "base/tables.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "merge/sums/saturating.h"
 
 #define LONG_PERIODS 2 /* a gap of at least so many periods is divided by its own samples */
@@ -389,9 +390,7 @@ void idle_paths_finish(struct idle_paths *paths)
 {
 	for (size_t h = 0; h < paths->hit_count; h++)
 		divide_pending(paths, &paths->hits[h]);
-	free(paths->hits);
-	free(paths->pending);
-	free(paths->shares);
+	free_all(paths->hits, paths->pending, paths->shares);
 	paths->hits = NULL;
 	paths->pending = NULL;
 	paths->shares = NULL;

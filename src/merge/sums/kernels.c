@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
@@ -349,14 +350,9 @@ void kernels_free(struct kernels *kernels)
 		histogram_free(&kernels->rows[r].durations);
 	for (size_t r = 0; r < kernels->log_count; r++)
 		histogram_free(&kernels->log_rows[r].sums.durations);
-	free(kernels->rows);
-	free(kernels->places);
-	free(kernels->shapes);
+	free_all(kernels->rows, kernels->places, kernels->shapes);
 	xt_hash_free(&kernels->by_shape);
-	free(kernels->log_rows);
-	free(kernels->log_shapes);
-	free(kernels->log_places);
-	free(kernels->limits);
+	free_all(kernels->log_rows, kernels->log_shapes, kernels->log_places, kernels->limits);
 	*kernels = (struct kernels){0};
 }
 

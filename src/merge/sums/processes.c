@@ -140,11 +140,8 @@ static void free_state(struct sink *sink)
 			free(process->devices[d].name);
 			free(process->devices[d].uuid);
 		}
-		free(process->devices);
-		free(process->label);
-		free(process->name);
-		free(process->title);
-		free(process->command);
+		free_all(process->devices, process->label, process->name, process->title,
+			 process->command);
 	}
 	if (s)
 		free(s->list);

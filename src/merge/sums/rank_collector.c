@@ -531,10 +531,7 @@ void rank_collector_free(struct rank_collector *collector)
 	for (size_t d = 0; collector && d < TIMELINE_DEVICES_MAX; d++)
 		free(collector->devices[d].pending);
 	if (collector) {
-		free(collector->taken);
-		free(collector->places);
-		free(collector->cpu_waits);
-		free(collector->gap);
+		free_all(collector->taken, collector->places, collector->cpu_waits, collector->gap);
 	}
 	free(collector);
 }

@@ -245,12 +245,7 @@ void rank_log_finish(struct reading *reading)
 void rank_log_free(struct rank_log *log)
 {
 	rank_collector_free(log->collector);
-	free(log->members);
-	free(log->list);
-	free(log->times);
-	free(log->open_calls);
-	free(log->own_paths);
-	free(log->roots);
+	free_all(log->members, log->list, log->times, log->open_calls, log->own_paths, log->roots);
 	*log = (struct rank_log){0};
 }
 

@@ -72,10 +72,7 @@ void selection_free(struct selection *selection)
 	for (int p = 0; p < PATTERNS; p++)
 		if (selection->wanted->patterns[p])
 			regfree(&selection->compiled[p]);
-	free(selection->name_matches);
-	free(selection->results);
-	free(selection->chain);
-	free(selection);
+	free_all(selection->name_matches, selection->results, selection->chain, selection);
 }
 
 static bool matches(struct selection *selection, enum pattern pattern, const char *text)

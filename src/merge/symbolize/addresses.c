@@ -87,9 +87,7 @@ void addresses_collect(struct addresses *addresses, struct model *model)
 
 void addresses_free(struct addresses *addresses)
 {
-	free(addresses->list);
-	free(addresses->by_frame);
-	free(addresses->places);
+	free_all(addresses->list, addresses->by_frame, addresses->places);
 	*addresses = (struct addresses){0};
 }
 

@@ -210,9 +210,7 @@ static void find_lines(struct source_file *file)
 
 static void free_file(struct source_file *file)
 {
-	free(file->path);
-	free(file->text);
-	free(file->starts);
+	free_all(file->path, file->text, file->starts);
 }
 
 /* NULL if there are too many files. */

@@ -70,9 +70,7 @@ static void free_module(struct cached_module *module)
 	debug_info_close(module->open.debug_info);
 	symbols_close(module->open.symbols);
 	pthread_mutex_destroy(&module->lock);
-	free(module->path);
-	free(module->build_id);
-	free(module);
+	free_all(module->path, module->build_id, module);
 }
 
 static struct cached_module *make_module(const char *path, const void *build_id,

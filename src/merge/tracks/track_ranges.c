@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "log/read/rows.h"
 #include "merge/read/ranges.h"
 #include "merge/sums/build_tree_ranges.h"
@@ -57,11 +58,7 @@ void track_ranges_free(struct tracks *t)
 		return;
 	for (size_t i = 0; i < r->thread_count; i++)
 		free(r->pushed[i].rows);
-	free(r->pushed);
-	free(r->started.rows);
-	free(r->ended.rows);
-	free(r->domains);
-	free(r);
+	free_all(r->pushed, r->started.rows, r->ended.rows, r->domains, r);
 	t->ranges = NULL;
 }
 

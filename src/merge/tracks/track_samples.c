@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/sums/exporter.h"
 
@@ -185,9 +186,6 @@ void track_samples_free(struct tracks *t)
 {
 	if (!t->samples)
 		return;
-	free(t->samples->open.rows);
-	free(t->samples->next.rows);
-	free(t->samples->chain);
-	free(t->samples);
+	free_all(t->samples->open.rows, t->samples->next.rows, t->samples->chain, t->samples);
 	t->samples = NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/tracks/track_names.h"
 
@@ -107,10 +108,7 @@ void tracks_free_all(struct tracks *t)
 {
 	for (size_t i = 0; i < t->all.count; i++)
 		free(t->all.rows[i]);
-	free(t->all.rows);
-	free(t->roots.rows);
-	free(t->known.rows);
-	free(t->devices.rows);
+	free_all(t->all.rows, t->roots.rows, t->known.rows, t->devices.rows);
 }
 
 /* A CPU log continues the threads of the traced log of its process. */

@@ -206,10 +206,7 @@ static void free_state(struct sink *sink)
 	html_labels_free(&html->devices);
 	html_labels_free(&html->threads);
 	paths_free(&html->ranges);
-	free(html->range_openings);
-	free(html->samples);
-	free(html->process_ranges);
-	free(html->process_threads);
+	free_all(html->range_openings, html->samples, html->process_ranges, html->process_threads);
 	tracks_free(sink);
 }
 

@@ -450,19 +450,11 @@ void html_events_find_waits(struct html *html, const struct processes *processes
 
 void html_events_free(struct html_events *events)
 {
-	free(events->work.rows);
-	free(events->gaps.rows);
-	free(events->calls.rows);
-	free(events->states.rows);
-	free(events->samples.rows);
+	free_all(events->work.rows, events->gaps.rows, events->calls.rows, events->states.rows,
+		 events->samples.rows);
 	for (size_t s = 0; s < events->streams.count; s++)
 		free(events->streams.rows[s].name);
-	free(events->streams.rows);
-	free(events->shapes.rows);
-	free(events->paths.rows);
-	free(events->nodes);
-	free(events->is_seen);
-	free(events->process_shapes);
-	free(events->api_places);
+	free_all(events->streams.rows, events->shapes.rows, events->paths.rows, events->nodes,
+		 events->is_seen, events->process_shapes, events->api_places);
 	names_free(&events->apis);
 }

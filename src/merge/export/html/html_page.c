@@ -35,10 +35,7 @@ struct tree {
 
 static void free_tree(struct tree *tree)
 {
-	free(tree->numbers);
-	free(tree->order);
-	free(tree->names);
-	free(tree->name_order);
+	free_all(tree->numbers, tree->order, tree->names, tree->name_order);
 }
 
 /* Sets the number of nodes with samples, and of their ancestors, to 1. Parents precede children. */

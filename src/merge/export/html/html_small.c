@@ -169,8 +169,6 @@ void html_choose(struct html_choice *choice, const struct html *html,
 
 void html_choice_free(struct html_choice *choice)
 {
-	free(choice->samples);
-	free(choice->ranges);
-	free(choice->listed_ranges);
+	free_all(choice->samples, choice->ranges, choice->listed_ranges);
 	*choice = (struct html_choice){0};
 }

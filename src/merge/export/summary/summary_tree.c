@@ -359,10 +359,6 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 		put_tree_head(out, &tree);
 		error = put_children(out, &tree, PATH_ROOT, 0);
 	}
-	free(tree.totals);
-	free(tree.first_child);
-	free(tree.sibling);
-	free(tree.chain);
-	free(tree.line.buffer);
+	free_all(tree.totals, tree.first_child, tree.sibling, tree.chain, tree.line.buffer);
 	return error;
 }
