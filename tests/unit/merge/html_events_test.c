@@ -12,29 +12,39 @@
 static void add_call(struct html_events *events, uint32_t number, uint32_t thread,
 		     uint64_t enter_ns)
 {
-	size_t count = events->calls.count++;
+	struct page_list *list = &events->lists[EVENT_CALLS];
+	size_t count = list->count++;
 
-	events->calls.rows = realloc(events->calls.rows, (count + 1) * sizeof(struct page_call));
-	events->calls.rows[count] = (struct page_call){
-		.number = number, .thread = thread, .enter_ns = enter_ns, .api = 1};
+	list->rows = realloc(list->rows, (count + 1) * sizeof(struct page_call));
+	list->calls[count] = (struct page_call){
+		.event = {.lane = thread, .start_ns = enter_ns}, .number = number, .api = 1};
 }
 
 static void add_work(struct html_events *events, uint64_t start_ns, uint32_t call)
 {
-	size_t count = events->work.count++;
+	struct page_list *list = &events->lists[EVENT_WORK];
+	size_t count = list->count++;
 
-	events->work.rows = realloc(events->work.rows, (count + 1) * sizeof(struct page_work));
-	events->work.rows[count] = (struct page_work){.start_ns = start_ns, .call = call};
+	list->rows = realloc(list->rows, (count + 1) * sizeof(struct page_work));
+	list->work[count] = (struct page_work){.event.start_ns = start_ns, .call = call};
+}
+
+/* Returns the call of work, after the sort. */
+static const struct page_call *call_of(const struct html_events *events, size_t work)
+{
+	uint32_t call = events->lists[EVENT_WORK].work[work].call;
+
+	assert_int_not_equal(call, 0);
+	return &events->lists[EVENT_CALLS].calls[call - 1];
 }
 
 /* The time and thread of the call of work, after the sort. */
 static void check(const struct html_events *events, size_t work, uint64_t enter_ns, uint32_t thread)
 {
-	uint32_t call = events->work.rows[work].call;
+	const struct page_call *call = call_of(events, work);
 
-	assert_int_not_equal(call, 0);
-	assert_int_equal(events->calls.rows[call - 1].enter_ns, enter_ns);
-	assert_int_equal(events->calls.rows[call - 1].thread, thread);
+	assert_int_equal(call->event.start_ns, enter_ns);
+	assert_int_equal(call->event.lane, thread);
 }
 
 static void keeps_the_call_of_work(void **state)
@@ -63,13 +73,13 @@ static void tells_calls_of_one_time_apart(void **state)
 	(void)state;
 	add_call(&events, 1, 1, 100);
 	add_call(&events, 2, 1, 100);
-	events.calls.rows[0].duration_ns = 10;
-	events.calls.rows[1].duration_ns = 20;
+	events.lists[EVENT_CALLS].calls[0].event.duration_ns = 10;
+	events.lists[EVENT_CALLS].calls[1].event.duration_ns = 20;
 	add_work(&events, 1000, 1);
 	add_work(&events, 1100, 2);
 	html_events_sort(&events);
-	assert_int_equal(events.calls.rows[events.work.rows[0].call - 1].duration_ns, 10);
-	assert_int_equal(events.calls.rows[events.work.rows[1].call - 1].duration_ns, 20);
+	assert_int_equal(call_of(&events, 0)->event.duration_ns, 10);
+	assert_int_equal(call_of(&events, 1)->event.duration_ns, 20);
 	html_events_free(&events);
 }
 
@@ -84,8 +94,8 @@ static void knows_no_call_that_was_dropped(void **state)
 	add_work(&events, 1200, 3);
 	add_work(&events, 1300, UINT32_MAX);
 	html_events_sort(&events);
-	for (size_t w = 0; w < events.work.count; w++)
-		assert_int_equal(events.work.rows[w].call, 0);
+	for (size_t w = 0; w < events.lists[EVENT_WORK].count; w++)
+		assert_int_equal(events.lists[EVENT_WORK].work[w].call, 0);
 	html_events_free(&events);
 }
 

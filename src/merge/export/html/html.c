@@ -6,23 +6,149 @@
  * single events as the page has room for, and the summary JSON, which the page contains unchanged.
  */
 #include "merge/export/formats.h"
-#include "merge/export/html/html_state.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "merge/export/html/html_events.h"
+#include "merge/export/html/html_page.h"
 #include "merge/ranks/compared_ranks.h"
+#include "merge/sums/build_tree_ranges.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/run.h"
-#include "page/page.h"
 
-#include "merge/export/html/html_fit.h"
-#include "merge/export/html/html_labels.h"
-#include "merge/export/html/html_tracks.h"
-#include "merge/export/summary/summary_json.h"
-#include "merge/sums/build_tree_ranges.h"
+/* Adds a chart to the current process. Returns NULL beyond the limit. */
+static struct chart *add_chart(struct html *html, uint32_t device,
+			       const struct track_counter *counter)
+{
+	struct chart *chart;
+
+	if (html->chart_count == HTML_TRACKS_MAX)
+		return NULL;
+	chart = xt_new(html->charts, html->chart_count, html->chart_capacity);
+	*chart = (struct chart){
+		.label = html_device(html, html->tracks.process, device),
+		.device = device,
+		.counter = counter,
+	};
+	bins_init(&chart->bins, counter ? 1 : TRACK_SERIES);
+	return chart;
+}
+
+/* Returns the chart of a device of the current process; NULL beyond the limit. */
+static struct chart *chart_of(struct html *html, uint32_t device)
+{
+	struct chart *chart;
+
+	for (size_t c = html->first_chart; c < html->chart_count; c++)
+		if (html->charts[c].device == device && !html->charts[c].counter)
+			return &html->charts[c];
+	chart = add_chart(html, device, NULL);
+	html->chart_left_out_count += !chart;
+	return chart;
+}
+
+/* Adds the part of the interval that no earlier one covers. */
+static void add_union(struct chart *chart, enum track_series series, uint64_t from_ns,
+		      uint64_t until_ns)
+{
+	uint64_t *ran_until_ns = &chart->until_ns[series];
+
+	if (from_ns < *ran_until_ns)
+		from_ns = *ran_until_ns;
+	if (until_ns <= from_ns)
+		return;
+	bins_add(&chart->bins, series, from_ns, until_ns);
+	*ran_until_ns = until_ns;
+}
+
+static void add_gap(struct chart *chart, uint64_t from_ns, const uint64_t pieces_ns[IDLE_CLASSES])
+{
+	for (size_t i = 0; i < IDLE_CLASSES; i++) {
+		bins_add(&chart->bins, TRACK_IDLE + idle_order[i], from_ns,
+			 from_ns + pieces_ns[idle_order[i]]);
+		from_ns += pieces_ns[idle_order[i]];
+	}
+}
+
+static void add_stretch(struct sink *sink, const struct process *process,
+			const struct stretch *stretch)
+{
+	struct html *html = sink->state;
+	struct chart *chart;
+	uint64_t from_ns = html_time(process, stretch->start_ns);
+	uint64_t until_ns = html_time(process, stretch->end_ns);
+	uint64_t gap_from_ns = from_ns;
+
+	html_events_add_work(html, process, stretch);
+	chart = chart_of(html, stretch->device);
+	if (!chart)
+		return;
+	if (stretch->has_gap) {
+		gap_from_ns = html_time(process, stretch->gap_from_ns);
+		add_gap(chart, gap_from_ns, stretch->idle_ns);
+		/* In a part of a run, the first gap begins before the part. */
+		if (gap_from_ns < html->first_ns)
+			html->first_ns = gap_from_ns;
+	}
+	if (!chart->until_ns[TRACK_WORK] || gap_from_ns < chart->from_ns)
+		chart->from_ns = gap_from_ns;
+	add_union(chart, TRACK_WORK, from_ns, until_ns);
+	if (stretch->is_collective)
+		return;
+	add_union(chart, TRACK_OTHER, from_ns, until_ns);
+	add_union(chart, stretch->is_kernel ? TRACK_KERNELS : TRACK_COPIES, from_ns, until_ns);
+}
+
+/* The place of a counter's chart in the list, from 1; 0: it was left out. */
+static size_t *place_of(struct track *track)
+{
+	return (size_t *)track->data;
+}
+
+static void put_track(struct tracks *t, struct track *track)
+{
+	struct html *html = (struct html *)t;
+	bool is_of_device = track->parent && track->parent->kind == TRACK_DEVICE;
+
+	if (track->kind == TRACK_COUNTER &&
+	    add_chart(html, is_of_device ? track->parent->number : MEMORY_POOL_HOST,
+		      track->counter))
+		*place_of(track) = html->chart_count;
+}
+
+static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
+{
+	struct html *html = (struct html *)t;
+	uint64_t now_ns = html_time(t->process, time_ns);
+	struct chart *chart;
+
+	if (!*place_of(track)) {
+		html->chart_left_out_count++;
+		return;
+	}
+	chart = &html->charts[*place_of(track) - 1];
+	if (now_ns < chart->level_ns)
+		now_ns = chart->level_ns;
+	if (bins_used(&chart->bins))
+		bins_raise(&chart->bins, 0, chart->level_ns, now_ns, chart->level);
+	bins_raise(&chart->bins, 0, now_ns, now_ns, value);
+	chart->level = value;
+	chart->level_ns = now_ns;
+}
+
+/* Counters keep their value until the last event of the process. */
+static void end_charts(struct html *html)
+{
+	for (size_t t = html->first_chart; t < html->chart_count; t++) {
+		struct chart *chart = &html->charts[t];
+
+		if (chart->counter && html->process_last_ns > chart->level_ns)
+			bins_raise(&chart->bins, 0, chart->level_ns, html->process_last_ns,
+				   chart->level);
+	}
+}
 
 /* Adds the log's ranges to html->ranges. Parents come before their children. */
 static void add_ranges(struct html *html, const struct model *model)
@@ -114,8 +240,8 @@ static int begin(struct sink *sink)
 {
 	static const struct track_writer writer = {
 		.track_bytes = sizeof(size_t),
-		.track = html_put_track,
-		.counter = html_put_counter,
+		.track = put_track,
+		.counter = put_counter,
 		.call = add_call,
 		.work = add_work,
 		.sample = add_sample,
@@ -144,9 +270,8 @@ static void add_total(struct sink *sink, const struct process *process, const st
 				 : PATH_ROOT,
 	};
 
-	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + 1, sizeof(sample));
 	memcpy(sample.weights, total->weights, sizeof(sample.weights));
-	html->samples[html->sample_count++] = sample;
+	xt_append(html->samples, html->sample_count, html->sample_capacity, sample);
 	html_events_add_total(&html->events, process, total, node);
 }
 
@@ -191,7 +316,7 @@ static void end_process(struct sink *sink, const struct process *process)
 	struct html *html = sink->state;
 
 	tracks_process_end(sink, process);
-	html_end_tracks(html);
+	end_charts(html);
 	html_events_end_process(html, process);
 }
 
@@ -201,7 +326,9 @@ static void free_state(struct sink *sink)
 
 	if (!html)
 		return;
-	html_free_tracks(html);
+	for (size_t t = 0; t < html->chart_count; t++)
+		bins_free(&html->charts[t].bins);
+	free(html->charts);
 	html_events_free(&html->events);
 	html_labels_free(&html->devices);
 	html_labels_free(&html->threads);
@@ -225,7 +352,7 @@ const struct exporter exporter_html = {
 	.call = tracks_call,
 	.work = tracks_work,
 	.memory = tracks_memory,
-	.stretch = html_add_stretch,
+	.stretch = add_stretch,
 	.cpu_sample = tracks_sample,
 	.total = add_total,
 	.process_end = end_process,

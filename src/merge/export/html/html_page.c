@@ -2,6 +2,14 @@
 /*
  * Writes the page: the tree and its samples as columns, the document, and both into the template.
  * html_state.h describes the format.
+ *
+ * If the full page is larger than --html-size, it tries in this order:
+ * 1. fewer single events
+ * 2. coarser device tracks, if there are many
+ * 3. fewer NVTX ranges
+ * 4. fewer call paths
+ *
+ * The size of a page is known only after it is made, so this makes several.
  */
 #include "merge/export/html/html_page.h"
 
@@ -11,8 +19,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/export/html/html_events_page.h"
-#include "merge/export/html/html_tracks.h"
+#include "merge/export/html/html_events.h"
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/tables/table_writers.h"
@@ -20,7 +27,295 @@
 #include "merge/sums/sums.h"
 
 #define REPORT_VERSION	 1
-#define PAGE_KERNELS_MAX 10000 /* smaller ones have only what the tree says */
+#define PAGE_KERNELS_MAX 10000	    /* smaller ones have only what the tree says */
+#define SAMPLE_LEFT_OUT	 UINT32_MAX /* its path is part of HTML_OTHER */
+
+#define RANGES_LEAST 300 /* as many as the page's selection list shows */
+#define TRIES_MAX    8
+#define AIM	     0.97 /* share of the free room that the next try aims at */
+#define GOOD	     0.9  /* share of the free room that ends the search */
+#define KB	     1000
+#define HALVINGS_MAX 5	/* leaves 128 bins per track */
+#define TRACKS_MANY  16 /* fewer tracks keep their resolution */
+#define TRACKS_SHARE 8	/* so do tracks that need less than this part of the room */
+
+/*
+ * Ranks call paths with any weight, and ranges, by their largest share of any weight. Free it with
+ * ranking_of_page_free(), even if all zeros.
+ */
+struct ranking {
+	uint32_t *path_places; /* by path node: rank, 0 is the largest; UINT32_MAX: no weight */
+	uint32_t path_count;
+	uint32_t *range_places; /* by node of html->ranges: rank */
+	uint32_t range_count;
+};
+
+/* The samples and ranges of a page. */
+struct choice {
+	struct sample *samples; /* node may be SAMPLE_LEFT_OUT; ranges are numbers of the page */
+	size_t sample_count;
+	uint32_t *ranges;	 /* by node of html->ranges: number in the page, from 1 */
+	uint32_t *listed_ranges; /* by number in the page - 1: node of html->ranges */
+	uint32_t range_count;
+	uint32_t event_count;	 /* most events of each kind */
+	uint32_t track_halvings; /* how often the resolution of tracks is halved */
+	bool has_other_range;	 /* HTML_OTHER follows as the last range */
+	uint64_t other_range_openings;
+	uint64_t left_out_path_count;
+	uint64_t left_out_gpu_ns;
+	uint64_t left_out_range_count;
+};
+
+struct ranked {
+	double size;
+	uint32_t node;
+};
+
+/* Largest first. Equal sizes keep their order, so no range precedes its parent. */
+COMPARE_BY(compare_ranked, struct ranked, DOWN(size) UP(node))
+
+/* Returns the largest share of any weight. */
+static double size_of(const uint64_t weights[WEIGHTS], const double sums[WEIGHTS])
+{
+	double size = 0;
+
+	for (int w = 0; w < WEIGHTS; w++) {
+		double share = sums[w] > 0 ? (double)weights[w] / sums[w] : 0;
+
+		size = share > size ? share : size;
+	}
+	return size;
+}
+
+/* Returns the rank of each node in rows; UINT32_MAX for others. */
+static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
+{
+	uint32_t *places = xt_malloc(node_count * sizeof(*places));
+
+	memset(places, 0xff, node_count * sizeof(*places));
+	if (count)
+		qsort(rows, count, sizeof(*rows), compare_ranked);
+	for (size_t r = 0; r < count; r++)
+		places[rows[r].node] = (uint32_t)r;
+	return places;
+}
+
+static void rank_paths(struct ranking *ranking, const struct paths *paths)
+{
+	struct ranked *rows = xt_calloc(paths->node_count, sizeof(*rows));
+	double sums[WEIGHTS] = {0};
+	uint32_t count = 0;
+
+	for (uint32_t n = 1; n < paths->node_count; n++)
+		for (int w = 0; w < WEIGHTS; w++)
+			sums[w] += (double)paths->nodes[n].weights[w];
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		double size = size_of(paths->nodes[n].weights, sums);
+
+		if (size > 0)
+			rows[count++] = (struct ranked){size, n};
+	}
+	ranking->path_count = count;
+	ranking->path_places = places_of(rows, count, paths->node_count);
+	free(rows);
+}
+
+/* Sums up each range with its nested ranges, WEIGHTS numbers each. NULL if out of memory. */
+static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
+{
+	const struct paths *ranges = &html->ranges;
+	uint64_t *all = xt_calloc((size_t)ranges->node_count * WEIGHTS, sizeof(*all));
+
+	for (size_t s = 0; s < html->sample_count; s++)
+		for (int w = 0; w < WEIGHTS; w++)
+			all[(size_t)html->samples[s].range * WEIGHTS + (size_t)w] +=
+				html->samples[s].weights[w];
+	for (uint32_t r = ranges->node_count; r-- > 1;)
+		for (size_t w = 0; w < WEIGHTS; w++)
+			all[(size_t)ranges->nodes[r].parent * WEIGHTS + w] +=
+				all[(size_t)r * WEIGHTS + w];
+	for (size_t w = 0; w < WEIGHTS; w++)
+		sums[w] = (double)all[w];
+	return all;
+}
+
+static void rank_ranges(struct ranking *ranking, const struct html *html)
+{
+	uint32_t count = html->ranges.node_count;
+	struct ranked *rows = xt_calloc(count, sizeof(*rows));
+	double sums[WEIGHTS];
+	uint64_t *all = add_up_ranges(html, sums);
+
+	for (uint32_t r = 1; r < count; r++)
+		rows[r - 1] = (struct ranked){size_of(&all[(size_t)r * WEIGHTS], sums), r};
+	ranking->range_places = places_of(rows, count - 1, count);
+	ranking->range_count = count - 1;
+	free(rows);
+	free(all);
+}
+
+static void rank_all(struct ranking *ranking, const struct html *html, const struct paths *paths)
+{
+	rank_paths(ranking, paths);
+	rank_ranges(ranking, html);
+}
+
+static void ranking_free(struct ranking *ranking)
+{
+	free(ranking->path_places);
+	free(ranking->range_places);
+	*ranking = (struct ranking){0};
+}
+
+/* Numbers the ranges of the page. An omitted range gets the number of its parent. */
+static void choose_ranges(struct choice *choice, const struct html *html,
+			  const struct ranking *ranking, uint32_t count)
+{
+	const struct paths *ranges = &html->ranges;
+	bool has_other = false;
+
+	choice->ranges = xt_calloc(ranges->node_count, sizeof(*choice->ranges));
+	choice->listed_ranges = xt_calloc(ranges->node_count, sizeof(*choice->listed_ranges));
+	for (uint32_t r = 1; r < ranges->node_count; r++) {
+		if (ranking && ranking->range_places[r] >= count) {
+			choice->left_out_range_count++;
+			choice->ranges[r] = choice->ranges[ranges->nodes[r].parent];
+			has_other |= !choice->ranges[r];
+			continue;
+		}
+		choice->listed_ranges[choice->range_count++] = r;
+		choice->ranges[r] = choice->range_count;
+	}
+	for (uint32_t r = 1; has_other && r < ranges->node_count; r++) {
+		if (choice->ranges[r])
+			continue;
+		choice->ranges[r] = choice->range_count + 1;
+		choice->other_range_openings += html->range_openings[r];
+	}
+	choice->has_other_range = has_other;
+}
+
+static void choose_samples(struct choice *choice, const struct html *html,
+			   const struct ranking *ranking, uint32_t path_count)
+{
+	choice->samples = xt_calloc(html->sample_count + 1, sizeof(*choice->samples));
+	choice->sample_count = html->sample_count;
+	for (size_t s = 0; s < html->sample_count; s++) {
+		struct sample *sample = &choice->samples[s];
+
+		*sample = html->samples[s];
+		sample->range = choice->ranges[sample->range];
+		if (!ranking || path_count == ranking->path_count ||
+		    ranking->path_places[sample->node] < path_count)
+			continue;
+		choice->left_out_gpu_ns += sample->weights[WEIGHT_GPU_TIME];
+		sample->node = SAMPLE_LEFT_OUT;
+	}
+	if (ranking && path_count < ranking->path_count)
+		choice->left_out_path_count = ranking->path_count - path_count;
+}
+
+/* Keeps the largest paths and ranges if ranking is not NULL, otherwise all. */
+static void choose(struct choice *choice, const struct html *html, const struct ranking *ranking,
+		   uint32_t path_count, uint32_t range_count)
+{
+	*choice = (struct choice){0};
+	choose_ranges(choice, html, ranking, range_count);
+	choose_samples(choice, html, ranking, path_count);
+}
+
+static void choice_free(struct choice *choice)
+{
+	free_all(choice->samples, choice->ranges, choice->listed_ranges);
+	*choice = (struct choice){0};
+}
+
+/* Returns the first bin of the track after halving its resolution. */
+static uint64_t first_bin(const struct bins *bins, uint32_t halvings)
+{
+	return bins->first >> halvings;
+}
+
+static uint32_t bin_count(const struct bins *bins, uint32_t halvings)
+{
+	if (!bins_used(bins))
+		return 0;
+	return (uint32_t)((bins->last >> halvings) - first_bin(bins, halvings) + 1);
+}
+
+static void put_track_list(struct json *json, const struct html *html, uint32_t halvings)
+{
+	json_u64(json, "track_left_out_count", html->chart_left_out_count);
+	json_u64(json, "track_halvings", halvings);
+	json_begin_array(json, "tracks");
+	for (size_t t = 0; t < html->chart_count; t++) {
+		const struct chart *chart = &html->charts[t];
+		uint32_t width_bits = chart->bins.width_bits + halvings;
+
+		json_begin_object(json, NULL);
+		json_string(json, "name", names_text(&html->devices.names, chart->label, NULL));
+		if (chart->counter) {
+			json_string(json, "counter", chart->counter->name);
+			json_string(json, "unit", chart->counter->unit);
+		}
+		json_u64(json, "bin_ns", (uint64_t)1 << width_bits);
+		json_u64(json, "start_ns", first_bin(&chart->bins, halvings) << width_bits);
+		json_u64(json, "bin_count", bin_count(&chart->bins, halvings));
+		if (!chart->counter)
+			json_u64(json, "span_ns", chart->until_ns[TRACK_WORK] - chart->from_ns);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+/* Most idle classes never occur. Their columns stay empty. */
+static bool has_values(const uint64_t *values)
+{
+	for (uint32_t b = 0; b < BINS_COUNT; b++)
+		if (values[b])
+			return true;
+	return false;
+}
+
+/* Writes one series: sums of time, or the maximum of a counter. */
+static void put_series(struct page_columns *columns, struct page_column *column,
+		       const struct chart *chart, const uint64_t *values, uint32_t halvings)
+{
+	const struct bins *bins = &chart->bins;
+	uint64_t bin = first_bin(bins, halvings), value = 0;
+
+	/* The last bin may be the largest number. */
+	for (uint64_t b = 0; b < bins_used(bins); b++) {
+		uint64_t here = values[b];
+
+		if ((bins->first + b) >> halvings != bin) {
+			page_columns_put(columns, column, value);
+			bin = (bins->first + b) >> halvings;
+			value = 0;
+		}
+		if (!chart->counter)
+			value += here;
+		else if (here > value)
+			value = here;
+	}
+	page_columns_put(columns, column, value);
+}
+
+static void put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings)
+{
+	for (size_t t = 0; t < html->chart_count; t++) {
+		const struct bins *bins = &html->charts[t].bins;
+
+		for (unsigned s = 0; s < bins->series_count; s++) {
+			const uint64_t *values = &bins->values[(size_t)s * BINS_COUNT];
+			struct page_column *column =
+				page_columns_add(columns, "track.%zu.%u", t, s);
+
+			if (bins_used(bins) && has_values(values))
+				put_series(columns, column, &html->charts[t], values, halvings);
+		}
+	}
+}
 
 /* The tree of call paths in the page. */
 struct tree {
@@ -39,8 +334,7 @@ static void free_tree(struct tree *tree)
 }
 
 /* Sets the number of nodes with samples, and of their ancestors, to 1. Parents precede children. */
-static void mark_nodes(struct tree *tree, const struct html_choice *choice,
-		       const struct paths *paths)
+static void mark_nodes(struct tree *tree, const struct choice *choice, const struct paths *paths)
 {
 	for (size_t s = 0; s < choice->sample_count; s++)
 		if (choice->samples[s].node != SAMPLE_LEFT_OUT)
@@ -82,8 +376,7 @@ static void order_names(struct tree *tree, const struct paths *paths)
 	}
 }
 
-static void make_tree(struct tree *tree, const struct html_choice *choice,
-		      const struct paths *paths)
+static void make_tree(struct tree *tree, const struct choice *choice, const struct paths *paths)
 {
 	uint32_t *first_child = xt_calloc(paths->node_count, sizeof(*first_child));
 	uint32_t *sibling = xt_calloc(paths->node_count, sizeof(*sibling));
@@ -133,7 +426,7 @@ static void put_tree(struct page_columns *columns, const struct tree *tree,
 COMPARE_BY(compare_samples, struct sample, UP(number) UP(device) UP(thread) UP(range))
 
 /* Sorts the samples by node number and merges samples with equal keys. */
-static void merge_samples(struct html_choice *choice, const struct tree *tree)
+static void merge_samples(struct choice *choice, const struct tree *tree)
 {
 	size_t kept = 0;
 
@@ -156,7 +449,7 @@ static void merge_samples(struct html_choice *choice, const struct tree *tree)
 	choice->sample_count = kept;
 }
 
-static void put_samples(struct page_columns *columns, const struct html_choice *choice,
+static void put_samples(struct page_columns *columns, const struct choice *choice,
 			uint32_t listed_weights)
 {
 	struct page_column *column = page_columns_add(columns, "sample.node");
@@ -210,7 +503,7 @@ static void put_range(struct json *json, uint32_t parent, const char *name, size
 	json_end_object(json);
 }
 
-static void put_ranges(struct json *json, const struct html *html, const struct html_choice *choice)
+static void put_ranges(struct json *json, const struct html *html, const struct choice *choice)
 {
 	json_begin_array(json, "ranges");
 	for (uint32_t i = 0; i < choice->range_count; i++) {
@@ -228,7 +521,7 @@ static void put_ranges(struct json *json, const struct html *html, const struct 
 	json_end_array(json);
 }
 
-static void put_lists(struct json *json, const struct html *html, const struct html_choice *choice,
+static void put_lists(struct json *json, const struct html *html, const struct choice *choice,
 		      const struct tree *tree, const struct paths *paths)
 {
 	json_begin_array(json, "names");
@@ -270,7 +563,7 @@ static void put_kernels(struct json *json, const struct run *run)
 	table_put_json(json, run, &table_kernels);
 }
 
-static void put_document(struct output *out, struct html *html, const struct html_choice *choice,
+static void put_document(struct output *out, struct html *html, const struct choice *choice,
 			 const struct tree *tree, const struct run *run,
 			 const struct page_columns *columns, const struct event_counts *events)
 {
@@ -303,7 +596,7 @@ static void put_document(struct output *out, struct html *html, const struct htm
 		json_string(&json, NULL, cpu_state_name((enum xt_cpu_state)state));
 	json_end_array(&json);
 	put_lists(&json, html, choice, tree, &run->paths);
-	html_put_track_list(&json, html, choice->track_halvings);
+	put_track_list(&json, html, choice->track_halvings);
 	html_put_event_lists(&json, html, events);
 	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
@@ -325,12 +618,13 @@ static void write_piece(void *context, const char *text, size_t length)
 	output_text(context, text, length);
 }
 
-void html_make_page(struct output *out, struct html *html, struct html_choice *choice,
-		    const struct run *run)
+static void make_page(struct output *out, struct html *html, struct choice *choice,
+		      const struct run *run)
 {
 	struct page_columns columns = {0};
 	struct tree tree = {.has_other = choice->left_out_path_count};
 	struct event_counts events = {0};
+	struct page_numbers numbers;
 	struct output document;
 	struct output_bytes bytes;
 
@@ -338,9 +632,11 @@ void html_make_page(struct output *out, struct html *html, struct html_choice *c
 	merge_samples(choice, &tree);
 	put_tree(&columns, &tree, &run->paths);
 	put_samples(&columns, choice, run_listed_weights(run));
-	html_put_tracks(&columns, html, choice->track_halvings);
-	html_put_events(&columns, html, choice->event_count, tree.numbers,
-			tree.has_other ? tree.count + 1 : 0, choice->ranges, &events);
+	put_tracks(&columns, html, choice->track_halvings);
+	numbers = (struct page_numbers){.nodes = tree.numbers,
+					.ranges = choice->ranges,
+					.other_node = tree.has_other ? tree.count + 1 : 0};
+	html_put_events(&columns, html, choice->event_count, &numbers, &events);
 	output_open_memory(&document);
 	put_document(&document, html, choice, &tree, run, &columns, &events);
 	bytes = output_bytes(&document);
@@ -349,4 +645,152 @@ void html_make_page(struct output *out, struct html *html, struct html_choice *c
 	event_counts_free(&events);
 	page_columns_free(&columns);
 	free_tree(&tree);
+}
+
+struct fit {
+	struct sink *sink;
+	const struct run *run;
+	struct ranking ranking;
+	uint32_t path_count; /* of the current page */
+	uint32_t range_count;
+	uint32_t event_count; /* of each kind, at most */
+	uint32_t track_halvings;
+	struct output page;
+	struct output_bytes bytes;
+};
+
+static void make(struct fit *fit, const struct ranking *ranking)
+{
+	struct html *html = fit->sink->state;
+	struct choice choice;
+
+	choose(&choice, html, ranking, fit->path_count, fit->range_count);
+	choice.track_halvings = fit->track_halvings;
+	choice.event_count = fit->event_count;
+	output_discard(&fit->page);
+	output_open_memory(&fit->page);
+	make_page(&fit->page, html, &choice, fit->run);
+	fit->bytes = output_bytes(&fit->page);
+	choice_free(&choice);
+}
+
+/*
+ * The page is too large with *count. Finds about the largest count that fits, but not below least,
+ * sets *count to it, and makes that page the current one.
+ */
+static void shrink(struct fit *fit, uint32_t *count, uint32_t least, size_t bytes_max)
+{
+	uint32_t most = *count;
+	double above = (double)fit->bytes.length, below, room;
+
+	*count = least;
+	make(fit, &fit->ranking);
+	below = (double)fit->bytes.length;
+	room = (double)bytes_max - below; /* for everything above least */
+	for (int try = 0; try < TRIES_MAX && most - least > 1; try++) {
+		double left = (double)bytes_max - below;
+		uint32_t next;
+
+		if (room <= 0 || left < room * (1 - GOOD) || below >= above)
+			break;
+		/*
+		 * Interpolation converges slowly if size is not linear, so bisect every other time.
+		 */
+		left = try % 2 ? (above - below) / 2 : left - room * (1 - AIM);
+		next = least + (uint32_t)((double)(most - least) * left / (above - below));
+		*count = next <= least ? least + 1 : next >= most ? most - 1 : next;
+		make(fit, &fit->ranking);
+		if (fit->bytes.length > bytes_max) {
+			most = *count;
+			above = (double)fit->bytes.length;
+		} else {
+			least = *count;
+			below = (double)fit->bytes.length;
+		}
+	}
+	if (*count == least)
+		return;
+	*count = least;
+	make(fit, &fit->ranking);
+}
+
+/*
+ * The page is too large even without call paths. Allow the call paths bytes_max on top of it, and
+ * warn.
+ */
+static void exceed(struct fit *fit, size_t bytes_max)
+{
+	size_t bytes_least = fit->bytes.length;
+
+	fit->path_count = fit->ranking.path_count;
+	make(fit, &fit->ranking);
+	if (fit->bytes.length > bytes_least + bytes_max)
+		shrink(fit, &fit->path_count, 0, bytes_least + bytes_max);
+	report_warn(fit->run->report,
+		    "%s: the report takes %zu KB, more than --html-size: %zu KB of it cannot be "
+		    "omitted",
+		    fit->sink->out.path, fit->bytes.length / KB, bytes_least / KB);
+}
+
+/*
+ * Halve the resolution while that helps. Each halving saves half of what the previous one saved, so
+ * the remaining tracks are about as large as the last saving.
+ */
+static void make_coarser(struct fit *fit, size_t bytes_max)
+{
+	const struct html *html = fit->sink->state;
+	size_t before = fit->bytes.length, saved = before;
+
+	while (html->chart_count >= TRACKS_MANY && before > bytes_max &&
+	       saved > bytes_max / TRACKS_SHARE && fit->track_halvings < HALVINGS_MAX) {
+		fit->track_halvings++;
+		make(fit, NULL);
+		saved = before > fit->bytes.length ? before - fit->bytes.length : 0;
+		before = fit->bytes.length;
+	}
+}
+
+static void make_smaller(struct fit *fit, size_t bytes_max)
+{
+	rank_all(&fit->ranking, fit->sink->state, &fit->run->paths);
+	fit->path_count = fit->ranking.path_count;
+	fit->range_count = fit->ranking.range_count;
+	if (fit->event_count)
+		shrink(fit, &fit->event_count, 0, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		make_coarser(fit, bytes_max);
+	if (fit->bytes.length <= bytes_max)
+		return;
+	if (fit->range_count > RANGES_LEAST)
+		shrink(fit, &fit->range_count, RANGES_LEAST, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		shrink(fit, &fit->path_count, 0, bytes_max);
+	if (fit->bytes.length > bytes_max)
+		exceed(fit, bytes_max);
+}
+
+static uint32_t event_count_of(const struct html_events *events)
+{
+	size_t most = 0;
+
+	for (int list = 0; list < EVENT_LISTS; list++)
+		most = larger(most, events->lists[list].count);
+	return (uint32_t)smaller(most, UINT32_MAX);
+}
+
+void html_put_page(struct sink *sink, const struct run *run)
+{
+	struct html *html = sink->state;
+	struct fit fit = {.sink = sink, .run = run, .page.fd = -1};
+	size_t bytes_max = sink->settings->html_bytes_max;
+
+	html_events_find_waits(html, run_analysis(run, &analysis_processes));
+	html_events_sort(&html->events);
+	fit.event_count = event_count_of(&html->events);
+	make(&fit, NULL);
+	if (fit.bytes.length > bytes_max)
+		make_smaller(&fit, bytes_max);
+	output_text(&sink->out, fit.bytes.data, fit.bytes.length);
+	output_discard(&fit.page);
+	ranking_free(&fit.ranking);
 }

@@ -2,10 +2,9 @@
 #ifndef XT_MERGE_HTML_PAGE_H
 #define XT_MERGE_HTML_PAGE_H
 
-#include "merge/export/html/html_small.h"
+#include "merge/export/html/html_state.h"
 
-/* Writes the page with the chosen data. Sorts the samples of choice. */
-void html_make_page(struct output *out, struct html *html, struct html_choice *choice,
-		    const struct run *run);
+/* Writes the largest page that fits into --html-size. */
+void html_put_page(struct sink *sink, const struct run *run);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State of the HTML exporter, helpers that its files share, and the format of the page's data.
+ * State of the HTML exporter, what its files share, and the format of the page's data.
  *
  * The page holds a document and columns (page/page.h). Members of the document:
  * - "summary": as --summary writes it, without the tables that the page computes from call paths
@@ -34,14 +34,132 @@
 #ifndef XT_MERGE_HTML_STATE_H
 #define XT_MERGE_HTML_STATE_H
 
-#include "merge/export/html/html_events.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "merge/base/json.h"
 #include "merge/sums/bins.h"
 #include "merge/sums/process.h"
+#include "merge/sums/processes.h"
 #include "merge/tracks/tracks.h"
 #include "page/page.h"
 
-#define HTML_TRACKS_MAX 128 /* devices and counters shown over time */
+#define HTML_TRACKS_MAX 128	  /* devices and counters shown over time */
+#define HTML_OTHER	"[other]" /* the smallest paths or ranges, combined */
+
+/* Work refers to calls, so calls come first. */
+enum event_list { EVENT_CALLS, EVENT_WORK, EVENT_STATES, EVENT_SAMPLES, EVENT_LISTS };
+
+/*
+ * The beginning of all events. Times are on the common clock of all logs. A state is only this:
+ * from here on, the innermost NVTX range of the thread is this one.
+ */
+struct page_event {
+	uint64_t start_ns;
+	uint64_t duration_ns; /* states: until the next one */
+	uint32_t lane;	      /* work: index in streams; others: name in html->threads */
+	/*
+	 * States: node of html->ranges, 0: none. Others: the path, 0: unknown. Until their process
+	 * ends, work has the index of its total here, and others have XT_STACK_ID.
+	 */
+	uint32_t node;
+};
+
+/* Kernel, copy or memset. */
+struct page_work {
+	struct page_event event;
+	uint64_t detail; /* kernels: index in shapes + 1; copies and memsets: bytes */
+	/* number of its call; from html_events_sort() on, its index in calls + 1; 0: unknown */
+	uint32_t call;
+	uint32_t gap_first; /* its entries in gaps */
+	uint8_t gap_count;
+	bool is_first; /* of its call path */
+};
+
+/* Part of the idle time directly before a piece of work. */
+struct page_gap {
+	uint64_t ns;
+	uint32_t class; /* enum idle_class */
+};
+
+struct page_call {
+	struct page_event event;
+	uint32_t api;	 /* index in apis */
+	uint32_t number; /* unique in all processes */
+};
+
+/* Consecutive observations of a sampled thread. */
+struct page_sample {
+	struct page_event event;
+	uint64_t weight_ns;
+	uint32_t wait_pid, wait_tid; /* until the end of all logs */
+	uint32_t waits;		     /* then: the thread that it waits for; 0: unknown */
+	uint8_t state;		     /* enum xt_cpu_state */
+};
+
+/* All events of a kind. The page does not show those that were dropped. */
+struct page_list {
+	union {
+		void *rows; /* each begins with struct page_event */
+		struct page_call *calls;
+		struct page_work *work;
+		struct page_event *states;
+		struct page_sample *samples;
+	};
+	size_t count, capacity;
+	size_t process_first; /* first of the current process */
+	uint64_t dropped_count, dropped_ns;
+};
+
+struct page_stream {
+	uint32_t device; /* name in html->devices */
+	char *name;	 /* that the program gave it, or "" */
+	uint32_t stream; /* CUDA's number */
+	uint32_t id;	 /* XT_STREAM_ID in its process */
+	size_t process;
+};
+
+struct page_shape {
+	uint32_t grid[3], block[3], registers;
+	uint64_t shared_bytes;
+};
+
+/* The path of a call or a sample, found by the totals of a process. */
+struct call_path {
+	uint32_t stack;
+	uint32_t api; /* index in the model's apis; of samples: their state */
+	uint32_t node;
+};
+
+#define LIST(type)                                                                                 \
+	struct {                                                                                   \
+		struct type *rows;                                                                 \
+		size_t count;                                                                      \
+		size_t capacity;                                                                   \
+	}
+
+/* Zeros are no events. */
+struct html_events {
+	size_t count_max; /* of each kind */
+	struct page_list lists[EVENT_LISTS];
+	LIST(page_gap) gaps; /* in the order of work */
+	LIST(page_stream) streams;
+	LIST(page_shape) shapes;
+	LIST(call_path) paths; /* of the current process */
+	struct names apis;
+	uint64_t samples_from_ns, samples_until_ns; /* time that samples cover; 0: none */
+	uint64_t call_base,
+		call_last; /* numbers of the last call of earlier processes, and of all */
+	uint32_t *nodes;   /* by total of the current process */
+	size_t node_capacity;
+	uint8_t *is_seen; /* by total: has work */
+	size_t seen_capacity;
+	uint32_t *process_shapes; /* by XT_SHAPE_ID: index in shapes + 1 */
+	size_t process_shape_capacity;
+	uint32_t *api_places; /* by name of run->paths: index in apis, 0: not yet */
+	size_t api_capacity;
+};
 
 enum track_series {
 	TRACK_KERNELS, /* a kernel other than a collective runs */
@@ -65,10 +183,6 @@ struct chart {
 	uint64_t level;		       /* counters: value since level_ns */
 	uint64_t level_ns;
 };
-
-#define SAMPLE_LEFT_OUT UINT32_MAX /* its path is part of HTML_OTHER */
-
-#define HTML_OTHER "[other]" /* the smallest paths or ranges, combined */
 
 struct sample {
 	uint32_t node;
