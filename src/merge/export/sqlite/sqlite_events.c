@@ -1,18 +1,413 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of events: calls, work, samples, NVTX ranges and counters.
+ * Rows of events, and of what they refer to: call paths, shapes, idle gaps and collectives.
+ *
+ * A path has the line of the user's code: that of the innermost frame that is marked as such. The
+ * name of a frame without a line, such as "step", may belong to several lines. Then the stack
+ * decides. If several stacks end at one path, the one with the most time wins.
+ *
+ * Sums over the rows of collectives are those of the summary, to the nanosecond: both round the
+ * wait of each rank in each collective.
  */
 #include "merge/export/sqlite/sqlite_events.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "log/base/compare.h"
+#include "merge/base/labels.h"
 #include "merge/base/text.h"
+#include "merge/naming/joined_paths.h"
+#include "merge/ranks/arrivals.h"
+#include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/ranks/rank_lists.h"
+#include "merge/ranks/wait_cause.h"
 #include "merge/read/ranges.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/run.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/timeline.h"
+#include "merge/tracks/track_names.h"
 
-#include "merge/export/sqlite/sqlite_paths.h"
-#include "merge/export/sqlite/sqlite_rows.h"
-#include "merge/export/sqlite/sqlite_tables.h"
+#define KIND_FRAME "frame"
+#define KIND_CALL  "call"
+#define KIND_IDLE  "idle"
+#define KIND_STATE "state"
+#define STACKS	   2 /* the creation of a graph node, and the call */
+
+/* Facts about the path that ends at a node. */
+struct path_facts {
+	const char *kind;	/* NULL: nothing ends here */
+	struct frame_line line; /* line 0: unknown */
+	uint64_t weight;	/* of the stack that the line is from */
+	uint64_t alloc_count;
+};
+
+static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
+{
+	xt_grow(&s->facts, &s->fact_capacity, (size_t)node + 1, sizeof(*s->facts));
+	return &s->facts[node];
+}
+
+/* Returns the line of the function with this name at an address; NULL if there is none. */
+static const struct place *place_at(const struct process *process, uint32_t a, uint32_t name)
+{
+	const struct address *address = &process->addresses->list[a];
+	const struct place *places = process->addresses->places;
+	size_t end = address->first_place + address->place_count;
+
+	for (size_t p = address->first_place; p < end; p++) {
+		uint32_t shown = p + 1 < end ? process->frames->place_names[p]
+					     : process->frames->address_names[a];
+
+		if (shown == name + 1 && places[p].line)
+			return &places[p];
+	}
+	return NULL;
+}
+
+/* Finds the line of the innermost frame with this name in a stack. */
+static void line_in_stack(const struct process *process, uint32_t stack, uint32_t name,
+			  struct frame_line *line_out)
+{
+	const struct names *texts = &process->model->names;
+	struct path_items list = {0};
+	const struct place *place = NULL;
+
+	if (line_out->line || !frames_has_stack(process->frames, stack))
+		return;
+	joined_paths_list(process->frames, stack, &list);
+	for (size_t i = list.count; i-- && !place;)
+		if (list.items[i].kind == MERGED_NATIVE)
+			place = place_at(process, list.items[i].value, name);
+	free(list.items);
+	if (!place)
+		return;
+	line_out->file = clean_name(process->names->shown, names_text(texts, place->file, NULL));
+	line_out->line = place->line;
+}
+
+/* Returns the line of the user's code of a path with these stacks; line 0: it is unknown. */
+static struct frame_line find_line(const struct process *process, uint32_t node,
+				   const uint32_t stacks[STACKS])
+{
+	const struct paths *paths = process->paths;
+	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
+	struct frame_line line = {0};
+
+	if (name == NAME_EMPTY)
+		return line;
+	if (paths_line(paths, name)->line != LINE_SEVERAL)
+		return *paths_line(paths, name);
+	for (int i = 0; i < STACKS; i++)
+		line_in_stack(process, stacks[i], name, &line);
+	return line;
+}
+
+/* Sets what ends at a node. Work and idle time come before the calls and frames around them. */
+static void set_kind(struct path_facts *facts, const char *kind)
+{
+	bool is_outer = !strcmp(kind, KIND_FRAME) || !strcmp(kind, KIND_CALL);
+
+	if (!facts->kind || !is_outer ||
+	    (!strcmp(facts->kind, KIND_FRAME) && !strcmp(kind, KIND_CALL)))
+		facts->kind = kind;
+}
+
+static void add_facts(struct sqlite *s, uint32_t node, const char *kind, struct frame_line line,
+		      uint64_t weight)
+{
+	struct path_facts *facts = facts_of(s, node);
+
+	set_kind(facts, kind);
+	if (!line.line || (facts->line.line && weight <= facts->weight))
+		return;
+	facts->line = line;
+	facts->weight = weight;
+}
+
+/* Binds the path of a call to a column, or NULL if it is unknown. */
+static void bind_stack(struct sink *sink, enum statement statement, int column,
+		       const struct process *process, uint32_t stack)
+{
+	struct sqlite *s = sink->state;
+	uint32_t node;
+
+	if (!frames_has_stack(process->frames, stack)) {
+		sqlite_null(s, statement, column);
+		return;
+	}
+	node = joined_paths_node(process->frames, stack);
+	sqlite_number(s, statement, column, node);
+	if (!facts_of(s, node)->kind)
+		add_facts(s, node, KIND_FRAME,
+			  find_line(process, node, (const uint32_t[STACKS]){0, stack}), 0);
+}
+
+static const char *kind_of(const struct process *process, const struct owner *owner)
+{
+	static const char *const kinds[] = {
+		[LEAF_CALL] = KIND_CALL, [LEAF_KERNEL] = "kernel", [LEAF_COPY] = "copy",
+		[LEAF_MEMSET] = "set",	 [LEAF_MEMORY] = "memory", [LEAF_IDLE] = KIND_IDLE,
+		[LEAF_CPU] = KIND_STATE, [LEAF_NODE] = "kernel",
+	};
+	const struct model *model = process->model;
+
+	if (owner->leaf == LEAF_KERNEL && owner->what < model->shapes.count &&
+	    model->shapes.rows[owner->what].is_collective)
+		return "collective";
+	if (owner->leaf == LEAF_CPU &&
+	    !cpu_sample_label((enum xt_cpu_state)owner->what, owner->stack))
+		return frames_knows_api(process->frames, owner->stack, MODEL_API_UNKNOWN)
+			       ? KIND_CALL
+			       : KIND_FRAME;
+	return kinds[owner->leaf];
+}
+
+/* The path without its last frames, if these are work, idle time, memory or a state. */
+static uint32_t stack_of(const struct paths *paths, uint32_t node, const char *kind)
+{
+	uint32_t last = node;
+
+	if (!strcmp(kind, KIND_FRAME) || !strcmp(kind, KIND_CALL))
+		return node;
+	if (!strcmp(kind, KIND_IDLE))
+		last = path_of_idle_class(paths, node);
+	return paths->nodes[last].parent == PATH_ROOT ? last : paths->nodes[last].parent;
+}
+
+static const char *stack_kind(const struct process *process, const struct owner *owner)
+{
+	return owner->leaf == LEAF_CPU &&
+			       !frames_knows_api(process->frames, owner->stack, MODEL_API_UNKNOWN)
+		       ? KIND_FRAME
+		       : KIND_CALL;
+}
+
+void sqlite_add_path(struct sink *sink, const struct process *process, const struct total *total,
+		     uint32_t node)
+{
+	struct sqlite *s = sink->state;
+	const struct owner *owner = &total->owner;
+	const struct nodes *nodes = &process->model->nodes;
+	const uint32_t stacks[STACKS] = {
+		owner->creation ? nodes->creations[owner->creation].stack : 0,
+		owner->stack,
+	};
+	const char *kind = kind_of(process, owner);
+	uint32_t stack = stack_of(process->paths, node, kind);
+	struct frame_line line = find_line(process, node, stacks);
+	uint64_t weight = 0;
+
+	for (int w = 0; w < WEIGHTS; w++)
+		weight += weight_specs[w].is_time ? total->weights[w] : 0;
+	add_facts(s, node, kind, line, weight);
+	facts_of(s, node)->alloc_count += total->alloc_count;
+	if (stack == node)
+		return;
+	/* The innermost line of idle time may be in its CPU frames. */
+	if (owner->leaf == LEAF_IDLE)
+		line = find_line(process, stack, stacks);
+	add_facts(s, stack, stack_kind(process, owner), line, weight);
+}
+
+/*
+ * Notes a path that ranks wait for. If no work of a log ends there, its line is known unless
+ * several lines have its name.
+ */
+static void add_cause(struct sink *sink, const struct paths *paths, uint32_t node)
+{
+	static const char *const kinds[][2] = {
+		{"kernel", "kernel"}, {"collective", "collective"}, {"copy", "copy"},
+		{"memset", "set"},    {"idle", KIND_IDLE},
+	};
+	struct sqlite *s = sink->state;
+	struct path_facts *facts = facts_of(s, node);
+	const char *kind = wait_cause_kind(paths, node);
+	uint32_t name = path_own_frame(paths, node, MARK_USER_FILE);
+
+	if (facts->kind)
+		return;
+	facts->kind = KIND_FRAME;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (!strcmp(kind, kinds[k][0]))
+			facts->kind = kinds[k][1];
+	if (name != NAME_EMPTY && paths_line(paths, name)->line != LINE_SEVERAL)
+		facts->line = *paths_line(paths, name);
+}
+
+/* Binds what is known of a path in which something ends. */
+static void bind_facts(struct sqlite *s, const struct paths *paths, uint32_t node,
+		       const struct path_facts *facts)
+{
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, free);
+	sqlite3_bind_text(s->statements[INSERT_PATH], 5, facts->kind, -1, SQLITE_STATIC);
+	if (!facts->line.line)
+		return;
+	sqlite_text(s, INSERT_PATH, 6, names_text(&paths->names, facts->line.file, NULL));
+	sqlite_number(s, INSERT_PATH, 7, facts->line.line);
+}
+
+void sqlite_put_paths(struct sink *sink, const struct paths *paths)
+{
+	struct sqlite *s = sink->state;
+
+	for (uint32_t n = 1; n < paths->node_count; n++) {
+		const struct path_node *node = &paths->nodes[n];
+		struct path_facts *facts = facts_of(s, n);
+		uint32_t own;
+
+		/* The cause of waits that no path explains is no path of a process. */
+		if (!facts->kind && path_carries(node, WEIGHT_COLLECTIVE_CAUSE))
+			facts->kind = KIND_FRAME;
+		sqlite3_clear_bindings(s->statements[INSERT_PATH]);
+		sqlite_number(s, INSERT_PATH, 1, n);
+		if (node->parent != PATH_ROOT)
+			sqlite_number(s, INSERT_PATH, 2, node->parent);
+		sqlite_number(s, INSERT_PATH, 3, node->name);
+		if (facts->kind)
+			bind_facts(s, paths, n, facts);
+		for (int w = 0; w < WEIGHTS; w++)
+			sqlite_number(s, INSERT_PATH, 8 + w, sqlite_limited(node->weights[w]));
+		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
+		if (facts->kind)
+			sqlite_number(s, INSERT_PATH, 9 + WEIGHTS, stack_of(paths, n, facts->kind));
+		own = facts->kind ? path_own_frame(paths, n, MARKS_USER) : NAME_EMPTY;
+		if (own != NAME_EMPTY)
+			sqlite_number(s, INSERT_PATH, 10 + WEIGHTS, own);
+		sqlite_put(sink, INSERT_PATH);
+	}
+}
+
+/* The work of one owner, which ended gaps. */
+struct gap_end {
+	uint32_t node; /* its path; 0: the user's selection leaves it out */
+	bool has_gaps;
+};
+
+static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64_t *id_out)
+{
+	uint32_t place = aggregate_index(&s->gap_owners, owner);
+
+	xt_grow(&s->gap_ends, &s->gap_end_capacity, (size_t)place + 1, sizeof(*s->gap_ends));
+	*id_out = s->gap_end_base + place;
+	return &s->gap_ends[place];
+}
+
+void sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch)
+{
+	struct sqlite *s = sink->state;
+	int64_t id;
+
+	if (!stretch->has_gap)
+		return;
+	end_of(s, stretch->owner, &id)->has_gaps = true;
+	sqlite_number(s, INSERT_GAP, 1, s->process_id);
+	if (stretch->device < TIMELINE_DEVICES_MAX - 1)
+		sqlite_number(s, INSERT_GAP, 2, stretch->device);
+	else
+		sqlite_null(s, INSERT_GAP, 2);
+	sqlite_number(s, INSERT_GAP, 3, id);
+	sqlite_number(s, INSERT_GAP, 4, sqlite_time(process, stretch->gap_from_ns));
+	sqlite_number(s, INSERT_GAP, 5, sqlite_limited(stretch->start_ns - stretch->gap_from_ns));
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		int64_t idle_ns = sqlite_limited(stretch->idle_ns[class]);
+
+		/* Most gaps have one class, and a bound value stays. */
+		if (idle_ns || s->gap_idle_ns[class])
+			sqlite_number(s, INSERT_GAP, 6 + class, idle_ns);
+		s->gap_idle_ns[class] = idle_ns;
+	}
+	sqlite_put(sink, INSERT_GAP);
+}
+
+void sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node)
+{
+	int64_t id;
+
+	if (total->owner.leaf <= LEAF_MEMSET && total->owner.leaf != LEAF_CALL)
+		end_of(sink->state, &total->owner, &id)->node = node;
+}
+
+void sqlite_put_gap_ends(struct sink *sink)
+{
+	struct sqlite *s = sink->state;
+
+	for (uint32_t e = 0; e < s->gap_owners.count; e++) {
+		s->has_gaps_left_out |= s->gap_ends[e].has_gaps && !s->gap_ends[e].node;
+		if (!s->gap_ends[e].has_gaps || !s->gap_ends[e].node)
+			continue;
+		sqlite_number(s, INSERT_GAP_END, 1, s->gap_end_base + e);
+		sqlite_number(s, INSERT_GAP_END, 2, s->gap_ends[e].node);
+		sqlite_put(sink, INSERT_GAP_END);
+	}
+	s->gap_end_base += s->gap_owners.count;
+}
+
+void sqlite_forget_gaps(struct sqlite *s)
+{
+	aggregate_free(&s->gap_owners);
+	free(s->gap_ends);
+	s->gap_ends = NULL;
+	s->gap_end_capacity = 0;
+}
+
+/* Binds columns 4 and up. */
+static void bind_kernel(struct sqlite *s, const struct shape *shape)
+{
+	for (int d = 0; d < 3; d++) {
+		sqlite_number(s, INSERT_SHAPE, 4 + d, shape->grid[d]);
+		sqlite_number(s, INSERT_SHAPE, 7 + d, shape->block[d]);
+	}
+	sqlite_number(s, INSERT_SHAPE, 10, shape->registers);
+	sqlite_number(s, INSERT_SHAPE, 11, sqlite_limited(shape->static_shared_bytes));
+	sqlite_number(s, INSERT_SHAPE, 12, sqlite_limited(shape->dynamic_shared_bytes));
+}
+
+static void bind_copy(struct sqlite *s, const struct copy_shape *shape)
+{
+	sqlite_text(s, INSERT_SHAPE, 13, memory_kind_label(shape->source));
+	sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(shape->destination));
+	sqlite_number(s, INSERT_SHAPE, 15, shape->is_async);
+	if (!shape->from_device || !shape->to_device)
+		return;
+	sqlite_number(s, INSERT_SHAPE, 16, shape->from_device - 1);
+	sqlite_number(s, INSERT_SHAPE, 17, shape->to_device - 1);
+}
+
+/* Returns the row id of the work's shape. */
+static int64_t shape_of(struct sink *sink, const struct process *process, const struct work *work)
+{
+	static const char *const kinds[WORK_KINDS] = {
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
+	struct sqlite *s = sink->state;
+	const struct model *model = process->model;
+	uint32_t id = work->shape < s->shape_counts[work->kind] ? work->shape : 0;
+	int64_t *known = &s->shapes[work->kind][id];
+
+	if (*known)
+		return *known;
+	sqlite3_clear_bindings(s->statements[INSERT_SHAPE]);
+	if (work->kind == WORK_KERNEL)
+		bind_kernel(s, &model->shapes.rows[id]);
+	else if (work->kind == WORK_COPY)
+		bind_copy(s, &model->copy_shapes.rows[id]);
+	else
+		sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(id));
+	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
+	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
+	sqlite_number(s, INSERT_SHAPE, 3, track_work_name(process, work->kind, id));
+	sqlite_put(sink, INSERT_SHAPE);
+	*known = s->shape_count;
+	return *known;
+}
 
 /* The row of a thread or counter. 0: the thread is unknown. */
 static int64_t *row_of(struct track *track)
@@ -40,7 +435,7 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 	sqlite_number(s, INSERT_CALL, 1, s->process_id);
 	bind_thread(s, INSERT_CALL, 2, call->thread);
 	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
-	sqlite_bind_stack(sink, INSERT_CALL, 4, process, call->stack);
+	bind_stack(sink, INSERT_CALL, 4, process, call->stack);
 	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
 	sqlite_number(s, INSERT_CALL, 6, sqlite_time(process, call->enter_ns));
 	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
@@ -62,9 +457,9 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 	struct sqlite *s = (struct sqlite *)t;
 	struct sink *sink = t->sink;
 	const struct model *model = process->model;
-	int64_t shape = sqlite_shape(sink, process, work);
+	int64_t shape = shape_of(sink, process, work);
 
-	sqlite_bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0);
+	bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0);
 	sqlite_number(s, INSERT_WORK, 1, s->process_id);
 	bind_thread(s, INSERT_WORK, 2, launch ? launch->thread : 0);
 	if (work->stream < model->streams.count && model->streams.rows[work->stream].defined)
@@ -98,7 +493,7 @@ static void put_sample(struct tracks *t, const struct cpu_sample *sample)
 
 	sqlite_number(s, INSERT_SAMPLE, 1, s->process_id);
 	bind_thread(s, INSERT_SAMPLE, 2, sample->thread);
-	sqlite_bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack);
+	bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack);
 	sqlite_text(s, INSERT_SAMPLE, 4, cpu_state_name((enum xt_cpu_state)sample->state));
 	sqlite_number(s, INSERT_SAMPLE, 5, sqlite_time(process, sample->first_ns));
 	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));
@@ -226,3 +621,188 @@ const struct track_writer sqlite_writer = {
 	.work = put_work,
 	.sample = put_sample,
 };
+
+static int64_t process_id(size_t log)
+{
+	return (int64_t)log + 1;
+}
+
+static void bind_known(struct sqlite *s, enum statement statement, int column, uint64_t value)
+{
+	if (value)
+		sqlite_number(s, statement, column, sqlite_limited(value));
+	else
+		sqlite_null(s, statement, column);
+}
+
+static void put_communicator(struct sink *sink, const struct run *run, size_t c)
+{
+	const struct communicator *communicator = &run->compared->report.communicators.list[c];
+	char *ranks = communicator_ranks_text(run, communicator);
+	struct sqlite *s = sink->state;
+	char name[32];
+
+	communicator_name(communicator, name, sizeof(name));
+	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
+	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
+	sqlite_number(s, INSERT_COMMUNICATOR, 3, communicator->is_by_order);
+	bind_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count);
+	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
+	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
+	sqlite_put(sink, INSERT_COMMUNICATOR);
+	free(ranks);
+}
+
+COMPARE_BY(compare_works, struct collective_work, UP(log) UP(ticket))
+
+static void bind_work(struct sqlite *s, const struct rank_log *log,
+		      const struct rank_collective *item)
+{
+	const struct collective_work wanted = {.log = log->log, .ticket = item->ticket};
+	const struct collective_work *work = NULL;
+
+	if (s->collective_count)
+		work = bsearch(&wanted, s->collectives, s->collective_count, sizeof(wanted),
+			       compare_works);
+	if (work)
+		sqlite_number(s, INSERT_COLLECTIVE, 14, work->work_id);
+}
+
+/* Binds what one log says of a collective. */
+static void bind_collective(struct sink *sink, const struct inputs *inputs,
+			    const struct rank_log *log, const struct rank_collective *item)
+{
+	struct sqlite *s = sink->state;
+	int64_t aligned_ns = inputs->logs[log->log].aligned_ns;
+
+	sqlite3_clear_bindings(s->statements[INSERT_COLLECTIVE]);
+	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
+	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
+	bind_known(s, INSERT_COLLECTIVE, 5, item->bytes);
+	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
+	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
+	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
+	bind_work(s, log, item);
+}
+
+/* Writes the collectives of one member. */
+static void put_member(struct sink *sink, const struct run *run, size_t c, size_t m)
+{
+	const struct collectives_report *report = &run->compared->report;
+	const struct communicator *communicator = &report->communicators.list[c];
+	const struct comm_member *member = &communicator->members[m];
+	const struct rank_clock *clock = &report->clocks.list[member->host];
+	struct sqlite *s = sink->state;
+
+	for (size_t i = member->first; i < member->first + member->count; i++) {
+		const struct rank_collective *item = comm_item(member, i);
+		const struct arrivals *arrivals = &communicator->arrivals[i];
+		double exposed_ns, wait_ns = arrivals_wait_ns(communicator, m, i, &report->clocks,
+							      &exposed_ns);
+
+		bind_collective(sink, run->inputs, member->log, item);
+		sqlite_number(s, INSERT_COLLECTIVE, 2, (int64_t)c + 1);
+		sqlite_number(s, INSERT_COLLECTIVE, 3, (int64_t)i);
+		sqlite_number(s, INSERT_COLLECTIVE, 9,
+			      llround(rank_clock_ns(clock, item->start_ns)));
+		if (arrivals->has_waits) {
+			sqlite_number(s, INSERT_COLLECTIVE, 10, (int64_t)wait_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 11, (int64_t)exposed_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 12, (int64_t)arrivals->transfer_ns);
+			sqlite_number(s, INSERT_COLLECTIVE, 13, arrivals->late == m);
+		}
+		sqlite_put(sink, INSERT_COLLECTIVE);
+	}
+}
+
+/* Whether a log takes part in a communicator of several ranks, as one of its members. */
+static bool is_compared(const struct communicators *communicators, const struct rank_log *log,
+			uint32_t member)
+{
+	for (size_t c = 0; c < communicators->count; c++)
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			if (communicators->list[c].members[m].member == &log->members[member])
+				return true;
+	return false;
+}
+
+/* Writes the collectives of a log that no other log has. */
+static void put_alone(struct sink *sink, const struct run *run, const struct rank_log *log)
+{
+	const struct communicators *communicators = &run->compared->report.communicators;
+
+	for (uint32_t m = 0; m < log->member_count; m++) {
+		if (is_compared(communicators, log, m))
+			continue;
+		for (size_t i = 0; i < log->count; i++) {
+			if (log->list[i].member != m)
+				continue;
+			bind_collective(sink, run->inputs, log, &log->list[i]);
+			sqlite_put(sink, INSERT_COLLECTIVE);
+		}
+	}
+}
+
+static void put_causes(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+	struct sqlite *s = sink->state;
+
+	for (size_t c = 0; c < report->cause_count; c++) {
+		const struct wait_cause *cause = &report->causes[c];
+
+		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
+		if (cause->node == PATH_ROOT)
+			sqlite_null(s, INSERT_WAIT_CAUSE, 2);
+		else
+			sqlite_number(s, INSERT_WAIT_CAUSE, 2, cause->node);
+		sqlite_number(s, INSERT_WAIT_CAUSE, 3, sqlite_limited(cause->wait_ns));
+		sqlite_number(s, INSERT_WAIT_CAUSE, 4, sqlite_limited(cause->cost_ns));
+		sqlite_put(sink, INSERT_WAIT_CAUSE);
+		if (cause->node != PATH_ROOT)
+			add_cause(sink, &run->paths, cause->node);
+	}
+}
+
+static void put_clocks(struct sink *sink, const struct rank_clocks *clocks)
+{
+	struct sqlite *s = sink->state;
+
+	for (size_t h = 0; h < clocks->count; h++) {
+		const struct rank_clock *clock = &clocks->list[h];
+
+		sqlite3_clear_bindings(s->statements[INSERT_HOST_CLOCK]);
+		sqlite_clean_text(s, INSERT_HOST_CLOCK, 1, clock->log->host);
+		if (rank_clock_is_known(clocks, h)) {
+			sqlite_number(s, INSERT_HOST_CLOCK, 2, (int64_t)clock->at_ns);
+			sqlite_number(s, INSERT_HOST_CLOCK, 3, -(int64_t)clock->offset_ns);
+			sqlite3_bind_double(s->statements[INSERT_HOST_CLOCK], 4,
+					    -clock->drift * 1e6);
+			sqlite_number(s, INSERT_HOST_CLOCK, 5, (int64_t)clock->error_ns + 1);
+		}
+		sqlite_number(s, INSERT_HOST_CLOCK, 6, (int64_t)clock->bound_count);
+		sqlite_number(s, INSERT_HOST_CLOCK, 7, clock->log->aligned_ns);
+		sqlite_put(sink, INSERT_HOST_CLOCK);
+	}
+}
+
+void sqlite_put_collectives(struct sink *sink, const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+	const struct communicators *communicators = &report->communicators;
+	struct sqlite *s = sink->state;
+
+	if (!run->needs.ranks)
+		return;
+	if (s->collective_count)
+		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare_works);
+	for (size_t c = 0; c < communicators->count; c++) {
+		put_communicator(sink, run, c);
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			put_member(sink, run, c, m);
+	}
+	for (size_t l = 0; l < run->compared->log_count; l++)
+		put_alone(sink, run, &run->compared->logs[l]);
+	put_causes(sink, run);
+	put_clocks(sink, &report->clocks);
+}
