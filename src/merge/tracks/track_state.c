@@ -1,12 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tracks of a timeline: which there are, their names, and lanes for work that overlaps.
+ *
+ * Lanes are rows of a stream whose spans do not overlap. Kernels, copies and memsets arrive in
+ * separate batches, each in order. A span may therefore belong between earlier ones, so each lane
+ * keeps its latest spans.
+ */
 #include "merge/tracks/track_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/grow.h"
+#include "merge/base/labels.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/tracks/track_names.h"
+#include "merge/sums/process.h"
+
+#define LANES_MAX      64
+#define LANE_SPANS_MAX 8192
+
+#define LANE_NONE (-1) /* it overlaps with a span in each of LANES_MAX lanes */
+
+struct lane_span {
+	uint64_t start_ns;
+	uint64_t end_ns;
+};
+
+struct lane {
+	struct lane_span *spans; /* ordered; adjacent spans are merged */
+	size_t span_capacity;
+	uint32_t span_count;
+	uint64_t forgotten_until_ns; /* spans before this time have been dropped */
+};
+
+/*
+ * Zeros are empty. With not_before, a span that ends exactly where an earlier added one starts
+ * counts as overlapping. Some formats order a begin and an end at the same time by their position.
+ */
+struct lanes {
+	struct lane *list;
+	uint32_t count;
+	bool not_before;
+};
+
+struct stream_tracks {
+	struct lanes lanes;
+	struct track **list; /* by lane; LANES_MAX: for work without a lane */
+};
+
+/* The index at which a span belongs in a lane, or -1 if it would overlap with another. */
+static int64_t place_in_lane(const struct lane *lane, uint64_t start_ns, uint64_t end_ns,
+			     bool not_before)
+{
+	uint32_t low = 0,
+		 high = lane->span_count; /* finds the first span that ends after start_ns */
+
+	if (start_ns < lane->forgotten_until_ns)
+		return -1;
+	if (!high || lane->spans[high - 1].end_ns <= start_ns)
+		return (int64_t)high;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (lane->spans[middle].end_ns <= start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (lane->spans[low].start_ns < end_ns ||
+	    (not_before && lane->spans[low].start_ns == end_ns))
+		return -1;
+	return (int64_t)low;
+}
+
+static void forget_spans(struct lane *lane)
+{
+	uint32_t dropped = lane->span_count / 2;
+
+	lane->forgotten_until_ns = lane->spans[dropped - 1].end_ns;
+	lane->span_count -= dropped;
+	memmove(lane->spans, lane->spans + dropped, lane->span_count * sizeof(*lane->spans));
+}
+
+static void put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, uint64_t end_ns)
+{
+	if (place && lane->spans[place - 1].end_ns == start_ns) {
+		lane->spans[place - 1].end_ns = end_ns;
+		return;
+	}
+	if (lane->span_count == LANE_SPANS_MAX) {
+		uint32_t before = lane->span_count;
+
+		forget_spans(lane);
+		before -= lane->span_count;
+		/* It belongs among the dropped spans, with which no later span can overlap. */
+		if (place < before)
+			return;
+		place -= before;
+	}
+	xt_grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans));
+	memmove(&lane->spans[place + 1], &lane->spans[place],
+		(lane->span_count - place) * sizeof(*lane->spans));
+	lane->spans[place] = (struct lane_span){start_ns, end_ns};
+	lane->span_count++;
+}
+
+static void lanes_grow(struct lanes *lanes)
+{
+	lanes->list = xt_reallocarray(lanes->list, lanes->count + 1, sizeof(*lanes->list));
+	lanes->list[lanes->count++] = (struct lane){0};
+}
+
+/*
+ * Assigns a span to the first lane that is free then; adds a lane if needed. Returns the lane, or
+ * LANE_NONE.
+ */
+static int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns)
+{
+	int64_t place = -1;
+	uint32_t l;
+
+	for (l = 0; l < lanes->count; l++) {
+		place = place_in_lane(&lanes->list[l], start_ns, end_ns, lanes->not_before);
+		if (place >= 0)
+			break;
+	}
+	if (l == LANES_MAX)
+		return LANE_NONE;
+	if (l == lanes->count)
+		lanes_grow(lanes);
+	put_in_lane(&lanes->list[l], place < 0 ? 0 : (uint32_t)place, start_ns, end_ns);
+	return (int)l;
+}
+
+static void lanes_free(struct lanes *lanes)
+{
+	if (!lanes->list)
+		return;
+	for (uint32_t l = 0; l < lanes->count; l++)
+		free(lanes->list[l].spans);
+	free(lanes->list);
+	lanes->list = NULL;
+	lanes->count = 0;
+}
+
+const char *track_device_model(const struct model *model, uint32_t device)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "gpu.%u.name", device);
+	return model_meta(model, key);
+}
+
+char *track_device_name(const struct model *model, uint32_t device)
+{
+	const char *title = model_title(model, &model->device_names, 0, device);
+	const char *gpu = track_device_model(model, device);
+
+	return xt_asprintf("GPU %u%s%s%s%s", device, title[0] ? " " : "", title, gpu[0] ? " " : "",
+			   gpu);
+}
+
+/* "context 1 stream 7 copies", for a lane other than 0 also its number. The caller frees it. */
+static char *track_stream_name(const struct model *model, uint32_t stream, uint32_t lane)
+{
+	const struct stream *row = &model->streams.rows[stream];
+	const char *title = model_title(model, &model->stream_names, row->context, row->stream);
+	char number[16] = "";
+
+	if (lane)
+		snprintf(number, sizeof(number), " (%u)", lane + 1);
+	if (!row->defined)
+		return xt_asprintf("[unknown stream]%s", number);
+	return xt_asprintf("context %u stream %u%s%s%s", row->context, row->stream,
+			   title[0] ? " " : "", title, number);
+}
+
+const char *track_thread_name(const struct model *model, uint32_t thread)
+{
+	const struct thread *row = &model->threads.rows[thread < model->threads.count ? thread : 0];
+	const char *name = names_text(&model->names, row->name, NULL);
+
+	return !row->tid ? "[unknown thread]" : name[0] ? name : "[no name]";
+}
+
+uint32_t track_work_name(const struct process *process, enum work_kind kind, uint32_t shape)
+{
+	const struct model *model = process->model;
+	char label[64] = "Memset";
+
+	if (kind == WORK_KERNEL)
+		return demangle(process->names, model_kernel_name(model, shape),
+				process->names->style);
+	if (kind == WORK_COPY)
+		snprintf(label, sizeof(label), "Memcpy %s",
+			 copy_kind_label(model->copy_shapes.rows[shape].kind));
+	return names_intern(process->names->shown, label, strlen(label));
+}
 
 #define TEXT_ENTRY(name, text) text,
 const char *const track_categories[CATEGORIES] = {TRACK_CATEGORIES(TEXT_ENTRY)};

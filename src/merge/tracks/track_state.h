@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "merge/read/correlate.h"
 #include "merge/sums/process.h"
-#include "merge/tracks/lanes.h"
 #include "merge/tracks/track_writer.h"
 
+struct model;
+struct process;
 struct sink;
 
 #define TRACK_NUMBERS_FIRST (1u << 24) /* first synthetic pid and tid: above any real one */
@@ -35,11 +36,8 @@ struct tracks {
 	struct track_list known; /* threads of all processes, for their CPU logs */
 	size_t kept_count;	 /* of all: those that an earlier log declared */
 	/* Of the current log: */
-	struct track **threads; /* by XT_THREAD_ID; NULL: not declared yet */
-	struct stream_tracks {
-		struct lanes lanes;
-		struct track **list; /* by lane; LANES_MAX: for work without a lane */
-	} * streams;		     /* by XT_STREAM_ID */
+	struct track **threads;	       /* by XT_THREAD_ID; NULL: not declared yet */
+	struct stream_tracks *streams; /* by XT_STREAM_ID; track_state.c */
 	size_t stream_count;
 	struct track_list devices;
 	struct track_counters *counters;	/* tracks.c */
@@ -105,5 +103,22 @@ static inline void arg_name(struct track_arg *arg, enum track_arg_key key, uint3
 
 /* Text that a compact format interns. Frees it. */
 void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key key, char *text);
+
+/*
+ * Names of devices, threads and work in timelines and their tables. Devices and threads have the
+ * names that the program gave them through NVTX.
+ */
+
+/* "GPU 0 left NVIDIA H200". The caller frees it. */
+char *track_device_name(const struct model *model, uint32_t device);
+
+/* The model of a GPU, "" if it is unknown. */
+const char *track_device_model(const struct model *model, uint32_t device);
+
+/* "worker", "[no name]" or "[unknown thread]". */
+const char *track_thread_name(const struct model *model, uint32_t thread);
+
+/* "Memcpy HtoD": the name of work of this kind and shape (struct work), in process->names. */
+uint32_t track_work_name(const struct process *process, enum work_kind kind, uint32_t shape);
 
 #endif

@@ -1,13 +1,491 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the spans of a timeline from the events of logs: calls, work, NVTX ranges, CPU samples and
+ * counters.
+ *
+ * A pop ends the innermost pushed range of its thread and domain. Any thread may end a started
+ * range, and such an end may come earlier in the log than the start. It waits for the start then.
+ *
+ * Samples of a thread become nested slices of time: one slice for each frame, the CUDA function and
+ * the state. A slice continues while consecutive samples share it and all outer ones. So slices of
+ * a thread never overlap without nesting.
+ */
 #include "merge/tracks/tracks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
+#include "log/read/rows.h"
 #include "merge/base/labels.h"
+#include "merge/naming/joined_paths.h"
+#include "merge/read/ranges.h"
+#include "merge/sums/build_tree_ranges.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/memory.h"
-#include "merge/tracks/track_names.h"
+
+#define SEARCH_MAX     4096 /* open ranges to search for the one that ends */
+#define RANGE_ARGS_MAX 4
+
+/* A row of RANGE. */
+struct range {
+	uint64_t time_ns, key, payload;
+	uint32_t payload_type; /* NVTX's */
+	uint32_t category, color, domain, thread;
+	uint32_t values, end_values; /* XT_STRING_ID: given at the begin and at the end */
+	uint32_t name;		     /* in paths */
+	struct track *track;
+	bool is_async;
+};
+
+struct range_list {
+	struct range *rows; /* in the order of their begins */
+	size_t count, capacity;
+};
+
+/* The ranges of a domain in a thread. */
+struct domain_track {
+	uint32_t thread, domain;
+	struct track *track;
+};
+
+struct track_ranges {
+	struct range_list *pushed; /* by XT_THREAD_ID */
+	size_t thread_count;
+	struct range_list started, ended; /* ended: before their start was read */
+	struct domain_track *domains;
+	size_t domain_count, domain_capacity;
+};
+
+static void begin_ranges(struct tracks *t)
+{
+	t->ranges = xt_calloc(1, sizeof(*t->ranges));
+	t->ranges->thread_count = t->process->model->threads.count;
+	t->ranges->pushed = xt_calloc(t->ranges->thread_count, sizeof(*t->ranges->pushed));
+}
+
+static void free_ranges(struct tracks *t)
+{
+	struct track_ranges *r = t->ranges;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->thread_count; i++)
+		free(r->pushed[i].rows);
+	free_all(r->pushed, r->started.rows, r->ended.rows, r->domains, r);
+	t->ranges = NULL;
+}
+
+static struct track *track_of_domain(struct tracks *t, const struct range *range)
+{
+	struct track_ranges *r = t->ranges;
+	struct names *names = t->process->names->shown;
+	uint32_t name;
+
+	for (size_t d = 0; d < r->domain_count; d++)
+		if (r->domains[d].thread == range->thread && r->domains[d].domain == range->domain)
+			return r->domains[d].track;
+	name = range->domain ? range_label(names, t->process->model, 0, range->domain, "NVTX ", "")
+			     : names_intern(names, "NVTX", strlen("NVTX"));
+	xt_grow(&r->domains, &r->domain_capacity, r->domain_count + 1, sizeof(*r->domains));
+	r->domains[r->domain_count] = (struct domain_track){
+		.thread = range->thread,
+		.domain = range->domain,
+		.track = tracks_add_to_thread(t, range->thread, TRACK_RANGES,
+					      names_text(names, name, NULL)),
+	};
+	return r->domains[r->domain_count++].track;
+}
+
+/* Sets what the begin of a range defines. */
+static void open_range(struct tracks *t, const struct xt_row_range *row, struct range *range)
+{
+	range->track =
+		t->writer->is_flat ? tracks_thread(t, range->thread) : track_of_domain(t, range);
+	range->name = range_label(t->process->names->shown, t->process->model, range->domain,
+				  id_or_none(row->text), "", "");
+	range->payload = row->payload;
+	range->payload_type = id_or_none(row->payload_type);
+	range->category = id_or_none(row->category);
+	range->color = id_or_none(row->color);
+}
+
+/* Sets the argument for a payload. Returns false if it is not numeric. */
+static bool payload_arg(const struct range *range, struct track_arg *arg)
+{
+	struct range_number payload = range_number_of(range->payload, range->payload_type);
+
+	arg_number(arg, ARG_PAYLOAD, payload.bits);
+	if (payload.kind == RANGE_SIGNED) {
+		arg->type = ARG_SIGNED;
+	} else if (payload.kind != RANGE_UNSIGNED) {
+		arg->type = ARG_REAL;
+		arg->digits = payload.kind == RANGE_DOUBLE ? 17 : 9;
+	}
+	return payload.kind != RANGE_NO_NUMBER;
+}
+
+static uint8_t range_args(struct tracks *t, const struct range *range,
+			  struct track_arg args[RANGE_ARGS_MAX])
+{
+	uint8_t count = 0;
+
+	if (range->category)
+		args[count++] = (struct track_arg){
+			.key = ARG_CATEGORY,
+			.type = ARG_NAME,
+			.name = range_category(t->process->names->shown, t->process->model,
+					       range->domain, range->category)};
+	if (range->values || range->end_values)
+		args[count++] = (struct track_arg){.key = ARG_VALUES,
+						   .type = ARG_PAIRS,
+						   .pairs = {range->values, range->end_values}};
+	count += payload_arg(range, &args[count]);
+	if (range->color)
+		args[count++] = (struct track_arg){
+			.key = ARG_COLOR, .type = ARG_ARGB, .number = range->color};
+	return count;
+}
+
+enum part { RANGE_BEGINS, RANGE_ENDS, RANGE_MARK };
+
+/* Passes a range to the writer. */
+static void put_range(struct tracks *t, const struct range *range, enum part part, uint64_t end_ns)
+{
+	struct track_arg args[RANGE_ARGS_MAX];
+	struct track_span span = {
+		.track = range->track,
+		.start_ns = range->time_ns,
+		.args = args,
+		.arg_count = range_args(t, range, args),
+		.key = range->key,
+		.name = range->name,
+		.thread = range->thread,
+		.category = CATEGORY_NVTX,
+		.is_async = range->is_async,
+	};
+
+	if (part == RANGE_MARK)
+		t->writer->instant(t, &span);
+	else if (part == RANGE_ENDS)
+		t->writer->end(t, &span, end_ns);
+	else if (t->writer->begin)
+		t->writer->begin(t, &span);
+}
+
+static void keep_range(struct range_list *list, const struct range *range)
+{
+	xt_append(list->rows, list->count, list->capacity, *range);
+}
+
+/* Returns the place of the latest row with the same key, or domain; 0: none. */
+static size_t find_range(const struct range_list *list, const struct range *like)
+{
+	size_t least = list->count > SEARCH_MAX ? list->count - SEARCH_MAX : 0;
+
+	for (size_t i = list->count; i > least; i--)
+		if (like->is_async ? list->rows[i - 1].key == like->key
+				   : list->rows[i - 1].domain == like->domain)
+			return i;
+	return 0;
+}
+
+static struct range take_out(struct range_list *list, size_t place)
+{
+	struct range range = list->rows[place - 1];
+
+	memmove(&list->rows[place - 1], &list->rows[place],
+		(list->count - place) * sizeof(*list->rows));
+	list->count--;
+	return range;
+}
+
+static void end_range(struct tracks *t, struct range *range, const struct range *end)
+{
+	range->end_values = end->values;
+	put_range(t, range, RANGE_ENDS, end->time_ns);
+}
+
+static void pop_range(struct tracks *t, const struct range *popped)
+{
+	struct range_list *pushed = &t->ranges->pushed[popped->thread];
+	size_t place = find_range(pushed, popped);
+	bool nests = place == pushed->count;
+	struct range range;
+
+	if (!place)
+		return;
+	range = take_out(pushed, place);
+	if (!nests)
+		range.track = track_of_domain(t, &range);
+	end_range(t, &range, popped);
+}
+
+static void start_range(struct tracks *t, struct range *range)
+{
+	struct track_ranges *r = t->ranges;
+	size_t place = find_range(&r->ended, range);
+	struct range ended;
+
+	put_range(t, range, RANGE_BEGINS, 0);
+	if (!place) {
+		keep_range(&r->started, range);
+		return;
+	}
+	ended = take_out(&r->ended, place);
+	end_range(t, range, &ended);
+}
+
+static void end_started(struct tracks *t, const struct range *end)
+{
+	struct track_ranges *r = t->ranges;
+	size_t place = find_range(&r->started, end);
+	struct range range;
+
+	if (!place) {
+		if (r->ended.count == SEARCH_MAX)
+			take_out(&r->ended, 1);
+		keep_range(&r->ended, end);
+		return;
+	}
+	range = take_out(&r->started, place);
+	end_range(t, &range, end);
+}
+
+void tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row)
+{
+	struct tracks *t = sink->state;
+	uint64_t operation = row->operation;
+	struct range range = {
+		.time_ns = row->time_ns,
+		.key = row->key,
+		.values = id_or_none(row->values),
+		.domain = id_or_none(row->domain),
+		.thread = id_or_none(row->thread),
+		.is_async = operation == XT_RANGE_START || operation == XT_RANGE_END,
+	};
+
+	if (!t->ranges)
+		begin_ranges(t);
+	if (range.thread >= t->ranges->thread_count ||
+	    !process->model->threads.rows[range.thread].tid)
+		range.thread = 0;
+	if (operation == XT_RANGE_PUSH || operation == XT_RANGE_START || operation == XT_RANGE_MARK)
+		open_range(t, row, &range);
+	switch (operation) {
+	case XT_RANGE_PUSH:
+		put_range(t, &range, RANGE_BEGINS, 0);
+		keep_range(&t->ranges->pushed[range.thread], &range);
+		break;
+	case XT_RANGE_POP:
+		pop_range(t, &range);
+		break;
+	case XT_RANGE_START:
+		start_range(t, &range);
+		break;
+	case XT_RANGE_END:
+		end_started(t, &range);
+		break;
+	case XT_RANGE_MARK:
+		put_range(t, &range, RANGE_MARK, 0);
+		break;
+	}
+}
+
+/* Ends the ranges that have no end in the log. */
+static void end_ranges(struct tracks *t)
+{
+	struct track_ranges *r = t->ranges;
+
+	for (size_t i = 0; r && i < r->thread_count; i++)
+		for (size_t n = 0; n < r->pushed[i].count; n++)
+			put_range(t, &r->pushed[i].rows[n], RANGE_ENDS, SPAN_OPEN);
+	for (size_t i = 0; r && i < r->started.count; i++)
+		put_range(t, &r->started.rows[i], RANGE_ENDS, SPAN_OPEN);
+}
+
+#define SAMPLE_ARGS_MAX 3
+
+struct slice {
+	uint32_t name; /* in paths */
+	uint64_t from_ns;
+	bool is_innermost; /* the fields below are only set then */
+	uint8_t state;	   /* enum xt_cpu_state */
+	uint32_t node;	   /* path of the stack, PATH_ROOT: unknown */
+	uint32_t wait_pid, wait_tid;
+};
+
+struct slices {
+	struct slice *rows; /* outermost first */
+	size_t count, capacity;
+};
+
+struct track_samples {
+	struct track *track; /* of the open slices; NULL: none */
+	uint32_t tid;
+	struct slices open, next; /* next: of the sample that is added */
+	uint64_t until_ns;	  /* to which the open slices extend */
+	uint32_t *chain;	  /* for paths_chain() */
+	size_t chain_capacity;
+};
+
+static void add_name(struct slices *slices, uint32_t name)
+{
+	xt_append(slices->rows, slices->count, slices->capacity, (struct slice){.name = name});
+}
+
+/* Lists the frames of a stack. */
+static void list_frames(struct track_samples *s, const struct paths *paths, uint32_t node)
+{
+	int depth = paths_chain(paths, node, &s->chain, &s->chain_capacity);
+
+	for (int d = 0; d < depth; d++)
+		add_name(&s->next, paths->nodes[s->chain[d]].name);
+}
+
+/* Lists the slices of a sample. */
+static void list_next(struct track_samples *s, const struct process *process,
+		      const struct cpu_sample *sample)
+{
+	const struct frames *frames = process->frames;
+	uint32_t stack = frames_has_stack(frames, sample->stack) ? sample->stack : 0;
+	uint32_t node = stack ? joined_paths_node(frames, stack) : PATH_ROOT;
+	struct slice *last;
+	const char *label;
+
+	s->next.count = 0;
+	if (stack)
+		list_frames(s, process->paths, node);
+	if (frames_knows_api(frames, stack, MODEL_API_UNKNOWN))
+		add_name(&s->next, frames_api_name(frames, stack, MODEL_API_UNKNOWN));
+	label = cpu_sample_label((enum xt_cpu_state)sample->state, s->next.count);
+	if (label)
+		add_name(&s->next, names_intern(process->names->shown, label, strlen(label)));
+	last = &s->next.rows[s->next.count - 1];
+	last->is_innermost = true;
+	last->state = sample->state;
+	last->node = node;
+	last->wait_pid = sample->wait_tid ? sample->wait_pid : 0;
+	last->wait_tid = sample->wait_tid;
+}
+
+static bool is_same_slice(const struct slice *a, const struct slice *b)
+{
+	return a->name == b->name && a->is_innermost == b->is_innermost && a->state == b->state &&
+	       a->node == b->node && a->wait_pid == b->wait_pid && a->wait_tid == b->wait_tid;
+}
+
+static uint8_t slice_args(struct tracks *t, const struct slice *slice,
+			  struct track_arg args[SAMPLE_ARGS_MAX])
+{
+	const char *state = cpu_state_name((enum xt_cpu_state)slice->state);
+
+	if (t->writer->is_compact) {
+		arg_interned(t, &args[0], ARG_STATE,
+			     slice->wait_tid ? xt_asprintf("%s, waits for thread %u of process %u",
+							   state, slice->wait_tid, slice->wait_pid)
+					     : xt_strdup(state));
+		return 1;
+	}
+	arg_text(&args[0], ARG_STATE, state);
+	arg_number(&args[1], ARG_WAIT_PID, slice->wait_pid);
+	arg_number(&args[2], ARG_WAIT_TID, slice->wait_tid);
+	return slice->wait_tid ? 3 : 1;
+}
+
+/* Passes a slice to the writer. until_ns 0: it begins. */
+static void put_slice(struct tracks *t, const struct slice *slice, uint64_t until_ns)
+{
+	struct track_arg args[SAMPLE_ARGS_MAX];
+	struct track_span span = {
+		.track = t->samples->track,
+		.start_ns = slice->from_ns,
+		.name = slice->name,
+		.category = CATEGORY_CPU,
+	};
+
+	if (slice->is_innermost) {
+		span.args = args;
+		span.arg_count = slice_args(t, slice, args);
+		span.node = slice->node;
+	}
+	if (until_ns)
+		t->writer->end(t, &span, until_ns);
+	else if (t->writer->begin)
+		t->writer->begin(t, &span);
+}
+
+/* Ends the open slices from this depth on, the innermost first. */
+static void close_to(struct tracks *t, size_t depth)
+{
+	struct track_samples *s = t->samples;
+
+	while (s->open.count > depth)
+		put_slice(t, &s->open.rows[--s->open.count], s->until_ns);
+}
+
+static void open_next(struct tracks *t, uint64_t from_ns)
+{
+	struct track_samples *s = t->samples;
+
+	xt_grow(&s->open.rows, &s->open.capacity, s->next.count, sizeof(*s->open.rows));
+	while (s->open.count < s->next.count) {
+		struct slice *slice = &s->open.rows[s->open.count];
+
+		*slice = s->next.rows[s->open.count++];
+		slice->from_ns = from_ns;
+		put_slice(t, slice, 0);
+	}
+}
+
+/* Ends all open slices. */
+static void end_samples(struct tracks *t)
+{
+	if (!t->samples)
+		return;
+	close_to(t, 0);
+	t->samples->track = NULL;
+}
+
+void tracks_sample(struct sink *sink, const struct process *process,
+		   const struct cpu_sample *sample)
+{
+	struct tracks *t = sink->state;
+	struct cpu_cover cover = sample->cover;
+	struct track_samples *s = t->samples;
+	size_t shared = 0;
+
+	if (t->writer->sample)
+		return t->writer->sample(t, sample);
+	if (!s)
+		s = t->samples = xt_calloc(1, sizeof(*s));
+	if (s->tid != sample->tid)
+		end_samples(t);
+	if (!s->track)
+		s->track = tracks_add_to_thread(t, sample->thread, TRACK_SAMPLES, "CPU samples");
+	s->tid = sample->tid;
+	/* Damaged logs have samples that overlap. */
+	if (s->open.count && cover.from_ns < s->until_ns)
+		cover.from_ns = s->until_ns;
+	if (cover.until_ns <= cover.from_ns)
+		return;
+	list_next(s, process, sample);
+	if (cover.from_ns == s->until_ns)
+		while (shared < s->open.count && shared < s->next.count &&
+		       is_same_slice(&s->open.rows[shared], &s->next.rows[shared]))
+			shared++;
+	close_to(t, shared);
+	open_next(t, cover.from_ns);
+	s->until_ns = cover.until_ns;
+}
+
+static void free_samples(struct tracks *t)
+{
+	if (!t->samples)
+		return;
+	free_all(t->samples->open.rows, t->samples->next.rows, t->samples->chain, t->samples);
+	t->samples = NULL;
+}
 
 #define CALL_ARGS_MAX  2
 #define WORK_ARGS_MAX  4
@@ -42,8 +520,8 @@ static void end_log(struct tracks *t)
 	}
 	free(t->counters);
 	t->counters = NULL;
-	track_ranges_free(t);
-	track_samples_free(t);
+	free_ranges(t);
+	free_samples(t);
 	tracks_end_log(t);
 }
 
@@ -78,9 +556,9 @@ void tracks_process(struct sink *sink, const struct process *process)
 void tracks_process_end(struct sink *sink, const struct process *process)
 {
 	if (process->cpu)
-		track_samples_end(sink->state);
+		end_samples(sink->state);
 	else
-		track_ranges_end(sink->state);
+		end_ranges(sink->state);
 }
 
 /* Returns the number of the flow from a call to its work; 0 if no work is expected. */

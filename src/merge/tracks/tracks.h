@@ -6,8 +6,7 @@
 #ifndef XT_MERGE_TRACKS_H
 #define XT_MERGE_TRACKS_H
 
-#include "merge/tracks/track_ranges.h"
-#include "merge/tracks/track_samples.h"
+#include "merge/tracks/track_state.h"
 
 /*
  * Makes the state of an exporter: state_bytes of zeros, which begin with struct tracks. Free it
@@ -23,6 +22,10 @@ void tracks_work(struct sink *sink, const struct process *process, const struct 
 		 const struct launch *launch);
 void tracks_memory(struct sink *sink, const struct process *process, uint32_t pool,
 		   uint64_t time_ns, uint64_t live_bytes);
+void tracks_range(struct sink *sink, const struct process *process, const struct xt_row_range *row);
+/* Called by thread and in order of time. */
+void tracks_sample(struct sink *sink, const struct process *process,
+		   const struct cpu_sample *sample);
 void tracks_process_end(struct sink *sink, const struct process *process);
 
 /* Members of an exporter that passes all events on. */

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/sums/memory.h"
-#include "merge/tracks/track_names.h"
+#include "merge/tracks/track_state.h"
 
 #define EVENT_BYTES_MIN 3 /* in the page, packed */
 #define EVENT_COUNT_MIN 1000

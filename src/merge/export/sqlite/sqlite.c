@@ -21,7 +21,7 @@
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
-#include "merge/tracks/track_names.h"
+#include "merge/tracks/track_state.h"
 
 static void forget_process(struct sqlite *s)
 {

@@ -31,7 +31,7 @@
 #include "merge/sums/run.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/timeline.h"
-#include "merge/tracks/track_names.h"
+#include "merge/tracks/track_state.h"
 
 #define KIND_FRAME "frame"
 #define KIND_CALL  "call"
