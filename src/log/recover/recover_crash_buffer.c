@@ -48,129 +48,33 @@ bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_byte
 #define BYTES_UP_TO(type, field)                                                                   \
 	(offsetof(struct type, field) + sizeof(((struct type *)NULL)->field))
 
-static void like_kernel(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_kernel kernel = {0};
-
-	memcpy(&kernel, record, bytes < sizeof(kernel) ? bytes : sizeof(kernel));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_KERNEL,
-		.correlation_id = kernel.correlation_id,
-		.place = {kernel.device_id, kernel.context_id, kernel.stream_id},
-		.start_ns = kernel.start_ns,
-		.end_ns = kernel.end_ns,
-		.graph_node_id = kernel.graph_node_id,
-		.name = (uintptr_t)kernel.name,
-		.like = {(uint32_t)kernel.grid[0], (uint32_t)kernel.grid[1],
-			 (uint32_t)kernel.grid[2], (uint32_t)kernel.block[0],
-			 (uint32_t)kernel.block[1], (uint32_t)kernel.block[2],
-			 (uint32_t)kernel.static_shared_bytes,
-			 (uint32_t)kernel.dynamic_shared_bytes, kernel.registers_per_thread},
-	};
-}
-
-static void like_copy(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_memcpy copy = {0};
-
-	memcpy(&copy, record, bytes < sizeof(copy) ? bytes : sizeof(copy));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_COPY,
-		.correlation_id = copy.correlation_id,
-		.place = {copy.device_id, copy.context_id, copy.stream_id},
-		.start_ns = copy.start_ns,
-		.end_ns = copy.end_ns,
-		.graph_node_id = copy.graph_node_id,
-		.bytes = copy.bytes,
-		.like = {copy.copy_kind, copy.source_kind, copy.destination_kind,
-			 copy.flags & XT_CUPTI_FLAG_ASYNC},
-	};
-}
-
-_Static_assert(offsetof(struct cupti_activity_memcpy, stream_id) ==
-		       offsetof(struct cupti_activity_memcpy_peer, stream_id),
-	       "up to the stream, both kinds of copies are the same");
-
-static void like_peer_copy(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_memcpy_peer copy = {0};
-
-	memcpy(&copy, record, bytes < sizeof(copy) ? bytes : sizeof(copy));
-	like_copy(work, record, offsetof(struct cupti_activity_memcpy, correlation_id));
-	work->correlation_id = copy.correlation_id;
-	work->graph_node_id = copy.graph_node_id;
-	work->like[4] = copy.source_device_id + 1;
-	work->like[5] = copy.destination_device_id + 1;
-}
-
-static void like_set(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_memset set = {0};
-
-	memcpy(&set, record, bytes < sizeof(set) ? bytes : sizeof(set));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_SET,
-		.correlation_id = set.correlation_id,
-		.place = {set.device_id, set.context_id, set.stream_id},
-		.start_ns = set.start_ns,
-		.end_ns = set.end_ns,
-		.graph_node_id = set.graph_node_id,
-		.bytes = set.bytes,
-		.like = {set.memory_kind},
-	};
-}
-
-static void like_memory(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_memory memory = {0};
-
-	memcpy(&memory, record, bytes < sizeof(memory) ? bytes : sizeof(memory));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_MEMORY,
-		.correlation_id = memory.correlation_id,
-		.place = {memory.device_id, memory.memory_kind, memory.operation},
-		.start_ns = memory.timestamp_ns,
-		.end_ns = memory.timestamp_ns,
-		.address = memory.address,
-		.bytes = memory.bytes,
-	};
-}
-
-static void like_graph(struct recovery_work *work, const uint8_t *record, size_t bytes)
-{
-	struct cupti_activity_graph_trace graph = {0};
-
-	memcpy(&graph, record, bytes < sizeof(graph) ? bytes : sizeof(graph));
-	*work = (struct recovery_work){
-		.kind = XT_KIND_KERNEL,
-		.correlation_id = graph.correlation_id,
-		.place = {graph.device_id, graph.context_id, graph.stream_id},
-		.start_ns = graph.start_ns,
-		.end_ns = graph.end_ns,
-		.graph_node_id = (uint64_t)graph.graph_id << 32 | XT_NODE_WHOLE_GRAPH,
-	};
-}
-
-/* The parser of each kind, and the bytes it needs. A shorter record is invalid. */
-static const struct kind {
-	void (*take)(struct recovery_work *work, const uint8_t *record, size_t bytes);
-	size_t bytes_min;
-} kinds[XT_CRASH_BUFFER_RECORD_KINDS] = {
-#define KIND(function, type, last_field)                                                           \
-	{                                                                                          \
-		function, BYTES_UP_TO(type, last_field)                                            \
-	}
-	[XT_CUPTI_ACTIVITY_KERNEL] = KIND(like_kernel, cupti_activity_kernel, graph_node_id),
-	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] =
-		KIND(like_kernel, cupti_activity_kernel, graph_node_id),
-	[XT_CUPTI_ACTIVITY_MEMCPY] = KIND(like_copy, cupti_activity_memcpy, graph_node_id),
-	[XT_CUPTI_ACTIVITY_MEMCPY2] =
-		KIND(like_peer_copy, cupti_activity_memcpy_peer, graph_node_id),
-	[XT_CUPTI_ACTIVITY_MEMSET] = KIND(like_set, cupti_activity_memset, graph_node_id),
-	[XT_CUPTI_ACTIVITY_MEMORY2] = KIND(like_memory, cupti_activity_memory, stream_id),
-	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = KIND(like_graph, cupti_activity_graph_trace, stream_id),
-#undef KIND
+/* The bytes that a record of each kind needs. A shorter one is invalid. 0: not GPU work. */
+static const size_t bytes_needed[XT_CRASH_BUFFER_RECORD_KINDS] = {
+	[XT_CUPTI_ACTIVITY_KERNEL] = BYTES_UP_TO(cupti_activity_kernel, graph_node_id),
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = BYTES_UP_TO(cupti_activity_kernel, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMCPY] = BYTES_UP_TO(cupti_activity_memcpy, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = BYTES_UP_TO(cupti_activity_memcpy_peer, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMSET] = BYTES_UP_TO(cupti_activity_memset, graph_node_id),
+	[XT_CUPTI_ACTIVITY_MEMORY2] = BYTES_UP_TO(cupti_activity_memory, stream_id),
+	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = BYTES_UP_TO(cupti_activity_graph_trace, stream_id),
 };
+
+/* Records of older versions of CUPTI end early: the rest is 0. */
+static void read_work(struct recovery_work *work, uint32_t kind, const uint8_t *data, size_t bytes)
+{
+	union {
+		struct cupti_activity any;
+		struct cupti_activity_kernel kernel;
+		struct cupti_activity_memcpy copy;
+		struct cupti_activity_memcpy_peer peer_copy;
+		struct cupti_activity_memset set;
+		struct cupti_activity_memory memory;
+		struct cupti_activity_graph_trace graph;
+	} record = {0};
+
+	memcpy(&record, data, bytes < sizeof(record) ? bytes : sizeof(record));
+	xt_gpu_work_of(kind, &record.any, &work->gpu);
+}
 
 /* The times show whether the record is complete, so ignore the begun flag. */
 static uint32_t kind_at(const uint8_t *record)
@@ -190,9 +94,9 @@ static size_t record_bytes(const struct recovery *recovery, uint32_t kind)
 	if (kind >= XT_CRASH_BUFFER_RECORD_KINDS)
 		return 0;
 	bytes = crash_buffer->record_bytes[kind];
-	if (!bytes && kinds[kind].take)
+	if (!bytes && bytes_needed[kind])
 		bytes = xt_cupti_record_bytes(crash_buffer->cupti_version, kind);
-	if (bytes < sizeof(uint64_t) || bytes < kinds[kind].bytes_min || bytes > RECORD_BYTES_MAX ||
+	if (bytes < sizeof(uint64_t) || bytes < bytes_needed[kind] || bytes > RECORD_BYTES_MAX ||
 	    bytes % 8)
 		return 0;
 	return bytes;
@@ -262,10 +166,10 @@ static bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data,
 			recovery->error = -ENOMEM;
 			return true;
 		}
-		if (kinds[kind].take) {
+		if (bytes_needed[kind]) {
 			work = &recovery->work[recovery->work_count++];
-			kinds[kind].take(work, data + pos, record_bytes(recovery, kind));
-			work->at_cupti = at_cupti;
+			*work = (struct recovery_work){.at_cupti = at_cupti};
+			read_work(work, kind, data + pos, record_bytes(recovery, kind));
 		}
 		pos += record_bytes(recovery, kind);
 	}

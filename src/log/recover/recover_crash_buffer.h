@@ -13,6 +13,7 @@
 
 #include "log/base/hash_table.h"
 #include "log/recover/recover.h"
+#include "log/write/event_rows.h"
 #include "log/write/writer.h"
 #include "xtrace/crash_buffer_format.h"
 #include "xtrace/log_format.h"
@@ -39,19 +40,9 @@ struct recovery_cursor {
 	bool damaged; /* the data at pos is not a record */
 };
 
-/* A CUPTI record: GPU work, or an allocation. */
+/* A record of CUPTI. */
 struct recovery_work {
-	enum xt_kind kind; /* KERNEL, COPY, SET or MEMORY */
-	uint32_t correlation_id;
-	uint32_t place[3]; /* device, context, stream; for MEMORY: device, memory kind, operation */
-	uint64_t start_ns; /* for MEMORY: time of the operation */
-	uint64_t end_ns;
-	uint64_t graph_node_id;
-	uint64_t name;	  /* for KERNEL: key of its name */
-	uint64_t address; /* for MEMORY */
-	uint64_t bytes;	  /* except for KERNEL */
-	uint32_t like
-		[9]; /* KERNEL: SHAPE columns from 3 on; COPY: COPY_SHAPE columns from 2 on; SET: memory kind */
+	struct xt_gpu_work gpu;
 	bool at_cupti; /* from a buffer that CUPTI had not completed */
 	bool is_in_log;
 	bool has_call; /* its call is in the log or in a ring */

@@ -21,7 +21,7 @@ static int compare_calls(const void *a, const void *b, void *rows)
 	const struct recovery_work *x = (const struct recovery_work *)rows + *(const uint32_t *)a;
 	const struct recovery_work *y = (const struct recovery_work *)rows + *(const uint32_t *)b;
 
-	return x->correlation_id < y->correlation_id ? -1 : x->correlation_id > y->correlation_id;
+	return compare_u32(&x->gpu.correlation_id, &y->gpu.correlation_id);
 }
 
 /* Indexes work by correlation id. Call it once all work is read. 0 or -ENOMEM. */
@@ -40,13 +40,13 @@ static int recovery_index_calls(struct recovery *recovery)
 void recovery_note_call(struct recovery *recovery, uint32_t correlation_id)
 {
 	size_t low = FIRST_NOT(i, 0, recovery->work_count,
-			       recovery->work[recovery->work_by_call[i]].correlation_id <
+			       recovery->work[recovery->work_by_call[i]].gpu.correlation_id <
 				       correlation_id);
 
 	for (; low < recovery->work_count; low++) {
 		struct recovery_work *work = &recovery->work[recovery->work_by_call[low]];
 
-		if (work->correlation_id != correlation_id || work->has_call)
+		if (work->gpu.correlation_id != correlation_id || work->has_call)
 			return;
 		work->has_call = true;
 	}
@@ -75,10 +75,10 @@ bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_
 {
 	size_t low;
 
-	if (work->has_call || work->kind == XT_KIND_MEMORY)
+	if (work->has_call || work->gpu.kind == XT_KIND_MEMORY)
 		return false;
 	low = FIRST_NOT(i, 0, recovery->switch_count,
-			recovery->switches[i].time_ns <= work->start_ns);
+			recovery->switches[i].time_ns <= work->gpu.start_ns);
 	return low && !recovery->switches[low - 1].is_on;
 }
 
@@ -105,7 +105,7 @@ struct scan {
 };
 
 /* Compares everything except the graph node. */
-static int compare_like(const struct recovery_work *a, const struct recovery_work *b)
+static int compare_like(const struct xt_gpu_work *a, const struct xt_gpu_work *b)
 {
 	int order = compare_u64(&a->start_ns, &b->start_ns);
 
@@ -118,7 +118,7 @@ static int compare_like(const struct recovery_work *a, const struct recovery_wor
 	return order ? order : memcmp(a->place, b->place, sizeof(a->place));
 }
 
-static int compare_same(const struct recovery_work *a, const struct recovery_work *b)
+static int compare_same(const struct xt_gpu_work *a, const struct xt_gpu_work *b)
 {
 	int order = compare_like(a, b);
 
@@ -127,8 +127,10 @@ static int compare_same(const struct recovery_work *a, const struct recovery_wor
 
 static int compare_places(const void *a, const void *b, void *work)
 {
-	return compare_same((const struct recovery_work *)work + *(const uint32_t *)a,
-			    (const struct recovery_work *)work + *(const uint32_t *)b);
+	const struct recovery_work *x = (const struct recovery_work *)work + *(const uint32_t *)a;
+	const struct recovery_work *y = (const struct recovery_work *)work + *(const uint32_t *)b;
+
+	return compare_same(&x->gpu, &y->gpu);
 }
 
 static int index_work(struct scan *scan)
@@ -144,7 +146,7 @@ static int index_work(struct scan *scan)
 	for (size_t i = 0; i < count; i++)
 		scan->work_order[i] = (uint32_t)i;
 	qsort_r(scan->work_order, count, sizeof(*scan->work_order), compare_places, recovery->work);
-	scan->work_from_ns = count ? recovery->work[scan->work_order[0]].start_ns : UINT64_MAX;
+	scan->work_from_ns = count ? recovery->work[scan->work_order[0]].gpu.start_ns : UINT64_MAX;
 	return 0;
 }
 
@@ -315,8 +317,8 @@ static int read_update(struct scan *scan, const struct xt_row_graph_update *row)
  * all rows together, however many are equal.
  */
 static struct recovery_work *
-next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t *marked,
-	      int (*compare)(const struct recovery_work *, const struct recovery_work *))
+next_unmarked(const struct scan *scan, const struct xt_gpu_work *row, uint32_t *marked,
+	      int (*compare)(const struct xt_gpu_work *, const struct xt_gpu_work *))
 {
 	struct recovery_work *work = scan->recovery->work;
 	size_t count = scan->recovery->work_count, first = 0, end = count;
@@ -324,7 +326,7 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (compare(&work[scan->work_order[middle]], row) < 0)
+		if (compare(&work[scan->work_order[middle]].gpu, row) < 0)
 			first = middle + 1;
 		else
 			end = middle;
@@ -332,7 +334,7 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
 	for (; first + marked[first] < count; marked[first]++) {
 		struct recovery_work *equal = &work[scan->work_order[first + marked[first]]];
 
-		if (compare(equal, row))
+		if (compare(&equal->gpu, row))
 			break;
 		if (!equal->is_in_log)
 			return equal;
@@ -344,7 +346,7 @@ next_unmarked(const struct scan *scan, const struct recovery_work *row, uint32_t
  * Marks the record that describes the same event as a row. Prefers a record with the
  * same graph node.
  */
-static void mark(struct scan *scan, const struct recovery_work *row)
+static void mark(struct scan *scan, const struct xt_gpu_work *row)
 {
 	struct recovery_work *work;
 
@@ -359,7 +361,7 @@ static void mark(struct scan *scan, const struct recovery_work *row)
 
 static void mark_work(struct scan *scan, enum xt_kind kind, const struct xt_row_copy *row)
 {
-	struct recovery_work work = {
+	struct xt_gpu_work work = {
 		.kind = kind,
 		.correlation_id = (uint32_t)row->correlation,
 		.start_ns = row->start_ns,
@@ -390,7 +392,7 @@ static int read_work(struct scan *scan, const struct xt_chunk *chunk)
 
 static int read_memory(struct scan *scan, const struct xt_row_memory *row)
 {
-	mark(scan, &(struct recovery_work){
+	mark(scan, &(struct xt_gpu_work){
 			   .kind = XT_KIND_MEMORY,
 			   .correlation_id = (uint32_t)row->correlation,
 			   .start_ns = row->time_ns,

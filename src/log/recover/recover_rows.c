@@ -179,97 +179,45 @@ static uint64_t stream_id(struct recovery *recovery, const uint32_t place[3])
 	return recovery->stream_ids[key];
 }
 
-/* Starts a row with the columns common to all GPU work. NULL after an error. */
-static struct xt_table *work_row(struct recovery *recovery, const struct recovery_work *work)
-{
-	uint64_t stream = stream_id(recovery, work->place);
-	struct xt_table *table = recovery_table(recovery, work->kind, 0);
-
-	if (!table)
-		return NULL;
-	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation_id);
-	xt_table_put(table, XT_KERNEL_STREAM, stream);
-	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
-	xt_table_put(table, XT_KERNEL_DURATION_NS, work->end_ns - work->start_ns);
-	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->graph_node_id);
-	return table;
-}
-
-static void add_kernel(struct recovery *recovery, const struct recovery_work *work)
+static uint64_t shape_id(struct recovery *recovery, const struct xt_gpu_work *work, bool *is_known)
 {
 	uint32_t shape[10];
-	uint64_t shape_id;
-	struct xt_table *table;
-	bool is_known = true;
 
-	if (work->graph_node_id && (uint32_t)work->graph_node_id == XT_NODE_WHOLE_GRAPH)
+	if (work->kind == XT_KIND_COPY)
+		return tuple_id(recovery, &recovery->copy_shapes, XT_KIND_COPY_SHAPE, work->like, 6,
+				recovery->first_copy_shape_id);
+	if (work->kind != XT_KIND_KERNEL)
+		return 0;
+	if (xt_gpu_work_is_graph(work))
 		shape[0] = (uint32_t)text_id(recovery, XT_WHOLE_GRAPH_NAME);
 	else
 		shape[0] = work->name ? (uint32_t)recovery_name(recovery, XT_NAME_KERNEL,
-								work->name, &is_known)
+								work->name, is_known)
 				      : 0;
 	memcpy(shape + 1, work->like, sizeof(work->like));
-	shape_id = tuple_id(recovery, &recovery->shapes, XT_KIND_SHAPE, shape, 10,
-			    recovery->first_shape_id);
-	table = work_row(recovery, work);
+	return tuple_id(recovery, &recovery->shapes, XT_KIND_SHAPE, shape, 10,
+			recovery->first_shape_id);
+}
+
+static void add_row(struct recovery *recovery, const struct xt_gpu_work *work)
+{
+	uint64_t *const counts[XT_KIND_COUNT] = {
+		[XT_KIND_KERNEL] = &recovery->out->kernels,
+		[XT_KIND_COPY] = &recovery->out->copies,
+		[XT_KIND_SET] = &recovery->out->sets,
+		[XT_KIND_MEMORY] = &recovery->out->memory,
+	};
+	bool is_known = true;
+	uint64_t shape = shape_id(recovery, work, &is_known);
+	uint64_t stream = work->kind == XT_KIND_MEMORY ? 0 : stream_id(recovery, work->place);
+	struct xt_table *table = recovery_table(recovery, work->kind, 0);
+
 	if (!table)
 		return;
-	xt_table_put(table, XT_KERNEL_SHAPE, shape_id);
-	xt_table_end_row(table);
-	recovery->out->kernels++;
+	xt_put_work(table, work, stream, shape);
+	(*counts[work->kind])++;
 	recovery->out->unnamed += !is_known;
 }
-
-static void add_copy(struct recovery *recovery, const struct recovery_work *work)
-{
-	uint64_t shape_id = tuple_id(recovery, &recovery->copy_shapes, XT_KIND_COPY_SHAPE,
-				     work->like, 6, recovery->first_copy_shape_id);
-	struct xt_table *table = work_row(recovery, work);
-
-	if (!table)
-		return;
-	xt_table_put(table, XT_COPY_SHAPE, shape_id);
-	xt_table_put(table, XT_COPY_BYTES, work->bytes);
-	xt_table_end_row(table);
-	recovery->out->copies++;
-}
-
-static void add_set(struct recovery *recovery, const struct recovery_work *work)
-{
-	struct xt_table *table = work_row(recovery, work);
-
-	if (!table)
-		return;
-	xt_table_put(table, XT_SET_MEMORY, work->like[0]);
-	xt_table_put(table, XT_SET_BYTES, work->bytes);
-	xt_table_end_row(table);
-	recovery->out->sets++;
-}
-
-static void add_memory(struct recovery *recovery, const struct recovery_work *work)
-{
-	struct xt_table *table = recovery_table(recovery, XT_KIND_MEMORY, 0);
-
-	if (!table)
-		return;
-	xt_write_memory(table, &(struct xt_row_memory){
-				       .correlation = work->correlation_id,
-				       .operation = work->place[2],
-				       .address = work->address,
-				       .bytes = work->bytes,
-				       .time_ns = work->start_ns,
-				       .device = work->place[0],
-				       .kind = work->place[1],
-			       });
-	recovery->out->memory++;
-}
-
-static void (*const adders[XT_KIND_COUNT])(struct recovery *, const struct recovery_work *) = {
-	[XT_KIND_KERNEL] = add_kernel,
-	[XT_KIND_COPY] = add_copy,
-	[XT_KIND_SET] = add_set,
-	[XT_KIND_MEMORY] = add_memory,
-};
 
 /*
  * Whether the work has valid times. In a buffer that CUPTI has not completed, times may be half
@@ -277,10 +225,11 @@ static void (*const adders[XT_KIND_COUNT])(struct recovery *, const struct recov
  */
 static bool is_over(const struct recovery *recovery, const struct recovery_work *work)
 {
-	if (!work->correlation_id || !work->start_ns || work->end_ns < work->start_ns)
+	if (!work->gpu.correlation_id || !work->gpu.start_ns ||
+	    work->gpu.end_ns < work->gpu.start_ns)
 		return false;
-	return !work->at_cupti || (work->start_ns >= recovery->log_header.start_monotonic_ns &&
-				   work->end_ns <= recovery->last_ns + PLAUSIBLE_NS);
+	return !work->at_cupti || (work->gpu.start_ns >= recovery->log_header.start_monotonic_ns &&
+				   work->gpu.end_ns <= recovery->last_ns + PLAUSIBLE_NS);
 }
 
 void recovery_add_work(struct recovery *recovery)
@@ -294,11 +243,11 @@ void recovery_add_work(struct recovery *recovery)
 		if (is_over(recovery, work) && recovery_is_skipped(recovery, work))
 			recovery->out->skipped++;
 		else if (is_over(recovery, work))
-			adders[work->kind](recovery, work);
+			add_row(recovery, &work->gpu);
 		else if (work->has_call || !recovery->switch_count) {
 			recovery->out
 				->unfinished++; /* otherwise its call was made while recording was paused */
-			recovery->out->kernels_unfinished += work->kind == XT_KIND_KERNEL;
+			recovery->out->kernels_unfinished += work->gpu.kind == XT_KIND_KERNEL;
 		}
 	}
 }

@@ -126,6 +126,162 @@ void xt_put_range(struct xt_table *table, const struct xt_record_range *range, u
 			      });
 }
 
+static void read_kernel(const struct cupti_activity_kernel *kernel, struct xt_gpu_work *work)
+{
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_KERNEL,
+		.correlation_id = kernel->correlation_id,
+		.place = {kernel->device_id, kernel->context_id, kernel->stream_id},
+		.start_ns = kernel->start_ns,
+		.end_ns = kernel->end_ns,
+		.graph_node_id = kernel->graph_node_id,
+		.name = (uintptr_t)kernel->name,
+		.like = {(uint32_t)kernel->grid[0], (uint32_t)kernel->grid[1],
+			 (uint32_t)kernel->grid[2], (uint32_t)kernel->block[0],
+			 (uint32_t)kernel->block[1], (uint32_t)kernel->block[2],
+			 (uint32_t)kernel->static_shared_bytes,
+			 (uint32_t)kernel->dynamic_shared_bytes, kernel->registers_per_thread},
+	};
+}
+
+/* One execution of a graph that was recorded as a whole (inject/cupti/graph_level.h). */
+static void read_graph(const struct cupti_activity_graph_trace *graph, struct xt_gpu_work *work)
+{
+	bool starts_on_host = graph->device_id == INT32_MAX; /* its first node is a host function */
+
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_KERNEL,
+		.correlation_id = graph->correlation_id,
+		.place = {starts_on_host ? graph->end_device_id : graph->device_id,
+			  starts_on_host ? graph->end_context_id : graph->context_id,
+			  graph->stream_id},
+		.start_ns = graph->start_ns,
+		.end_ns = graph->end_ns,
+		.graph_node_id = (uint64_t)graph->graph_id << 32 | XT_NODE_WHOLE_GRAPH,
+	};
+}
+
+static void read_copy(const struct cupti_activity_memcpy *copy, struct xt_gpu_work *work)
+{
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_COPY,
+		.correlation_id = copy->correlation_id,
+		.place = {copy->device_id, copy->context_id, copy->stream_id},
+		.start_ns = copy->start_ns,
+		.end_ns = copy->end_ns,
+		.graph_node_id = copy->graph_node_id,
+		.bytes = copy->bytes,
+		.like = {copy->copy_kind, copy->source_kind, copy->destination_kind,
+			 copy->flags & XT_CUPTI_FLAG_ASYNC},
+	};
+}
+
+static void read_peer_copy(const struct cupti_activity_memcpy_peer *copy, struct xt_gpu_work *work)
+{
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_COPY,
+		.correlation_id = copy->correlation_id,
+		.place = {copy->device_id, copy->context_id, copy->stream_id},
+		.start_ns = copy->start_ns,
+		.end_ns = copy->end_ns,
+		.graph_node_id = copy->graph_node_id,
+		.bytes = copy->bytes,
+		.like = {copy->copy_kind, copy->source_kind, copy->destination_kind,
+			 copy->flags & XT_CUPTI_FLAG_ASYNC, copy->source_device_id + 1,
+			 copy->destination_device_id + 1},
+	};
+}
+
+static void read_set(const struct cupti_activity_memset *set, struct xt_gpu_work *work)
+{
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_SET,
+		.correlation_id = set->correlation_id,
+		.place = {set->device_id, set->context_id, set->stream_id},
+		.start_ns = set->start_ns,
+		.end_ns = set->end_ns,
+		.graph_node_id = set->graph_node_id,
+		.bytes = set->bytes,
+		.like = {set->memory_kind},
+	};
+}
+
+static void read_memory(const struct cupti_activity_memory *memory, struct xt_gpu_work *work)
+{
+	*work = (struct xt_gpu_work){
+		.kind = XT_KIND_MEMORY,
+		.correlation_id = memory->correlation_id,
+		.place = {memory->device_id, memory->memory_kind, memory->operation},
+		.start_ns = memory->timestamp_ns,
+		.end_ns = memory->timestamp_ns,
+		.address = memory->address,
+		.bytes = memory->bytes,
+	};
+}
+
+bool xt_gpu_work_of(uint32_t kind, const struct cupti_activity *record, struct xt_gpu_work *work)
+{
+	switch (kind) {
+	case XT_CUPTI_ACTIVITY_KERNEL:
+	case XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL:
+		read_kernel((const void *)record, work);
+		return true;
+	case XT_CUPTI_ACTIVITY_GRAPH_TRACE:
+		read_graph((const void *)record, work);
+		return true;
+	case XT_CUPTI_ACTIVITY_MEMCPY:
+		read_copy((const void *)record, work);
+		return true;
+	case XT_CUPTI_ACTIVITY_MEMCPY2:
+		read_peer_copy((const void *)record, work);
+		return true;
+	case XT_CUPTI_ACTIVITY_MEMSET:
+		read_set((const void *)record, work);
+		return true;
+	case XT_CUPTI_ACTIVITY_MEMORY2:
+		read_memory((const void *)record, work);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Memsets have the columns of copies. */
+_Static_assert((int)XT_SET_MEMORY == (int)XT_COPY_SHAPE && (int)XT_SET_BYTES == (int)XT_COPY_BYTES,
+	       "the memory kind of a memset is where a copy has its shape");
+
+void xt_put_work(struct xt_table *table, const struct xt_gpu_work *work, uint64_t stream_id,
+		 uint64_t shape_id)
+{
+	const struct xt_row_copy row = {
+		.correlation = work->correlation_id,
+		.stream = stream_id,
+		.shape = work->kind == XT_KIND_SET ? work->like[0] : shape_id,
+		.start_ns = work->start_ns,
+		.duration_ns = work->end_ns - work->start_ns,
+		.graph_node = work->graph_node_id,
+		.bytes = work->bytes,
+	};
+
+	if (work->kind == XT_KIND_KERNEL)
+		xt_write_kernel(table, &(struct xt_row_kernel){.correlation = row.correlation,
+							       .stream = row.stream,
+							       .shape = row.shape,
+							       .start_ns = row.start_ns,
+							       .duration_ns = row.duration_ns,
+							       .graph_node = row.graph_node});
+	else if (work->kind == XT_KIND_MEMORY)
+		xt_write_memory(table, &(struct xt_row_memory){.correlation = row.correlation,
+							       .operation = work->place[2],
+							       .address = work->address,
+							       .bytes = work->bytes,
+							       .time_ns = work->start_ns,
+							       .device = work->place[0],
+							       .kind = work->place[1]});
+	else
+		xt_write_copy(table, &row);
+}
+
 void xt_put_tuple(struct xt_table *table, uint64_t id, const uint32_t *members, uint32_t count)
 {
 	xt_table_put(table, 1, id);
