@@ -20,9 +20,9 @@ static size_t find(const struct xt_allocations *table, uint64_t address)
 
 static int reserve(struct xt_allocations *table)
 {
-	struct xt_allocations larger = {.count = table->count};
+	struct xt_allocations larger = {.count = table->count, .is_unbounded = table->is_unbounded};
 
-	if (table->count >= XT_ALLOCATIONS_MAX)
+	if (table->count >= XT_ALLOCATIONS_MAX && !table->is_unbounded)
 		return -ENOSPC;
 	if (table->count < table->slot_count / 2)
 		return 0;
@@ -86,5 +86,5 @@ bool xt_allocations_remove(struct xt_allocations *table, uint64_t address, uint6
 void xt_allocations_free(struct xt_allocations *table)
 {
 	free(table->slots);
-	*table = (struct xt_allocations){0};
+	*table = (struct xt_allocations){.is_unbounded = table->is_unbounded};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations that were not freed yet, by address. Memory is bounded. Belongs to one thread.
+ * Allocations that were not freed yet, by address. Belongs to one thread.
  */
 #ifndef XT_LOG_ALLOCATIONS_H
 #define XT_LOG_ALLOCATIONS_H
@@ -9,11 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XT_ALLOCATIONS_MAX (1u << 19)
+#define XT_ALLOCATIONS_MAX (1u << 19) /* unless is_unbounded */
 
 struct xt_allocation {
 	uint64_t address, bytes, time_ns;
 	uint32_t gpu;
+	uint32_t holder; /* the caller's */
 	bool is_used;
 };
 
@@ -30,6 +31,7 @@ static inline bool xt_memory_is_on_gpu(uint64_t kind)
 struct xt_allocations {
 	struct xt_allocation *slots;
 	size_t slot_count, count;
+	bool is_unbounded;
 };
 
 /*

@@ -14,7 +14,6 @@
 #include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
-#define LIVE_FIRST	 1024u
 #define MEMORY_POOL_REST (MEMORY_POOLS_MAX - 1)
 
 struct operation {
@@ -24,13 +23,6 @@ struct operation {
 	uint32_t pool;
 	bool is_alloc;
 	struct owner owner;
-};
-
-struct allocation {
-	uint64_t address;
-	uint64_t bytes;
-	uint32_t pool;
-	uint32_t place; /* index in the aggregate + 1; 0: empty slot */
 };
 
 struct holder {
@@ -47,71 +39,6 @@ uint32_t memory_pool(uint32_t device, uint32_t kind)
 	return device < MEMORY_POOL_HOST ? device : MEMORY_POOL_REST;
 }
 
-/* This hash table stays separate: xt_hash_table cannot remove items, and every free does. */
-static uint32_t slot_of(const struct memory *memory, uint64_t address)
-{
-	uint64_t hash = (address ^ address >> 32) * 0x9e3779b97f4a7c15u;
-
-	return (uint32_t)(hash >> 32) & (memory->live_size - 1);
-}
-
-static struct allocation *find(const struct memory *memory, uint64_t address)
-{
-	uint32_t s;
-
-	if (!memory->live_size)
-		return NULL;
-	for (s = slot_of(memory, address); memory->live[s].place;
-	     s = (s + 1) & (memory->live_size - 1))
-		if (memory->live[s].address == address)
-			return &memory->live[s];
-	return NULL;
-}
-
-static void put(struct memory *memory, const struct allocation *allocation)
-{
-	uint32_t s = slot_of(memory, allocation->address);
-
-	while (memory->live[s].place)
-		s = (s + 1) & (memory->live_size - 1);
-	memory->live[s] = *allocation;
-}
-
-static void enlarge(struct memory *memory)
-{
-	struct memory larger = *memory;
-
-	larger.live_size = memory->live_size ? memory->live_size * 2 : LIVE_FIRST;
-	larger.live = xt_calloc(larger.live_size, sizeof(*larger.live));
-	for (uint32_t s = 0; s < memory->live_size; s++)
-		if (memory->live[s].place)
-			put(&larger, &memory->live[s]);
-	free(memory->live);
-	memory->live = larger.live;
-	memory->live_size = larger.live_size;
-}
-
-/*
- * Removes an allocation. Moves later entries of the probe sequence up, so that lookups still find
- * them.
- */
-static void remove_allocation(struct memory *memory, struct allocation *allocation)
-{
-	uint32_t mask = memory->live_size - 1;
-	uint32_t hole = (uint32_t)(allocation - memory->live);
-
-	for (uint32_t s = (hole + 1) & mask; memory->live[s].place; s = (s + 1) & mask) {
-		uint32_t home = slot_of(memory, memory->live[s].address);
-
-		if (((s - home) & mask) < ((s - hole) & mask))
-			continue;
-		memory->live[hole] = memory->live[s];
-		hole = s;
-	}
-	memory->live[hole].place = 0;
-	memory->live_count--;
-}
-
 /* Gets the holder before its size changes, and save the size at the last peak. */
 static struct holder *touch(struct memory *memory, uint32_t place, const struct memory_pool *pool)
 {
@@ -124,13 +51,13 @@ static struct holder *touch(struct memory *memory, uint32_t place, const struct 
 	return holder;
 }
 
-static void release(struct memory *memory, struct allocation *allocation)
+/* The allocation was removed from the live ones. */
+static void release(struct memory *memory, const struct xt_allocation *allocation)
 {
-	struct memory_pool *pool = &memory->pools[allocation->pool];
+	struct memory_pool *pool = &memory->pools[allocation->gpu];
 
-	touch(memory, allocation->place - 1, pool)->live_bytes -= allocation->bytes;
+	touch(memory, allocation->holder, pool)->live_bytes -= allocation->bytes;
 	pool->live_bytes -= allocation->bytes;
-	remove_allocation(memory, allocation);
 }
 
 /*
@@ -152,25 +79,25 @@ static void allocate(struct memory *memory, const struct operation *operation)
 {
 	struct memory_pool *pool = &memory->pools[operation->pool];
 	uint32_t place = aggregate_index(memory->aggregate, &operation->owner);
-	struct allocation *old = find(memory, operation->address);
+	const struct xt_allocation new = {.address = operation->address,
+					  .bytes = operation->bytes,
+					  .gpu = operation->pool,
+					  .holder = place};
+	struct xt_allocation old;
+	int outcome = xt_allocations_add(&memory->live, &new, &old);
 
+	if (outcome < 0)
+		xt_out_of_memory(0);
 	xt_grow(&memory->holders, &memory->holder_capacity, place + 1, sizeof(*memory->holders));
-	if (old) {
-		uint32_t old_pool = old->pool;
-
+	if (outcome) {
 		memory->counts.alloc_over++;
-		release(memory, old);
-		if (old_pool != operation->pool)
-			report_change(memory, old_pool, operation->time_ns);
+		release(memory, &old);
+		if (old.gpu != operation->pool)
+			report_change(memory, old.gpu, operation->time_ns);
 	}
-	if (memory->live_count >= memory->live_size / 2)
-		enlarge(memory);
 	memory->counts.unowned += !operation->owner.stack &&
 				  !(operation->owner.marks & OWNER_PAUSED) &&
 				  !is_static(MEMORY_WHAT_KIND(operation->owner.what));
-	put(memory,
-	    &(struct allocation){operation->address, operation->bytes, operation->pool, place + 1});
-	memory->live_count++;
 	memory->aggregate->entries[place].weights[WEIGHT_ALLOC_BYTES] += operation->bytes;
 	memory->aggregate->entries[place].alloc_count++;
 	touch(memory, place, pool)->live_bytes += operation->bytes;
@@ -187,22 +114,23 @@ static void allocate(struct memory *memory, const struct operation *operation)
 /* A freed block belongs to the pool of its allocation, even if the free record names another. */
 static uint32_t release_at(struct memory *memory, const struct operation *operation)
 {
-	struct allocation *allocation = find(memory, operation->address);
-	uint32_t pool = allocation ? allocation->pool : operation->pool;
+	struct xt_allocation old = {.gpu = operation->pool};
+	bool is_known = xt_allocations_remove(&memory->live, operation->address, 0, &old);
 
-	memory->pools[pool].free_count++;
-	if (allocation)
-		release(memory, allocation);
+	memory->pools[old.gpu].free_count++;
+	if (is_known)
+		release(memory, &old);
 	else
 		memory->counts.free_unmatched++;
-	return pool;
+	return old.gpu;
 }
 
 static void forget(struct memory *memory, uint64_t time_ns)
 {
-	for (uint32_t s = memory->live_size; s-- > 0;)
-		while (memory->live[s].place)
-			release(memory, &memory->live[s]);
+	for (size_t s = 0; s < memory->live.slot_count; s++)
+		if (memory->live.slots[s].is_used)
+			release(memory, &memory->live.slots[s]);
+	xt_allocations_free(&memory->live);
 	for (uint32_t pool = 0; pool < MEMORY_POOLS_MAX; pool++)
 		if (memory->pools[pool].alloc_count)
 			report_change(memory, pool, time_ns);
@@ -238,13 +166,14 @@ void memory_init(struct memory *memory, struct aggregate *aggregate, const struc
 		 struct memory_listener listener)
 {
 	*memory = (struct memory){.aggregate = aggregate, .stops = stops, .listener = listener};
+	memory->live.is_unbounded = true;
 	reorder_buffer_init(&memory->reorder, sizeof(struct operation), 0, next_operation, memory);
 }
 
 void memory_free(struct memory *memory)
 {
 	reorder_buffer_free(&memory->reorder);
-	free(memory->live);
+	xt_allocations_free(&memory->live);
 	free(memory->holders);
 	*memory = (struct memory){0};
 }

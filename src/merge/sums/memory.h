@@ -9,6 +9,7 @@
 #ifndef XT_MERGE_MEMORY_H
 #define XT_MERGE_MEMORY_H
 
+#include "log/base/allocations.h"
 #include "merge/read/correlate.h"
 #include "merge/read/pauses.h"
 #include "merge/read/reorder_buffer.h"
@@ -69,9 +70,7 @@ struct memory {
 	struct reorder_buffer reorder;
 	struct memory_pool pools[MEMORY_POOLS_MAX];
 	struct memory_counts counts;
-	struct allocation *live; /* hash table by address */
-	uint32_t live_size;
-	uint32_t live_count;
+	struct xt_allocations live;
 	struct holder *holders; /* by index in the aggregate */
 	size_t holder_capacity;
 	const struct pauses *stops; /* sorted by time; after each, no allocation is known */
