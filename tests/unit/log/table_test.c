@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/write/event_rows.h"
 #include "log/write/writer.h"
 
 #define CONTENT_MAX 64
@@ -387,6 +388,31 @@ static void rejects_invalid_table_sizes(void **state)
 	xt_table_free(&table);
 }
 
+static void clears_autograd_of_earlier_call(void **state)
+{
+	struct xt_record_autograd_call inside = {
+		.call.head = {.type = XT_RECORD_CALL, .bytes = sizeof(inside)},
+		.autograd = {.sequence = 7, .node_sequence = 8},
+	};
+	struct xt_record_call outside = {
+		.head = {.type = XT_RECORD_CALL, .bytes = sizeof(outside)},
+	};
+	struct xt_table table;
+
+	(void)state;
+	assert_int_equal(xt_table_init(&table, XT_KIND_CALL, 1, 0), 0);
+	xt_put_call(&table, &inside.call, 1, 2, 3);
+	assert_int_equal(table.values[XT_CALL_AUTOGRAD][0], 3);
+	assert_int_equal(table.values[XT_CALL_SEQUENCE][0], 7);
+	assert_int_equal(table.values[XT_CALL_NODE_SEQUENCE][0], 8);
+	xt_table_clear(&table);
+	xt_put_call(&table, &outside, 1, 2, 3);
+	assert_int_equal(table.values[XT_CALL_AUTOGRAD][0], 0);
+	assert_int_equal(table.values[XT_CALL_SEQUENCE][0], 0);
+	assert_int_equal(table.values[XT_CALL_NODE_SEQUENCE][0], 0);
+	xt_table_free(&table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +424,7 @@ int main(void)
 		cmocka_unit_test(bounds_size_of_largest_values),
 		cmocka_unit_test(shuffles_bytes_only_if_the_version_allows),
 		cmocka_unit_test(rejects_invalid_table_sizes),
+		cmocka_unit_test(clears_autograd_of_earlier_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);
