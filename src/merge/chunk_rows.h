@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#include "log/base/table.h"
+#include "merge/read/model.h"
+#include "xtrace/reader.h"
+
 struct reading;
 struct xt_chunk;
 

@@ -3,7 +3,7 @@
  * The second pass over a log: joins calls and work, adds them up and passes them to the exporters.
  *
  * The path of one correlation id:
- * 1. call_rows.c and work_rows.c pass the rows of the call and of its work on.
+ * 1. chunk_rows.c passes the rows of the call and of its work on.
  * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU
  *   itself launched in a graph has no id: replays_join() finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
