@@ -1,37 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/build_name.h"
 
-#include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "log/base/build_id.h"
 #include "merge/sums/reading.h"
 
-#define BUILD_ID_BYTES_MAX 40 /* more are left out */
+#define BUILD_ID_BYTES_MAX 40
 
 /* Writes the build id in hexadecimal, "" if the segment has none. */
 static void read_notes(const uint8_t *notes, size_t bytes, char *out)
 {
-	const ElfW(Nhdr) * note;
+	size_t id_bytes = 0;
+	const uint8_t *id = xt_build_id(notes, bytes, BUILD_ID_BYTES_MAX, &id_bytes);
 
-	for (size_t at = 0; at + sizeof(*note) <= bytes;) {
-		size_t name_bytes, id_bytes;
-
-		note = (const ElfW(Nhdr) *)(notes + at);
-		name_bytes = (note->n_namesz + 3u) & ~3u;
-		id_bytes = note->n_descsz;
-		at += sizeof(*note) + name_bytes;
-		if (at + id_bytes > bytes)
-			return;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof("GNU") &&
-		    !memcmp(notes + at - name_bytes, "GNU", sizeof("GNU"))) {
-			for (size_t i = 0; i < id_bytes && i < BUILD_ID_BYTES_MAX; i++)
-				snprintf(out + 2 * i, 3, "%02x", notes[at + i]);
-			return;
-		}
-		at += (id_bytes + 3u) & ~3u;
-	}
+	for (size_t i = 0; id && i < id_bytes; i++)
+		snprintf(out + 2 * i, 3, "%02x", id[i]);
 }
 
 /* The first module is the program itself. */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/build_id.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/regular_file.h"
@@ -228,30 +229,6 @@ static bool read_headers(struct elf_image *image, const struct beginning *from)
 	return true;
 }
 
-/* Finds the GNU build id in the notes of one PT_NOTE segment. */
-static void find_build_id(struct elf_image *image, const uint8_t *notes, size_t bytes)
-{
-	Elf64_Nhdr note;
-
-	for (size_t at = 0; at + sizeof(note) <= bytes;) {
-		size_t name_bytes, description_bytes;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name_bytes = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		description_bytes = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-		at += sizeof(note);
-		if (name_bytes > bytes - at || description_bytes > bytes - at - name_bytes)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    !memcmp(notes + at, "GNU", 4) && note.n_descsz <= ELF_IMAGE_BUILD_ID_MAX) {
-			image->build_id_bytes = note.n_descsz;
-			memcpy(image->build_id, notes + at + name_bytes, note.n_descsz);
-			return;
-		}
-		at += name_bytes + description_bytes;
-	}
-}
-
 static void read_build_id(struct elf_image *image, const struct beginning *from)
 {
 	static uint8_t notes[NOTES_BYTES_MAX];
@@ -259,9 +236,17 @@ static void read_build_id(struct elf_image *image, const struct beginning *from)
 	for (size_t i = 0; i < image->header_count && !image->build_id_bytes; i++) {
 		const Elf64_Phdr *segment = &image->headers[i];
 
+		size_t id_bytes;
+		const uint8_t *id = NULL;
+
 		if (segment->p_type == PT_NOTE && segment->p_filesz <= NOTES_BYTES_MAX &&
 		    read_part(from, notes, segment->p_offset, segment->p_filesz))
-			find_build_id(image, notes, segment->p_filesz);
+			id = xt_build_id(notes, segment->p_filesz, ELF_IMAGE_BUILD_ID_MAX,
+					 &id_bytes);
+		if (!id)
+			continue;
+		image->build_id_bytes = (uint32_t)id_bytes;
+		memcpy(image->build_id, id, id_bytes);
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "inject/runtime/loader.h"
 #include "inject/unwind/guarded_words.h"
 #include "log/base/unwind_stubs.h"
+#include "log/base/build_id.h"
 
 /*
  * libunwind's names for this processor, and where struct caller_regs has its registers.
@@ -728,28 +729,15 @@ void call_on_stack(void *top, void (*work)(void *argument), void *argument)
 
 #define NOTES_BYTES_MAX 65536
 
-/* Finds the GNU build id in the notes of one PT_NOTE segment. */
 static void read_build_id(struct module_image *image, const uint8_t *notes, size_t bytes)
 {
-	const ElfW(Nhdr) * note;
+	size_t id_bytes;
+	const uint8_t *id = xt_build_id(notes, bytes, XT_MODULE_BUILD_ID_MAX, &id_bytes);
 
-	for (size_t at = 0; at + sizeof(*note) <= bytes;) {
-		size_t name_bytes, description_bytes;
-
-		note = (const ElfW(Nhdr) *)(notes + at);
-		name_bytes = (note->n_namesz + 3u) & ~3u;
-		description_bytes = (note->n_descsz + 3u) & ~3u;
-		at += sizeof(*note);
-		if (name_bytes > bytes - at || description_bytes > bytes - at - name_bytes)
-			return;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    !memcmp(notes + at, "GNU", 4) && note->n_descsz <= XT_MODULE_BUILD_ID_MAX) {
-			image->build_id_bytes = note->n_descsz;
-			memcpy(image->build_id, notes + at + name_bytes, note->n_descsz);
-			return;
-		}
-		at += name_bytes + description_bytes;
-	}
+	if (!id)
+		return;
+	image->build_id_bytes = (uint32_t)id_bytes;
+	memcpy(image->build_id, id, id_bytes);
 }
 
 /*
