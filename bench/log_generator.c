@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/write/event_rows.h"
 #include "log/write/writer.h"
 
 #define STEP_CALLS    500
@@ -138,11 +139,6 @@ static struct xt_table *row(enum xt_kind kind)
 	return table;
 }
 
-static void put_text(struct xt_table *table, unsigned column, const char *text)
-{
-	xt_table_put_bytes(table, column, text, strlen(text));
-}
-
 static void define_apis(void)
 {
 	static const struct {
@@ -154,36 +150,28 @@ static void define_apis(void)
 		    {API_ALLOC, XT_API_ALLOC, "cuMemAlloc_v2"},
 		    {API_FREE, XT_API_FREE, "cuMemFree_v2"}};
 
-	for (size_t i = 0; i < sizeof(apis) / sizeof(*apis); i++) {
-		struct xt_table *table = row(XT_KIND_API);
-
-		xt_table_put(table, XT_API_ID, apis[i].id);
-		put_text(table, XT_API_NAME, apis[i].name);
-		xt_table_put(table, XT_API_CLASS, apis[i].class);
-		xt_table_end_row(table);
-	}
+	for (size_t i = 0; i < sizeof(apis) / sizeof(*apis); i++)
+		xt_write_api(
+			row(XT_KIND_API),
+			&(struct xt_row_api){apis[i].id, xt_text(apis[i].name), apis[i].class});
 }
 
 static void define_code(void)
 {
-	struct xt_table *table = row(XT_KIND_MODULE);
 	char name[64];
 
-	xt_table_put(table, XT_MODULE_ID, 1);
-	xt_table_put(table, XT_MODULE_LOAD_NS, START_NS);
-	xt_table_put(table, XT_MODULE_START, CODE_START);
-	xt_table_put(table, XT_MODULE_END, CODE_START + SYMBOLS * SYMBOL_BYTES);
-	xt_table_put(table, XT_MODULE_BIAS, CODE_START);
-	put_text(table, XT_MODULE_PATH, "libmade_up.so");
-	xt_table_end_row(table);
+	xt_write_module(row(XT_KIND_MODULE),
+			&(struct xt_row_module){.id = 1,
+						.load_ns = START_NS,
+						.start = CODE_START,
+						.end = CODE_START + SYMBOLS * SYMBOL_BYTES,
+						.bias = CODE_START,
+						.path = xt_text("libmade_up.so")});
 	for (uint32_t s = 0; s < SYMBOLS; s++) {
-		table = row(XT_KIND_SYMBOL);
-		xt_table_put(table, XT_SYMBOL_MODULE, 1);
-		xt_table_put(table, XT_SYMBOL_START, s * SYMBOL_BYTES);
-		xt_table_put(table, XT_SYMBOL_BYTES, SYMBOL_BYTES);
 		snprintf(name, sizeof(name), "_ZN6module8layer%03u7forwardEi", s);
-		put_text(table, XT_SYMBOL_NAME, name);
-		xt_table_end_row(table);
+		xt_write_symbol(
+			row(XT_KIND_SYMBOL),
+			&(struct xt_row_symbol){1, s * SYMBOL_BYTES, SYMBOL_BYTES, xt_text(name)});
 	}
 }
 
@@ -195,17 +183,15 @@ static void define_stacks(void)
 	for (uint32_t f = 0; f < 40; f++)
 		frames[f] = CODE_START + next_random() % (SYMBOLS * SYMBOL_BYTES);
 	for (uint32_t s = 1; s <= STACKS; s++) {
-		struct xt_table *table = row(XT_KIND_STACK);
 		uint32_t count = 20 + (uint32_t)(next_random() % 21);
 
 		for (uint32_t f = 0; f < 1 + next_random() % 12; f++)
 			frames[40 - count + f] =
 				CODE_START + next_random() % (SYMBOLS * SYMBOL_BYTES);
-		xt_table_put(table, XT_STACK_ID, s);
-		xt_table_put(table, XT_STACK_FLAGS, 0);
-		xt_table_put(table, XT_STACK_SEEN_NS, START_NS + s * 50000);
-		xt_table_put_list(table, XT_STACK_FRAMES, frames + 40 - count, count);
-		xt_table_end_row(table);
+		xt_write_stack(row(XT_KIND_STACK),
+			       &(struct xt_row_stack){.id = s,
+						      .seen_ns = START_NS + s * 50000,
+						      .frames = {frames + 40 - count, count}});
 	}
 }
 
@@ -214,12 +200,8 @@ static void define_kernels(void)
 	char name[96];
 
 	for (uint32_t k = 1; k <= KERNEL_NAMES; k++) {
-		struct xt_table *table = row(XT_KIND_STRING);
-
 		snprintf(name, sizeof(name), "_ZN2at6native18elementwise_kernelILi%uELi4EEEvi", k);
-		xt_table_put(table, XT_STRING_ID, k);
-		put_text(table, XT_STRING_TEXT, name);
-		xt_table_end_row(table);
+		xt_write_string(row(XT_KIND_STRING), &(struct xt_row_string){k, xt_text(name)});
 	}
 	for (uint32_t s = 1; s <= SHAPES; s++) {
 		struct xt_table *table = row(XT_KIND_SHAPE);
@@ -234,45 +216,25 @@ static void define_kernels(void)
 
 static void define_rest(void)
 {
-	struct xt_table *table;
 	char name[16];
 
 	for (uint32_t t = 1; t <= gen.thread_count; t++) {
-		table = row(XT_KIND_THREAD);
-		xt_table_put(table, XT_THREAD_ID, t);
-		xt_table_put(table, XT_THREAD_TID, 1000 + t);
 		snprintf(name, sizeof(name), "worker %u", t);
-		put_text(table, XT_THREAD_NAME, name);
-		xt_table_put(table, XT_THREAD_START_NS, START_NS);
-		xt_table_end_row(table);
+		xt_write_thread(row(XT_KIND_THREAD),
+				&(struct xt_row_thread){t, 1000 + t, xt_text(name), START_NS});
 	}
 	for (uint32_t s = 1; s <= gen.stream_count; s++) {
-		table = row(XT_KIND_STREAM);
-		xt_table_put(table, XT_STREAM_ID, s);
-		xt_table_put(table, XT_STREAM_DEVICE, 0);
-		xt_table_put(table, XT_STREAM_CONTEXT, 1);
-		xt_table_put(table, XT_STREAM_STREAM, 6 + s);
-		xt_table_end_row(table);
+		xt_write_stream(row(XT_KIND_STREAM), &(struct xt_row_stream){s, 0, 1, 6 + s});
 	}
 	for (uint32_t n = 1; n <= GRAPH_NODES; n++) {
-		table = row(XT_KIND_GRAPH_NODE);
-		xt_table_put(table, XT_GRAPH_NODE_ID, n);
-		xt_table_put(table, XT_GRAPH_NODE_ORIGIN, 0);
-		xt_table_put(table, XT_GRAPH_NODE_STACK, 1 + n % STACKS);
-		xt_table_put(table, XT_GRAPH_NODE_TIME_NS, START_NS + n * 1000);
-		xt_table_put(table, XT_GRAPH_NODE_TYPE, 0);
-		xt_table_put(table, XT_GRAPH_NODE_THREAD, 1);
-		xt_table_end_row(table);
+		xt_write_graph_node(row(XT_KIND_GRAPH_NODE),
+				    &(struct xt_row_graph_node){.id = n,
+								.stack = 1 + n % STACKS,
+								.time_ns = START_NS + n * 1000,
+								.thread = 1});
 	}
-	table = row(XT_KIND_COPY_SHAPE);
-	xt_table_put(table, XT_COPY_SHAPE_ID, 1);
-	xt_table_put(table, XT_COPY_SHAPE_KIND, 1);
-	xt_table_put(table, XT_COPY_SHAPE_SOURCE, 2);
-	xt_table_put(table, XT_COPY_SHAPE_DESTINATION, MEMORY_DEVICE);
-	xt_table_put(table, XT_COPY_SHAPE_ASYNC, 1);
-	xt_table_put(table, XT_COPY_SHAPE_FROM_DEVICE, 0);
-	xt_table_put(table, XT_COPY_SHAPE_TO_DEVICE, 0);
-	xt_table_end_row(table);
+	xt_write_copy_shape(row(XT_KIND_COPY_SHAPE),
+			    &(struct xt_row_copy_shape){1, 1, 2, MEMORY_DEVICE, 1, 0, 0});
 }
 
 static void plan_step(void)
@@ -292,48 +254,30 @@ static void plan_step(void)
 		};
 }
 
-static void put_common(struct xt_table *table, const struct work *work)
+static void put_work(const struct work *work)
 {
-	xt_table_put(table, XT_KERNEL_CORRELATION, work->correlation);
-	xt_table_put(table, XT_KERNEL_STREAM, work->stream);
-	xt_table_put(table, XT_KERNEL_START_NS, work->start_ns);
-	xt_table_put(table, XT_KERNEL_DURATION_NS, work->duration_ns);
-	xt_table_put(table, XT_KERNEL_GRAPH_NODE, work->node);
-}
+	enum xt_kind kind = work->what == COPY	? XT_KIND_COPY
+			    : work->what > COPY ? XT_KIND_MEMORY
+						: XT_KIND_KERNEL;
+	const struct xt_gpu_work gpu = {
+		.kind = kind,
+		.correlation_id = (uint32_t)work->correlation,
+		.place = {0, MEMORY_DEVICE, work->what == ALLOC ? XT_MEMORY_ALLOC : XT_MEMORY_FREE},
+		.start_ns = work->start_ns,
+		.end_ns = work->start_ns + work->duration_ns,
+		.graph_node_id = work->node,
+		.address = work->address,
+		.bytes = work->what == COPY ? 4096 * (1 + work->shape % 4) : 1 << 20,
+	};
 
-static void put_memory(const struct work *work)
-{
-	struct xt_table *table = row(XT_KIND_MEMORY);
-
-	xt_table_put(table, XT_MEMORY_CORRELATION, work->correlation);
-	xt_table_put(table, XT_MEMORY_OPERATION,
-		     work->what == ALLOC ? XT_MEMORY_ALLOC : XT_MEMORY_FREE);
-	xt_table_put(table, XT_MEMORY_ADDRESS, work->address);
-	xt_table_put(table, XT_MEMORY_BYTES, 1 << 20);
-	xt_table_put(table, XT_MEMORY_TIME_NS, work->start_ns);
-	xt_table_put(table, XT_MEMORY_DEVICE, 0);
-	xt_table_put(table, XT_MEMORY_KIND, MEMORY_DEVICE);
-	xt_table_end_row(table);
+	xt_put_work(row(kind), &gpu, work->stream, work->what == COPY ? 1 : work->shape);
 }
 
 /* A complete buffer: its records become rows. */
 static void take_buffer(struct thread *thread)
 {
-	for (uint32_t i = 0; i < thread->buffered; i++) {
-		const struct work *work = &thread->buffer[i];
-		struct xt_table *table;
-
-		if (work->what == ALLOC || work->what == FREE) {
-			put_memory(work);
-			continue;
-		}
-		table = row(work->what == COPY ? XT_KIND_COPY : XT_KIND_KERNEL);
-		put_common(table, work);
-		if (work->what == COPY)
-			xt_table_put(table, XT_COPY_BYTES, 4096 * (1 + work->shape % 4));
-		xt_table_put(table, XT_KERNEL_SHAPE, work->what == COPY ? 1 : work->shape);
-		xt_table_end_row(table);
-	}
+	for (uint32_t i = 0; i < thread->buffered; i++)
+		put_work(&thread->buffer[i]);
 	thread->buffered = 0;
 }
 
@@ -375,18 +319,15 @@ static void call(uint32_t index)
 	/* A thread has its own stream, and occasionally uses the next one. */
 	uint32_t stream = (index + (thread->at % 50 == 3)) % gen.stream_count;
 	uint32_t duration_ns = jitter(place->duration_ns);
-	struct xt_table *table = row(XT_KIND_CALL);
 
 	gen.correlation += 1 + (thread->at % 4 == 0);
 	gen.launches += place->what == LAUNCH || place->what == REPLAY;
-	xt_table_put(table, XT_CALL_THREAD, index + 1);
-	xt_table_put(table, XT_CALL_API, apis[place->what]);
-	xt_table_put(table, XT_CALL_CORRELATION, gen.correlation);
-	xt_table_put(table, XT_CALL_STACK, place->stack);
-	xt_table_put(table, XT_CALL_ENTER_NS, thread->now_ns);
-	xt_table_put(table, XT_CALL_DURATION_NS, duration_ns);
-	xt_table_put(table, XT_CALL_RESULT, 0);
-	xt_table_end_row(table);
+	xt_write_call(row(XT_KIND_CALL), &(struct xt_row_call){.thread = index + 1,
+							       .api = apis[place->what],
+							       .correlation = gen.correlation,
+							       .stack = place->stack,
+							       .enter_ns = thread->now_ns,
+							       .duration_ns = duration_ns});
 	if (place->what == ALLOC)
 		thread->address = gen.address += 1 << 21;
 	if (place->what == REPLAY)
@@ -450,12 +391,9 @@ static void put_account(void)
 
 	for (size_t a = 0; a < sizeof(accounts) / sizeof(accounts[0]); a++) {
 		uint64_t count = gen.kind_rows[accounts[a].kind];
-		struct xt_table *table = row(XT_KIND_ACCOUNT);
 
-		xt_table_put_bytes(table, XT_ACCOUNT_NAME, accounts[a].name,
-				   strlen(accounts[a].name));
-		xt_table_put(table, XT_ACCOUNT_VALUE, count);
-		xt_table_end_row(table);
+		xt_write_account(row(XT_KIND_ACCOUNT),
+				 &(struct xt_row_account){xt_text(accounts[a].name), count});
 	}
 }
 
