@@ -544,7 +544,7 @@ static void report_unfinished(struct item *item)
 		sim_truth_kernel(&item->kernel);
 		break;
 	case KIND_TRANSFER:
-		(item->is_set ? sim_truth_set : sim_truth_copy)(&item->transfer);
+		sim_truth_transfer(&item->transfer, item->is_set);
 		break;
 	case KIND_HOST:
 	case KIND_EVENT:

@@ -81,8 +81,7 @@ static void node_notify(uint32_t cbid, CUgraphNode node, CUgraphNode original,
 static void note_node(CUgraphNode node, CUgraphNode original)
 {
 	if (sim_truth_is_on())
-		sim_truth_node(
-			&(struct sim_node_made){node->id, original ? original->id : 0, node->type});
+		sim_truth_node(node->id, original ? original->id : 0, node->type);
 }
 
 CUgraph sim_graph_make(void)

@@ -357,21 +357,16 @@ struct sim_maker {
 	uint32_t call_number;
 	bool is_of_child; /* set by an update of an enclosing graph: see truth.c */
 };
-struct sim_node_made {
-	uint64_t id;
-	uint64_t origin; /* the node it is a clone of, or 0 */
-	uint32_t type;
-};
 bool sim_truth_is_on(void);
 void sim_truth_launch(const struct sim_call *call);
 void sim_truth_kernel(const struct sim_kernel_run *run);
 /* absent: the missing ranks of a collective that never ends, which the truth keeps, or NULL */
 void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_collective *collective,
 			  const char *absent);
-void sim_truth_copy(const struct sim_memory_run *run);
-void sim_truth_set(const struct sim_memory_run *run);
+void sim_truth_transfer(const struct sim_memory_run *run, bool is_set);
 void sim_truth_allocation(const struct sim_allocation *allocation);
-void sim_truth_node(const struct sim_node_made *node);
+/* origin: the node it is a clone of, or 0. */
+void sim_truth_node(uint64_t id, uint64_t origin, uint32_t type);
 /* The call in progress changed a node of an executable graph, or of a graph if the id is 0. */
 void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id);
 void sim_truth_update(uint32_t graph_exec_id, uint32_t graph_id);

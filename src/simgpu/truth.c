@@ -58,6 +58,8 @@
 #include "simgpu/sim.h"
 
 #define CHUNK_ENTRIES 1024
+#define NUMBERS_MAX   13
+#define END_NUMBER    4 /* among the numbers of work: its end */
 
 enum entry_kind {
 	ENTRY_CALL,
@@ -67,14 +69,39 @@ enum entry_kind {
 	ENTRY_COPY,
 	ENTRY_SET,
 	ENTRY_GRAPH,
-	ENTRY_ALLOCATION,
+	ENTRY_ALLOC,
+	ENTRY_FREE,
 	ENTRY_UPDATE,
 	ENTRY_NODE,
 	ENTRY_CHANGE,
 	ENTRY_MAKER,
 	ENTRY_BY_DEVICE,
 	ENTRY_VIOLATION,
-	ENTRY_KINDS
+};
+
+/*
+ * How an entry is written: its first word, and that of work that is not over. Fields: t: thread; n:
+ * number of its call; c: correlation id; s: name; a: two numbers, or the absent ranks and 0; a
+ * digit: so many numbers.
+ */
+static const struct {
+	const char *word, *unfinished, *fields;
+} lines[] = {
+	[ENTRY_CALL] = {"call", NULL, "tncs5"},
+	[ENTRY_LAUNCH] = {"launch", NULL, "tcs"},
+	[ENTRY_KERNEL] = {"kernel", "unfinished", "c6s"},
+	[ENTRY_COLLECTIVE] = {"collective", "unfinished_collective", "c9a1s"},
+	[ENTRY_COPY] = {"copy", "unfinished_copy", "c67"},
+	[ENTRY_SET] = {"set", "unfinished_set", "c62"},
+	[ENTRY_GRAPH] = {"graph", "unfinished_graph", "c62"},
+	[ENTRY_ALLOC] = {"alloc", NULL, "tnc7"},
+	[ENTRY_FREE] = {"free", NULL, "tnc7"},
+	[ENTRY_UPDATE] = {"update", NULL, "tn2"},
+	[ENTRY_NODE] = {"node", NULL, "tn3"},
+	[ENTRY_CHANGE] = {"change", NULL, "tn2"},
+	[ENTRY_MAKER] = {"maker", NULL, "c4"},
+	[ENTRY_BY_DEVICE] = {"device", NULL, "c2"},
+	[ENTRY_VIOLATION] = {"violation", NULL, "ts"},
 };
 
 struct entry {
@@ -82,47 +109,14 @@ struct entry {
 	uint32_t call_number;
 	int tid;
 	uint32_t correlation_id;
-	const char *name; /* of the API or the kernel */
-	union {
-		struct {
-			int result;
-			uint64_t times_ns[4];
-		} call;
-		struct sim_kernel_run kernel;
-		struct {
-			struct sim_place place;
-			struct sim_span span;
-			uint64_t communicator;
-			uint64_t index;
-			uint64_t bytes;
-			uint64_t awaited_ns;
-			uint32_t rank;
-			uint32_t rank_count;
-			uint32_t awaited_rank;
-			const char *absent; /* NULL: it has an end */
-		} collective;
-		struct sim_memory_run transfer;
-		struct sim_graph_run graph;
-		struct sim_allocation allocation;
-		struct sim_node_made node;
-		struct {
-			uint64_t node_id;
-			uint32_t graph_exec_id;
-		} change;
-		struct {
-			uint32_t graph_exec_id;
-			uint32_t graph_id;
-		} update;
-		struct {
-			uint64_t node_id;
-			struct sim_maker by;
-		} maker;
-		struct {
-			uint64_t node_id;
-			uint64_t start_ns;
-		} by_device;
-	};
+	const char *name;   /* of the API or the kernel */
+	const char *absent; /* ranks of a collective; NULL: it has an end */
+	uint64_t numbers[NUMBERS_MAX];
 };
+
+/* The first numbers of work. */
+#define PLACE(place) (place).device_id, (place).context_id, (place).stream_id
+#define WORK(run)    PLACE((run)->place), (run)->span.start_ns, (run)->span.end_ns
 
 struct sim_truth_chunk {
 	_Atomic uint32_t count;
@@ -177,32 +171,26 @@ static void note(const struct entry *entry)
 /* For a call that is about to return. */
 void sim_truth_call(const struct sim_call *call)
 {
-	note(&(struct entry){
-		.kind = ENTRY_CALL,
-		.correlation_id = call->correlation_id,
-		.name = call->api->name,
-		.call = {call->result,
-			 {call->entered_ns, call->began_ns, call->ended_ns, sim_now_ns()}},
-	});
+	note(&(struct entry){.kind = ENTRY_CALL,
+			     .correlation_id = call->correlation_id,
+			     .name = call->api->name,
+			     .numbers = {call->result, call->entered_ns, call->began_ns,
+					 call->ended_ns, sim_now_ns()}});
 }
 
 void sim_truth_launch(const struct sim_call *call)
 {
-	note(&(struct entry){
-		.kind = ENTRY_LAUNCH,
-		.correlation_id = sim_correlation_id(),
-		.name = call->api->name,
-	});
+	note(&(struct entry){.kind = ENTRY_LAUNCH,
+			     .correlation_id = sim_correlation_id(),
+			     .name = call->api->name});
 }
 
 void sim_truth_kernel(const struct sim_kernel_run *run)
 {
-	note(&(struct entry){
-		.kind = ENTRY_KERNEL,
-		.correlation_id = run->correlation_id,
-		.name = run->name,
-		.kernel = *run,
-	});
+	note(&(struct entry){.kind = ENTRY_KERNEL,
+			     .correlation_id = run->correlation_id,
+			     .name = run->name,
+			     .numbers = {WORK(run), run->graph_node_id}});
 }
 
 void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_collective *collective,
@@ -212,39 +200,31 @@ void sim_truth_collective(const struct sim_kernel_run *run, const struct sim_col
 		.kind = ENTRY_COLLECTIVE,
 		.correlation_id = run->correlation_id,
 		.name = run->name,
-		.collective =
-			{
-				.place = run->place,
-				.span = run->span,
-				.communicator = collective->communicator_id,
-				.index = collective->index,
-				.bytes = collective->bytes,
-				.awaited_ns = collective->awaited_ns,
-				.rank = collective->rank,
-				.rank_count = collective->rank_count,
-				.awaited_rank = collective->awaited_rank,
-				.absent = absent,
-			},
+		.absent = absent,
+		.numbers = {WORK(run), collective->communicator_id, collective->index,
+			    collective->rank, collective->rank_count, collective->awaited_rank,
+			    collective->awaited_ns, collective->bytes},
 	});
 }
 
-static void note_transfer(enum entry_kind kind, const struct sim_memory_run *run)
+void sim_truth_transfer(const struct sim_memory_run *run, bool is_set)
 {
-	note(&(struct entry){
-		.kind = kind,
+	bool is_between_devices = run->copy_kind == XT_CUPTI_COPY_PTOP;
+	struct entry entry = {
+		.kind = ENTRY_SET,
 		.correlation_id = run->correlation_id,
-		.transfer = *run,
-	});
-}
+		.numbers = {WORK(run), run->graph_node_id, run->bytes, run->destination_kind}};
 
-void sim_truth_copy(const struct sim_memory_run *run)
-{
-	note_transfer(ENTRY_COPY, run);
-}
-
-void sim_truth_set(const struct sim_memory_run *run)
-{
-	note_transfer(ENTRY_SET, run);
+	if (!is_set)
+		entry = (struct entry){
+			.kind = ENTRY_COPY,
+			.correlation_id = run->correlation_id,
+			.numbers = {WORK(run), run->graph_node_id, run->bytes, run->copy_kind,
+				    run->source_kind, run->destination_kind, run->is_async,
+				    is_between_devices ? run->source.device_id + 1 : 0,
+				    is_between_devices ? run->destination.device_id + 1 : 0},
+		};
+	note(&entry);
 }
 
 static void sim_truth_graph(const struct sim_graph_run *run)
@@ -252,32 +232,31 @@ static void sim_truth_graph(const struct sim_graph_run *run)
 	note(&(struct entry){
 		.kind = ENTRY_GRAPH,
 		.correlation_id = run->correlation_id,
-		.graph = *run,
-	});
+		.numbers = {WORK(run), run->graph_exec_id, run->kernel_count, run->is_recorded}});
 }
 
 void sim_truth_allocation(const struct sim_allocation *allocation)
 {
-	note(&(struct entry){
-		.kind = ENTRY_ALLOCATION,
-		.correlation_id = allocation->correlation_id,
-		.allocation = *allocation,
-	});
+	note(&(struct entry){.kind = allocation->is_release ? ENTRY_FREE : ENTRY_ALLOC,
+			     .correlation_id = allocation->correlation_id,
+			     .numbers = {PLACE(allocation->place), allocation->when_ns,
+					 allocation->address, allocation->bytes,
+					 allocation->memory_kind}});
 }
 
-void sim_truth_node(const struct sim_node_made *node)
+void sim_truth_node(uint64_t id, uint64_t origin, uint32_t type)
 {
-	note(&(struct entry){.kind = ENTRY_NODE, .node = *node});
+	note(&(struct entry){.kind = ENTRY_NODE, .numbers = {id, origin, type}});
 }
 
 void sim_truth_node_set(uint64_t node_id, uint32_t graph_exec_id)
 {
-	note(&(struct entry){.kind = ENTRY_CHANGE, .change = {node_id, graph_exec_id}});
+	note(&(struct entry){.kind = ENTRY_CHANGE, .numbers = {node_id, graph_exec_id}});
 }
 
 void sim_truth_update(uint32_t graph_exec_id, uint32_t graph_id)
 {
-	note(&(struct entry){.kind = ENTRY_UPDATE, .update = {graph_exec_id, graph_id}});
+	note(&(struct entry){.kind = ENTRY_UPDATE, .numbers = {graph_exec_id, graph_id}});
 }
 
 void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
@@ -285,17 +264,14 @@ void sim_truth_maker(uint64_t node_id, struct sim_maker maker)
 	note(&(struct entry){
 		.kind = ENTRY_MAKER,
 		.correlation_id = sim_correlation_id(),
-		.maker = {node_id, maker},
-	});
+		.numbers = {node_id, (uint64_t)maker.tid, maker.call_number, maker.is_of_child}});
 }
 
 void sim_truth_by_device(uint64_t node_id, uint64_t start_ns)
 {
-	note(&(struct entry){
-		.kind = ENTRY_BY_DEVICE,
-		.correlation_id = sim_correlation_id(),
-		.by_device = {node_id, start_ns},
-	});
+	note(&(struct entry){.kind = ENTRY_BY_DEVICE,
+			     .correlation_id = sim_correlation_id(),
+			     .numbers = {node_id, start_ns}});
 }
 
 void sim_truth_violation(const struct sim_call *call)
@@ -305,168 +281,36 @@ void sim_truth_violation(const struct sim_call *call)
 		note(&(struct entry){.kind = ENTRY_VIOLATION, .name = call->api->name});
 }
 
-/* State while the process exits. */
-struct ending {
-	FILE *file;
-	uint64_t now_ns;
-	uint64_t kernel_count; /* finished kernels */
-};
-
-static void write_call(struct ending *ending, const struct entry *entry)
+/* Work that never ends has the end 0. Returns whether the entry is of work that is over. */
+static bool write_entry(FILE *file, const struct entry *entry, uint64_t now_ns)
 {
-	fprintf(ending->file,
-		"call %d %" PRIu32 " %" PRIu32 " %s %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-		"\n",
-		entry->tid, entry->call_number, entry->correlation_id, entry->name,
-		entry->call.result, entry->call.times_ns[0], entry->call.times_ns[1],
-		entry->call.times_ns[2], entry->call.times_ns[3]);
+	uint64_t end_ns = entry->numbers[END_NUMBER];
+	bool is_work = lines[entry->kind].unfinished, is_over = end_ns && end_ns <= now_ns;
+	const uint64_t *number = entry->numbers;
+
+	fputs(is_work && !is_over ? lines[entry->kind].unfinished : lines[entry->kind].word, file);
+	for (const char *field = lines[entry->kind].fields; *field; field++) {
+		int count = *field - '0';
+
+		if (*field == 't') {
+			fprintf(file, " %d", entry->tid);
+		} else if (*field == 'n') {
+			fprintf(file, " %" PRIu32, entry->call_number);
+		} else if (*field == 'c') {
+			fprintf(file, " %" PRIu32, entry->correlation_id);
+		} else if (*field == 's') {
+			fprintf(file, " %s", entry->name);
+		} else if (*field == 'a' && entry->absent) {
+			fprintf(file, " %s 0", entry->absent);
+			number += 2;
+		} else {
+			for (count = *field == 'a' ? 2 : count; count; count--)
+				fprintf(file, " %" PRIu64, *number++);
+		}
+	}
+	fputc('\n', file);
+	return is_work && is_over;
 }
-
-static void write_launch(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "launch %d %" PRIu32 " %s\n", entry->tid, entry->correlation_id,
-		entry->name);
-}
-
-/* Writes the fields common to all device work, followed by a space. */
-static void write_work(struct ending *ending, const char *kind, uint32_t correlation_id,
-		       struct sim_place place, struct sim_span span, uint64_t node_id)
-{
-	fprintf(ending->file,
-		"%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64
-		" %" PRIu64 " ",
-		kind, correlation_id, place.device_id, place.context_id, place.stream_id,
-		span.start_ns, span.end_ns, node_id);
-}
-
-/* Work that never ends has the end 0. */
-static bool is_over(const struct ending *ending, struct sim_span span)
-{
-	return span.end_ns && span.end_ns <= ending->now_ns;
-}
-
-static void write_collective(struct ending *ending, const struct entry *entry)
-{
-	struct sim_span span = entry->collective.span;
-	struct sim_place place = entry->collective.place;
-
-	fprintf(ending->file,
-		"%s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64
-		" %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu32 " ",
-		is_over(ending, span) ? "collective" : "unfinished_collective",
-		entry->correlation_id, place.device_id, place.context_id, place.stream_id,
-		span.start_ns, span.end_ns, entry->collective.communicator, entry->collective.index,
-		entry->collective.rank, entry->collective.rank_count);
-	if (entry->collective.absent)
-		fprintf(ending->file, "%s 0", entry->collective.absent);
-	else
-		fprintf(ending->file, "%" PRIu32 " %" PRIu64, entry->collective.awaited_rank,
-			entry->collective.awaited_ns);
-	fprintf(ending->file, " %" PRIu64 " %s\n", entry->collective.bytes, entry->name);
-}
-
-static void write_kernel(struct ending *ending, const struct entry *entry)
-{
-	const struct sim_kernel_run *run = &entry->kernel;
-	bool is_finished = is_over(ending, run->span);
-
-	write_work(ending, is_finished ? "kernel" : "unfinished", run->correlation_id, run->place,
-		   run->span, run->graph_node_id);
-	fprintf(ending->file, "%s\n", run->name);
-	ending->kernel_count += is_finished;
-}
-
-static void write_copy(struct ending *ending, const struct entry *entry)
-{
-	const struct sim_memory_run *run = &entry->transfer;
-	bool is_between_devices = run->copy_kind == XT_CUPTI_COPY_PTOP;
-
-	write_work(ending, is_over(ending, run->span) ? "copy" : "unfinished_copy",
-		   run->correlation_id, run->place, run->span, run->graph_node_id);
-	fprintf(ending->file, "%" PRIu64 " %u %u %u %d %" PRIu32 " %" PRIu32 "\n", run->bytes,
-		run->copy_kind, run->source_kind, run->destination_kind, run->is_async,
-		is_between_devices ? run->source.device_id + 1 : 0,
-		is_between_devices ? run->destination.device_id + 1 : 0);
-}
-
-static void write_set(struct ending *ending, const struct entry *entry)
-{
-	const struct sim_memory_run *run = &entry->transfer;
-
-	write_work(ending, is_over(ending, run->span) ? "set" : "unfinished_set",
-		   run->correlation_id, run->place, run->span, run->graph_node_id);
-	fprintf(ending->file, "%" PRIu64 " %u\n", run->bytes, run->destination_kind);
-}
-
-static void write_graph(struct ending *ending, const struct entry *entry)
-{
-	const struct sim_graph_run *run = &entry->graph;
-
-	write_work(ending, is_over(ending, run->span) ? "graph" : "unfinished_graph",
-		   run->correlation_id, run->place, run->span, run->graph_exec_id);
-	fprintf(ending->file, "%" PRIu64 " %d\n", run->kernel_count, run->is_recorded);
-}
-
-static void write_allocation(struct ending *ending, const struct entry *entry)
-{
-	const struct sim_allocation *allocation = &entry->allocation;
-	const struct sim_place *place = &allocation->place;
-
-	fprintf(ending->file,
-		"%s %d %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64
-		" %" PRIu64 " %" PRIu64 " %u\n",
-		allocation->is_release ? "free" : "alloc", entry->tid, entry->call_number,
-		entry->correlation_id, place->device_id, place->context_id, place->stream_id,
-		allocation->when_ns, allocation->address, allocation->bytes,
-		allocation->memory_kind);
-}
-
-static void write_node(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "node %d %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n",
-		entry->tid, entry->call_number, entry->node.id, entry->node.origin,
-		entry->node.type);
-}
-
-static void write_change(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "change %d %" PRIu32 " %" PRIu64 " %" PRIu32 "\n", entry->tid,
-		entry->call_number, entry->change.node_id, entry->change.graph_exec_id);
-}
-
-static void write_update(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "update %d %" PRIu32 " %" PRIu32 " %" PRIu32 "\n", entry->tid,
-		entry->call_number, entry->update.graph_exec_id, entry->update.graph_id);
-}
-
-static void write_maker(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "maker %" PRIu32 " %" PRIu64 " %d %" PRIu32 " %d\n",
-		entry->correlation_id, entry->maker.node_id, entry->maker.by.tid,
-		entry->maker.by.call_number, entry->maker.by.is_of_child);
-}
-
-static void write_by_device(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "device %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", entry->correlation_id,
-		entry->by_device.node_id, entry->by_device.start_ns);
-}
-
-static void write_violation(struct ending *ending, const struct entry *entry)
-{
-	fprintf(ending->file, "violation %d %s\n", entry->tid, entry->name);
-}
-
-static void (*const writers[ENTRY_KINDS])(struct ending *, const struct entry *) = {
-	[ENTRY_CALL] = write_call,	     [ENTRY_LAUNCH] = write_launch,
-	[ENTRY_KERNEL] = write_kernel,	     [ENTRY_COLLECTIVE] = write_collective,
-	[ENTRY_COPY] = write_copy,	     [ENTRY_SET] = write_set,
-	[ENTRY_GRAPH] = write_graph,	     [ENTRY_ALLOCATION] = write_allocation,
-	[ENTRY_NODE] = write_node,	     [ENTRY_CHANGE] = write_change,
-	[ENTRY_MAKER] = write_maker,	     [ENTRY_BY_DEVICE] = write_by_device,
-	[ENTRY_VIOLATION] = write_violation, [ENTRY_UPDATE] = write_update,
-};
 
 /* Returns the file's name with %p replaced by the process id, or NULL. The caller frees it. */
 static char *truth_file_name(void)
@@ -485,32 +329,33 @@ static char *truth_file_name(void)
 /* Runs after the destructor of deferred.c, which has none of these priorities. */
 __attribute__((destructor(200))) static void write_truth(void)
 {
-	struct ending ending = {.now_ns = sim_now_ns()};
+	uint64_t now_ns = sim_now_ns(), kernel_count = 0;
 	char *name;
+	FILE *file;
 
 	if (!sim_truth_is_on() || !sim_is_ready())
 		return;
 	name = truth_file_name();
-	ending.file = name ? fopen(name, "we") : NULL;
-	if (!ending.file) {
+	file = name ? fopen(name, "we") : NULL;
+	if (!file)
 		perror("xtrace simulated GPU: the ground truth cannot be written");
-		free(name);
+	free(name);
+	if (!file)
 		return;
-	}
 	for (const struct sim_truth_chunk *chunk = atomic_load(&chunks); chunk;
 	     chunk = chunk->next) {
 		uint32_t count = atomic_load_explicit(&chunk->count, memory_order_acquire);
 
 		for (uint32_t i = 0; i < count; i++)
-			writers[chunk->entries[i].kind](&ending, &chunk->entries[i]);
+			kernel_count += write_entry(file, &chunk->entries[i], now_ns) &&
+					chunk->entries[i].kind == ENTRY_KERNEL;
 	}
 	if (atomic_load(&lost_count))
-		fprintf(ending.file, "lost %" PRIu64 "\n", atomic_load(&lost_count));
+		fprintf(file, "lost %" PRIu64 "\n", atomic_load(&lost_count));
 	else
-		fprintf(ending.file, "end %" PRIu64 "\n", ending.kernel_count);
-	if (fclose(ending.file))
+		fprintf(file, "end %" PRIu64 "\n", kernel_count);
+	if (fclose(file))
 		perror("xtrace simulated GPU: the ground truth cannot be written");
-	free(name);
 }
 
 /*
@@ -546,7 +391,7 @@ void sim_graph_deliver(const struct sim_graph_run *run)
 static void deliver(const struct sim_memory_run *run, bool is_set)
 {
 	if (sim_truth_is_on())
-		(is_set ? sim_truth_set : sim_truth_copy)(run);
+		sim_truth_transfer(run, is_set);
 	if (!run->is_unrecorded && sim_activity_is_on(is_set ? SIM_SWITCH_SET : SIM_SWITCH_COPY))
 		(is_set ? tracer()->set : tracer()->copy)(run);
 }
