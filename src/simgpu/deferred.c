@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -628,22 +627,6 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Under lock. */
-static void start_watch(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	is_started = !pthread_create(&thread, &attributes, watch, NULL);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static struct item *item_make(enum kind kind, CUstream stream, uint64_t earliest_ns)
 {
 	struct item *item = calloc(1, sizeof(*item));
@@ -666,7 +649,7 @@ static void append(struct item *item)
 	count(item->stream, 1);
 	run_pass();
 	if (items && !is_started)
-		start_watch();
+		is_started = !sim_start_thread(watch);
 	if (items)
 		pthread_cond_broadcast(&changed);
 }

@@ -11,6 +11,7 @@
 #define XTRACE_SIMGPU_SEAM_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,7 +84,6 @@ struct sim_kernel_run {
 	bool is_cooperative;
 	uint64_t graph_node_id; /* 0 outside graphs */
 	uint32_t graph_id;
-	uint64_t submitted_ns;
 	bool is_unrecorded; /* for the ground truth only */
 };
 
@@ -192,5 +192,23 @@ struct sim_seam {
 	const struct sim_api *(*api_by_cbid)(uint32_t cbid);
 	void (*restart_correlation_ids)(void); /* the next id is 1 */
 };
+
+/* Starts a detached thread that takes no signals. Returns 0, or an error number. */
+static inline int sim_start_thread(void *(*run)(void *))
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attributes, run, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
 
 #endif

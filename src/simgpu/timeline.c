@@ -7,7 +7,6 @@
  * work and for the work that its stream implicitly waits for. The legacy default stream and
  * blocking streams wait for each other. Runs on the application's threads.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -241,24 +240,6 @@ static void *worker(void *unused)
 	return unused;
 }
 
-static int start_worker(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all;
-	sigset_t before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attributes, worker, NULL);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 void sim_host_expect(CUstream stream)
 {
 	atomic_fetch_add(&stream->host_pending_count, 1);
@@ -283,7 +264,7 @@ CUresult sim_host_queue(CUstream stream, CUhostFn function, void *user_data, uin
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*job = (struct job){when_ns, function, user_data, stream, stream->context, NULL};
 	pthread_mutex_lock(&lock);
-	if (!is_started && start_worker()) {
+	if (!is_started && sim_start_thread(worker)) {
 		pthread_mutex_unlock(&lock);
 		free(job);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -37,9 +37,9 @@ struct sim_seam *tracer_seam(void); /* NULL: there is no simulated driver */
 void tracer_seam_connect(const struct sim_tracer *tracer);
 /*
  * Called first by every entry point. Returns XT_CUPTI_SUCCESS, or the error that forbids the call:
- * no driver, a forked child, or an injected fault.
+ * no driver, a forked child, an injected fault, or arguments that are not valid.
  */
-int tracer_enter(const char *function);
+int tracer_enter(const char *function, bool is_valid);
 bool tracer_wants_callback(uint32_t domain, uint32_t cbid);
 bool tracer_wants_api_records(void);
 /*

@@ -9,7 +9,6 @@
  * client can request one slot for all threads instead, as before CUPTI 13.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,7 @@ static int check(uint32_t attribute, const size_t *value_bytes, const void *valu
 
 SIM_EXPORT int cuptiActivityGetAttribute(uint32_t attribute, size_t *value_bytes, void *value_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 	uint64_t value;
 
 	if (!result)
@@ -73,7 +72,7 @@ SIM_EXPORT int cuptiActivityGetAttribute(uint32_t attribute, size_t *value_bytes
 
 SIM_EXPORT int cuptiActivitySetAttribute(uint32_t attribute, size_t *value_bytes, void *value)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 	uint64_t widened = 0;
 
 	if (!result)
@@ -316,25 +315,6 @@ static void *worker(void *unused)
 	return unused;
 }
 
-/* Under lock. */
-static void start_worker(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all;
-	sigset_t before;
-
-	if (worker_is_started)
-		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	worker_is_started = !pthread_create(&thread, &attributes, worker, NULL);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void retire(struct buffer *buffer)
 {
 	pthread_mutex_lock(&lock);
@@ -540,23 +520,22 @@ void tracer_buffers_reset(void)
 SIM_EXPORT int cuptiActivityRegisterCallbacks(xt_cupti_buffer_requested requested,
 					      xt_cupti_buffer_completed completed)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, requested && completed);
 
 	if (result)
 		return result;
-	if (!requested || !completed)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	atomic_store(&client_requested, requested);
 	atomic_store(&client_completed, completed);
 	pthread_mutex_lock(&lock);
-	start_worker();
+	if (!worker_is_started)
+		worker_is_started = !sim_start_thread(worker);
 	pthread_mutex_unlock(&lock);
 	return XT_CUPTI_SUCCESS;
 }
 
 SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 	enum sweep sweep = flag & XT_CUPTI_FLUSH_FORCED ? SWEEP_FORCED : SWEEP_FLUSH;
 	uint64_t now_ns = tracer_monotonic_ns();
 	struct buffer *taken;
@@ -581,20 +560,18 @@ SIM_EXPORT int cuptiActivityFlushAll(uint32_t flag)
 SIM_EXPORT int cuptiActivityFlushPeriod(uint32_t period_ms)
 {
 	(void)period_ms;
-	return tracer_enter(__func__);
+	return tracer_enter(__func__, true);
 }
 
 SIM_EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream_id,
 						 size_t *dropped_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, dropped_out);
 
 	(void)context;
 	(void)stream_id;
 	if (result)
 		return result;
-	if (!dropped_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	*dropped_out = atomic_exchange(&dropped_count, 0);
 	return XT_CUPTI_SUCCESS;
 }

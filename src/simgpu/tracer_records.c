@@ -133,7 +133,7 @@ static int set_kind(uint32_t kind, bool enable)
 
 SIM_EXPORT int cuptiActivityEnable(uint32_t kind)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 
 	if (!result && tracer_fault_is_on(FAULT_NOT_PERMITTED))
 		return XT_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
@@ -162,7 +162,7 @@ static void before_disabling_kernels(struct sim_switches *driver)
 SIM_EXPORT int cuptiActivityDisable(uint32_t kind)
 {
 	static atomic_flag has_been_slow = ATOMIC_FLAG_INIT;
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 
 	if (result)
 		return result;
@@ -394,13 +394,11 @@ static void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
 SIM_EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
 					  struct cupti_activity **record_inout)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, buffer && record_inout);
 	size_t offset = 0;
 
 	if (result)
 		return result;
-	if (!buffer || !record_inout)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	if (*record_inout) {
 		size_t record_bytes = tracer_record_bytes((*record_inout)->kind);
 
@@ -448,7 +446,7 @@ static int subscribe(void **subscriber_out, xt_cupti_callback callback, void *us
 
 SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback, void *userdata)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 
 	return result ? result : subscribe(subscriber_out, callback, userdata, "unnamed");
 }
@@ -456,7 +454,7 @@ SIM_EXPORT int cuptiSubscribe(void **subscriber_out, xt_cupti_callback callback,
 SIM_EXPORT int cuptiSubscribe_v2(void **subscriber_out, xt_cupti_callback callback, void *userdata,
 				 struct cupti_subscriber_params *params)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 
 	if (result)
 		return result;
@@ -478,12 +476,10 @@ static bool is_subscriber(const void *subscriber)
 
 SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, is_subscriber(subscriber));
 
 	if (result)
 		return result;
-	if (!is_subscriber(subscriber))
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	atomic_store(&tracer_seam()->switches->is_subscribed, false);
 	for (uint32_t domain = 1; domain <= DOMAIN_LAST; domain++)
 		tracer_switch_callbacks(domain, 0, UINT32_MAX, false);
@@ -495,12 +491,10 @@ SIM_EXPORT int cuptiUnsubscribe(void *subscriber)
 SIM_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
 				   uint32_t cbid)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, is_subscriber(subscriber));
 
 	if (result)
 		return result;
-	if (!is_subscriber(subscriber))
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	return cbid && tracer_switch_callbacks(domain, cbid, cbid, enable != 0)
 		       ? XT_CUPTI_SUCCESS
 		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
@@ -508,12 +502,10 @@ SIM_EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t d
 
 SIM_EXPORT int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, is_subscriber(subscriber));
 
 	if (result)
 		return result;
-	if (!is_subscriber(subscriber))
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	return tracer_switch_callbacks(domain, 1, UINT32_MAX, enable != 0)
 		       ? XT_CUPTI_SUCCESS
 		       : XT_CUPTI_ERROR_INVALID_PARAMETER;
@@ -598,7 +590,7 @@ __attribute__((constructor)) static void start(void)
  */
 SIM_EXPORT int cuptiFinalize(void)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, true);
 
 	if (result)
 		return result;

@@ -167,13 +167,15 @@ struct sim_seam *tracer_seam(void)
 	return atomic_load_explicit(&seam, memory_order_acquire);
 }
 
-int tracer_enter(const char *function)
+int tracer_enter(const char *function, bool is_valid)
 {
 	struct sim_seam *found = tracer_seam();
 
 	if (!found || !found->usable())
 		return XT_CUPTI_ERROR_NOT_INITIALIZED;
-	return tracer_fault_fails(function) ? XT_CUPTI_ERROR_UNKNOWN : XT_CUPTI_SUCCESS;
+	if (tracer_fault_fails(function))
+		return XT_CUPTI_ERROR_UNKNOWN;
+	return is_valid ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 SIM_EXPORT int cuptiGetVersion(uint32_t *version_out)
@@ -278,12 +280,10 @@ static const char *runtime_name(uint32_t cbid)
 
 SIM_EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, name_out);
 
 	if (result)
 		return result;
-	if (!name_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	*name_out = NULL;
 	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
 		*name_out = driver_name(cbid);
@@ -294,13 +294,11 @@ SIM_EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char *
 
 SIM_EXPORT int cuptiGetContextId(void *context, uint32_t *id_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, id_out);
 	uint32_t device_id;
 
 	if (result)
 		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	return tracer_seam()->context_ids(context, id_out, &device_id)
 		       ? XT_CUPTI_SUCCESS
 		       : XT_CUPTI_ERROR_INVALID_CONTEXT;
@@ -308,13 +306,11 @@ SIM_EXPORT int cuptiGetContextId(void *context, uint32_t *id_out)
 
 SIM_EXPORT int cuptiGetDeviceId(void *context, uint32_t *id_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, id_out);
 	uint32_t context_id;
 
 	if (result)
 		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	return tracer_seam()->context_ids(context, &context_id, id_out)
 		       ? XT_CUPTI_SUCCESS
 		       : XT_CUPTI_ERROR_INVALID_CONTEXT;
@@ -323,12 +319,10 @@ SIM_EXPORT int cuptiGetDeviceId(void *context, uint32_t *id_out)
 SIM_EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread_stream,
 				  uint32_t *id_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, id_out);
 
 	if (result)
 		return result;
-	if (!id_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	*id_out = tracer_seam()->stream_id(context, stream, per_thread_stream != 0);
 	return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_STREAM;
 }
@@ -341,12 +335,10 @@ SIM_EXPORT int cuptiGetStreamId(void *context, void *stream, uint32_t *id_out)
 #define GET_ID(function, type, member)                                                             \
 	SIM_EXPORT int function(void *handle, type *id_out)                                        \
 	{                                                                                          \
-		int result = tracer_enter(__func__);                                               \
+		int result = tracer_enter(__func__, id_out);                                       \
                                                                                                    \
 		if (result)                                                                        \
 			return result;                                                             \
-		if (!id_out)                                                                       \
-			return XT_CUPTI_ERROR_INVALID_PARAMETER;                                   \
 		*id_out = tracer_seam()->member(handle);                                           \
 		return *id_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;              \
 	}
@@ -428,12 +420,10 @@ static uint64_t tracer_clock_now_ns(void)
 
 SIM_EXPORT int cuptiActivityRegisterTimestampCallback(xt_cupti_timestamp clock)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, clock);
 
 	if (result)
 		return result;
-	if (!clock)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	atomic_store(&offset_ns, measure_offset(clock));
 	atomic_store(&client_clock, clock);
 	return XT_CUPTI_SUCCESS;
@@ -441,12 +431,10 @@ SIM_EXPORT int cuptiActivityRegisterTimestampCallback(xt_cupti_timestamp clock)
 
 SIM_EXPORT int cuptiGetTimestamp(uint64_t *timestamp_out)
 {
-	int result = tracer_enter(__func__);
+	int result = tracer_enter(__func__, timestamp_out);
 
 	if (result)
 		return result;
-	if (!timestamp_out)
-		return XT_CUPTI_ERROR_INVALID_PARAMETER;
 	*timestamp_out = tracer_clock_now_ns();
 	return XT_CUPTI_SUCCESS;
 }

@@ -427,8 +427,6 @@ typedef struct CUctxCreateParams_st CUctxCreateParams;
 #define cuLaunchHostFunc	    __CUDA_API_PTSZ(cuLaunchHostFunc)
 #define cuGraphUpload		    __CUDA_API_PTSZ(cuGraphUpload)
 #define cuGraphLaunch		    __CUDA_API_PTSZ(cuGraphLaunch)
-
-#define cuStreamBeginCaptureToGraph __CUDA_API_PTSZ(cuStreamBeginCaptureToGraph)
 #else
 #define __CUDA_API_PTDS(api) api
 #define __CUDA_API_PTSZ(api) api
