@@ -362,16 +362,6 @@ static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *value, 
 	return 0;
 }
 
-/* The start of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
-struct eh_frame_hdr {
-	uint8_t version; /* 1 */
-	uint8_t eh_frame_encoding;
-	uint8_t fde_count_encoding; /* 0x03: udata4 */
-	uint8_t table_encoding;	    /* 0x3b: sdata4, relative to this header */
-	int32_t eh_frame;
-	uint32_t fde_count;
-};
-
 /* Returns 0 or a negative error, of which -UNW_ENOINFO must not reach libunwind's step. */
 static int search_tables(struct remote_walk *walk, unw_word_t ip, unw_proc_info_t *info,
 			 int need_unwind_info)
@@ -382,15 +372,10 @@ static int search_tables(struct remote_walk *walk, unw_word_t ip, unw_proc_info_
 	int rc;
 
 	if (!address || !unwind_tables_read(walk->tables, walk->pid, &hdr, address, sizeof(hdr)) ||
-	    hdr.version != 1 || hdr.fde_count_encoding != 0x03 || hdr.table_encoding != 0x3b)
+	    !unwind_describe_table(&table, &hdr, address))
 		return -UNW_EBADFRAME;
-	memset(&table, 0, sizeof(table));
-	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
 	table.start_ip = walk->tables->start;
 	table.end_ip = walk->tables->end;
-	table.u.rti.segbase = address;
-	table.u.rti.table_data = address + sizeof(hdr);
-	table.u.rti.table_len = (unw_word_t)hdr.fde_count * 8 / sizeof(unw_word_t);
 	walk->is_searching = true;
 	rc = lib.search_unwind_table(space, ip, &table, info, need_unwind_info, walk);
 	walk->is_searching = false;

@@ -463,17 +463,6 @@ static int enter_module(struct stack_walk *walk, uintptr_t address)
 	return find_module(address, module) ? (int)walk->module_count++ : 0;
 }
 
-/* The start of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
-struct eh_frame_hdr {
-	uint8_t version; /* 1 */
-	uint8_t eh_frame_encoding;
-	uint8_t fde_count_encoding; /* 0x03: udata4 */
-	uint8_t table_encoding;	    /* 0x3b: sdata4, relative to this header */
-	int32_t eh_frame;
-	uint32_t fde_count;
-	int32_t table[];
-};
-
 /* The start of libunwind's description of a function, the same in versions 1.1 to 1.8. */
 struct unwind_instructions {
 	unw_word_t cie_start, cie_end, start, end;
@@ -519,15 +508,10 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 		return 0;
 	}
 	hdr = (const struct eh_frame_hdr *)walk->tables->eh_frame_hdr;
-	if (hdr->version != 1 || hdr->fde_count_encoding != 0x03 || hdr->table_encoding != 0x3b)
+	if (!unwind_describe_table(&table, hdr, walk->tables->eh_frame_hdr))
 		return -UNW_EBADFRAME;
-	memset(&table, 0, sizeof(table));
-	table.format = UNW_INFO_FORMAT_REMOTE_TABLE;
 	table.start_ip = walk->tables->start;
 	table.end_ip = walk->tables->end;
-	table.u.rti.segbase = (uintptr_t)hdr;
-	table.u.rti.table_data = (uintptr_t)hdr->table;
-	table.u.rti.table_len = (unw_word_t)hdr->fde_count * 8 / sizeof(unw_word_t);
 	rc = lib.search_unwind_table(as, ip, &table, info, need_unwind_info, arg);
 	if (rc < 0)
 		return -UNW_EBADFRAME;

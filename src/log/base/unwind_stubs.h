@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens libunwind, and has the accessors that no walk supports. `name` is the file name of the
- * library for this processor. Any thread. Only the loader allocates memory.
+ * Opens libunwind, describes tables to it, and has the accessors that no walk supports. `name` is
+ * the file name of the library for this processor. Any thread. Only the loader allocates memory.
  */
 #ifndef XT_LOG_UNWIND_STUBS_H
 #define XT_LOG_UNWIND_STUBS_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <libunwind.h>
@@ -61,6 +63,30 @@ union unwind_access {
 			.get_proc_name = unwind_no_proc_name,                                      \
 		},                                                                                 \
 	}
+
+/* The start of .eh_frame_hdr as linkers write it (LSB, Linux Standard Base Core, 10.6.2). */
+struct eh_frame_hdr {
+	uint8_t version; /* 1 */
+	uint8_t eh_frame_encoding;
+	uint8_t fde_count_encoding; /* 0x03: udata4 */
+	uint8_t table_encoding;	    /* 0x3b: sdata4, relative to this header */
+	int32_t eh_frame;
+	uint32_t fde_count;
+};
+
+/*
+ * The caller adds the module's bounds. False if the header, which is at address, is of another
+ * kind.
+ */
+static inline bool unwind_describe_table(unw_dyn_info_t *table, const struct eh_frame_hdr *hdr,
+					 uint64_t address)
+{
+	*table = (unw_dyn_info_t){.format = UNW_INFO_FORMAT_REMOTE_TABLE};
+	table->u.rti.segbase = address;
+	table->u.rti.table_data = address + sizeof(*hdr);
+	table->u.rti.table_len = (unw_word_t)hdr->fde_count * 8 / sizeof(unw_word_t);
+	return hdr->version == 1 && hdr->fde_count_encoding == 0x03 && hdr->table_encoding == 0x3b;
+}
 
 /*
  * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
