@@ -152,10 +152,10 @@ static CUgraphNode node_alloc(CUgraph graph, const struct CUgraphNode_st *conten
 	return node;
 }
 
-static bool depends_on(CUgraphNode node, CUgraphNode dependency)
+static bool has_node(CUgraphNode *nodes, size_t count, CUgraphNode node)
 {
-	for (size_t i = 0; i < node->dependency_count; i++)
-		if (node->dependencies[i] == dependency)
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i] == node)
 			return true;
 	return false;
 }
@@ -176,7 +176,7 @@ CUresult sim_graph_depend(CUgraphNode node, const CUgraphNode *dependencies, siz
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	node->dependencies = grown;
 	for (size_t i = 0; i < count; i++) {
-		if (depends_on(node, dependencies[i]))
+		if (has_node(node->dependencies, node->dependency_count, dependencies[i]))
 			continue;
 		node->dependencies[node->dependency_count++] = dependencies[i];
 		node_notify(XT_CUPTI_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, node, NULL,
@@ -345,18 +345,10 @@ void sim_graph_announce_hidden(CUgraph graph)
 	}
 }
 
-static bool is_placed(CUgraph graph, size_t placed_count, CUgraphNode node)
-{
-	for (size_t i = 0; i < placed_count; i++)
-		if (graph->nodes[i] == node)
-			return true;
-	return false;
-}
-
 static bool is_ready(CUgraph graph, size_t placed_count, CUgraphNode node)
 {
 	for (size_t i = 0; i < node->dependency_count; i++)
-		if (!is_placed(graph, placed_count, node->dependencies[i]))
+		if (!has_node(graph->nodes, placed_count, node->dependencies[i]))
 			return false;
 	return true;
 }
@@ -469,14 +461,6 @@ static void session_abandon(struct session *session)
 	session_end(session);
 }
 
-static bool has_tip(const struct sim_branch *branch, CUgraphNode node)
-{
-	for (size_t i = 0; i < branch->tip_count; i++)
-		if (branch->tips[i] == node)
-			return true;
-	return false;
-}
-
 static CUresult add_tips(struct sim_branch *branch, const CUgraphNode *nodes, size_t count)
 {
 	CUgraphNode *tips = realloc(branch->tips, (branch->tip_count + count + 1) * sizeof(*tips));
@@ -485,7 +469,7 @@ static CUresult add_tips(struct sim_branch *branch, const CUgraphNode *nodes, si
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	branch->tips = tips;
 	for (size_t i = 0; i < count; i++)
-		if (!has_tip(branch, nodes[i]))
+		if (!has_node(tips, branch->tip_count, nodes[i]))
 			tips[branch->tip_count++] = nodes[i];
 	return CUDA_SUCCESS;
 }
@@ -673,12 +657,12 @@ static bool is_joined(const struct session *session)
 	const CUgraph graph = session->graph;
 
 	for (size_t i = session->first_node; i < graph->node_count; i++) {
-		bool has_dependent = has_tip(origin, graph->nodes[i]);
+		CUgraphNode node = graph->nodes[i];
+		bool has_dependent = has_node(origin->tips, origin->tip_count, node);
 
 		for (size_t j = i + 1; j < graph->node_count && !has_dependent; j++)
-			for (size_t k = 0; k < graph->nodes[j]->dependency_count; k++)
-				has_dependent |=
-					graph->nodes[j]->dependencies[k] == graph->nodes[i];
+			has_dependent = has_node(graph->nodes[j]->dependencies,
+						 graph->nodes[j]->dependency_count, node);
 		if (!has_dependent)
 			return false;
 	}

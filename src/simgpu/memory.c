@@ -79,25 +79,18 @@ static struct allocation *untrack(uintptr_t start, bool is_host, bool is_registe
 /* Copies out the allocation that contains an address. False if there is none. */
 static bool look_up(uintptr_t address, struct allocation *out)
 {
-	bool is_found = false;
+	const struct allocation *found;
 
 	pthread_mutex_lock(&lock);
-	for (struct allocation *a = *bucket_of(address); a && !is_found; a = a->next) {
-		if (a->start == address) {
-			*out = *a;
-			is_found = true;
-		}
-	}
-	for (size_t i = 0; i < BUCKETS && !is_found; i++) {
-		for (struct allocation *a = buckets[i]; a && !is_found; a = a->next) {
-			if (address - a->start < a->bytes) {
-				*out = *a;
-				is_found = true;
-			}
-		}
-	}
+	for (found = *bucket_of(address); found && found->start != address; found = found->next)
+		;
+	for (size_t i = 0; i < BUCKETS && !found; i++)
+		for (found = buckets[i]; found && address - found->start >= found->bytes;)
+			found = found->next;
+	if (found)
+		*out = *found;
 	pthread_mutex_unlock(&lock);
-	return is_found;
+	return found;
 }
 
 /* The context in which memory was allocated, NULL if it is not known. */
@@ -661,35 +654,15 @@ static CUresult set(CUdeviceptr destination, uint32_t value, uint32_t element_by
 	return transfer_start(stream, &transfer);
 }
 
-CUresult sim_memset_d8(CUdeviceptr destination, unsigned char value, size_t count)
-{
-	return set(destination, value, 1, count, false, NULL);
-}
-
-CUresult sim_memset_d16(CUdeviceptr destination, unsigned short value, size_t count)
-{
-	return set(destination, value, 2, count, false, NULL);
-}
-
-CUresult sim_memset_d32(CUdeviceptr destination, unsigned int value, size_t count)
-{
-	return set(destination, value, 4, count, false, NULL);
-}
-
-CUresult sim_memset_d8_async(CUdeviceptr destination, unsigned char value, size_t count,
-			     CUstream stream)
-{
-	return set(destination, value, 1, count, true, stream);
-}
-
-CUresult sim_memset_d16_async(CUdeviceptr destination, unsigned short value, size_t count,
-			      CUstream stream)
-{
-	return set(destination, value, 2, count, true, stream);
-}
-
-CUresult sim_memset_d32_async(CUdeviceptr destination, unsigned int value, size_t count,
-			      CUstream stream)
-{
-	return set(destination, value, 4, count, true, stream);
-}
+#define MEMSET(name, type)                                                                         \
+	CUresult name(CUdeviceptr destination, type value, size_t count)                           \
+	{                                                                                          \
+		return set(destination, value, sizeof(value), count, false, NULL);                 \
+	}                                                                                          \
+	CUresult name##_async(CUdeviceptr destination, type value, size_t count, CUstream stream)  \
+	{                                                                                          \
+		return set(destination, value, sizeof(value), count, true, stream);                \
+	}
+MEMSET(sim_memset_d8, unsigned char)
+MEMSET(sim_memset_d16, unsigned short)
+MEMSET(sim_memset_d32, unsigned int)
