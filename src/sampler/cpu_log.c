@@ -11,7 +11,6 @@
 #include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "log/base/monotonic.h"
-#include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "xtrace/log_format.h"
 
@@ -21,7 +20,7 @@
 /* Time off the CPU that is left when a thread ends is added to its last wait up to here. */
 #define SMALL_REST_NS 1000000
 
-static void list_row(struct cpu_row_list *list, const struct cpu_row *row)
+static void list_row(struct cpu_row_list *list, const struct xt_row_cpu_sample *row)
 {
 	if (grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows)))
 		list->lost_count++;
@@ -55,7 +54,7 @@ void thread_rows_advance(struct thread_rows *rows, uint64_t now_ns, uint64_t run
 		rows->covered_ns = now_ns;
 }
 
-static bool is_same(const struct cpu_row *a, const struct cpu_row *b)
+static bool is_same(const struct xt_row_cpu_sample *a, const struct xt_row_cpu_sample *b)
 {
 	return a->count && a->state == b->state && a->stack == b->stack && a->flags == b->flags &&
 	       a->wait_pid == b->wait_pid && a->wait_tid == b->wait_tid;
@@ -65,10 +64,10 @@ static bool is_same(const struct cpu_row *a, const struct cpu_row *b)
  * Adds an observation with the weight share_ns. can_extend: it may become part of the last row if
  * that is equal. Puts the last row into the list otherwise.
  */
-static void thread_rows_add(struct thread_rows *rows, const struct cpu_row *observed,
+static void thread_rows_add(struct thread_rows *rows, const struct xt_row_cpu_sample *observed,
 			    uint64_t share_ns, bool can_extend, struct cpu_row_list *list)
 {
-	struct cpu_row *last = &rows->last;
+	struct xt_row_cpu_sample *last = &rows->last;
 
 	if (can_extend && is_same(last, observed)) {
 		last->count++;
@@ -87,17 +86,17 @@ static void thread_rows_add(struct thread_rows *rows, const struct cpu_row *obse
 }
 
 /* The path of the running thread is also what had to wait for a CPU. */
-static void add_ready(struct thread_rows *rows, const struct cpu_row *running,
+static void add_ready(struct thread_rows *rows, const struct xt_row_cpu_sample *running,
 		      struct cpu_row_list *list)
 {
-	struct cpu_row ready = *running;
+	struct xt_row_cpu_sample ready = *running;
 
 	ready.state = XT_CPU_READY;
 	thread_rows_add(rows, &ready, rows->ready_ns, false, list);
 	rows->ready_ns = 0;
 }
 
-void thread_rows_add_running(struct thread_rows *rows, const struct cpu_row *observed,
+void thread_rows_add_running(struct thread_rows *rows, const struct xt_row_cpu_sample *observed,
 			     uint64_t share_ns, struct cpu_row_list *list)
 {
 	if (rows->ready_ns >= READY_ROW_NS)
@@ -106,8 +105,8 @@ void thread_rows_add_running(struct thread_rows *rows, const struct cpu_row *obs
 	rows->run_ns -= share_ns;
 }
 
-void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *observed, bool has_run,
-			     struct cpu_row_list *list)
+void thread_rows_add_blocked(struct thread_rows *rows, const struct xt_row_cpu_sample *observed,
+			     bool has_run, struct cpu_row_list *list)
 {
 	thread_rows_add(rows, observed, rows->off_ns, !has_run, list);
 	rows->off_ns = 0;
@@ -115,7 +114,7 @@ void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *obs
 
 void thread_rows_split(struct thread_rows *rows, struct cpu_row_list *list)
 {
-	struct cpu_row *last = &rows->last;
+	struct xt_row_cpu_sample *last = &rows->last;
 
 	if (!last->count)
 		return;
@@ -137,7 +136,7 @@ void thread_rows_end_wait(struct thread_rows *rows)
 
 void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns)
 {
-	struct cpu_row *last = &rows->last;
+	struct xt_row_cpu_sample *last = &rows->last;
 
 	last->count++;
 	last->weight_ns += rows->off_ns;
@@ -149,7 +148,7 @@ void thread_rows_extend(struct thread_rows *rows, uint64_t now_ns)
 /* Moves rests that are not worth a row of their own. */
 static void join_rests(struct thread_rows *rows)
 {
-	const struct cpu_row *last = &rows->last;
+	const struct xt_row_cpu_sample *last = &rows->last;
 	bool is_blocked = last->count && last->state != XT_CPU_RUNNING &&
 			  last->state != XT_CPU_IN_KERNEL && last->state != XT_CPU_PAGE_FAULT;
 
@@ -176,7 +175,7 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 	if (rows->last.time_ns > time_ns)
 		time_ns = rows->last.time_ns;
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		const struct cpu_row row = {
+		const struct xt_row_cpu_sample row = {
 			.time_ns = time_ns, .state = rest[i].state, .flags = rest[i].flags};
 
 		if (rest[i].weight_ns)
@@ -674,23 +673,7 @@ static int write_metas(struct cpu_log *log, struct xt_table *table)
 	return xt_writer_add(log->writer, table);
 }
 
-COMPARE_BY(by_time, struct cpu_row, UP(time_ns))
-
-static void put_row(struct xt_table *table, const struct cpu_row *row)
-{
-	xt_write_cpu_sample(table, &(struct xt_row_cpu_sample){
-					   .time_ns = row->time_ns,
-					   .span_ns = row->span_ns,
-					   .thread = row->thread,
-					   .state = row->state,
-					   .stack = row->stack,
-					   .weight_ns = row->weight_ns,
-					   .count = row->count,
-					   .wait_pid = row->wait_pid,
-					   .wait_tid = row->wait_tid,
-					   .flags = row->flags,
-				   });
-}
+COMPARE_BY(by_time, struct xt_row_cpu_sample, UP(time_ns))
 
 /* Sorted by time, because differences of times are stored. Rows of one thread are sorted already.
  */
@@ -706,7 +689,7 @@ static int write_rows(struct cpu_log *log, struct xt_table *table)
 		if (!xt_table_has_room(table, 0))
 			error = xt_writer_add(log->writer, table);
 		if (!error)
-			put_row(table, &rows->rows[done]);
+			xt_write_cpu_sample(table, &rows->rows[done]);
 	}
 	log->lost_rows += rows->count - done;
 	rows->count = 0;
@@ -769,13 +752,9 @@ int cpu_log_flush(struct cpu_log *log, struct cpu_log_tables *tables, uint64_t n
 
 static int write_accounts(struct cpu_log *log, struct xt_table *table)
 {
-	for (size_t i = 0; i < log->account_count; i++) {
-		const char *name = log->accounts[i].name;
-
-		xt_table_put_bytes(table, XT_ACCOUNT_NAME, name, strlen(name));
-		xt_table_put(table, XT_ACCOUNT_VALUE, log->accounts[i].value);
-		xt_table_end_row(table);
-	}
+	for (size_t i = 0; i < log->account_count; i++)
+		xt_write_account(table, &(struct xt_row_account){xt_text(log->accounts[i].name),
+								 log->accounts[i].value});
 	return xt_writer_add(log->writer, table);
 }
 

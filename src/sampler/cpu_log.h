@@ -12,24 +12,14 @@
 #include <sys/types.h>
 
 #include "log/base/table.h"
+#include "log/read/rows.h"
 #include "sampler/process_modules.h"
 #include "sampler/python_process.h"
 #include "sampler/remote_unwind.h"
 
-/* The columns of CPU_SAMPLE. */
-struct cpu_row {
-	uint64_t time_ns, span_ns, weight_ns;
-	uint32_t thread; /* XT_THREAD_ID */
-	uint32_t stack;	 /* XT_STACK_ID */
-	uint32_t wait_pid, wait_tid;
-	uint32_t count;
-	uint8_t state; /* enum xt_cpu_state */
-	uint8_t flags; /* enum xt_cpu_flag */
-};
-
 /* Zeros are an empty list. The owner frees rows. */
 struct cpu_row_list {
-	struct cpu_row *rows;
+	struct xt_row_cpu_sample *rows;
 	size_t count, capacity;
 	uint64_t lost_count; /* rows without memory */
 };
@@ -46,7 +36,7 @@ struct thread_rows {
 	uint64_t run_ns, ready_ns, off_ns;
 	/* Counted by the kernel, but for later than covered_ns: its clocks are read apart. */
 	uint64_t early_run_ns, early_ready_ns;
-	struct cpu_row last; /* not in a list yet; count 0: nothing of it is left */
+	struct xt_row_cpu_sample last; /* not in a list yet; count 0: nothing of it is left */
 };
 
 void thread_rows_start(struct thread_rows *rows, uint32_t thread, uint64_t start_ns);
@@ -56,12 +46,12 @@ void thread_rows_advance(struct thread_rows *rows, uint64_t now_ns, uint64_t run
 			 uint64_t ready_ns);
 
 /* Adds an observation of a thread on the CPU, with share_ns of its time there. */
-void thread_rows_add_running(struct thread_rows *rows, const struct cpu_row *observed,
+void thread_rows_add_running(struct thread_rows *rows, const struct xt_row_cpu_sample *observed,
 			     uint64_t share_ns, struct cpu_row_list *list);
 
 /* Adds an observation of a blocked thread. has_run: since its last observation. */
-void thread_rows_add_blocked(struct thread_rows *rows, const struct cpu_row *observed, bool has_run,
-			     struct cpu_row_list *list);
+void thread_rows_add_blocked(struct thread_rows *rows, const struct xt_row_cpu_sample *observed,
+			     bool has_run, struct cpu_row_list *list);
 
 /*
  * The thread was blocked at the last observation, and has been on a CPU once since. So the time off

@@ -153,16 +153,17 @@ static void find_pipe_partner(struct sampling *sampling, const struct sampled_pr
 	set_target(out, choice.chosen);
 }
 
-/* pid: the child's, or none if the thread waits for any of them. */
+/* pid: the child's, or none if the thread waits for any of them, or of the workers of a loader. */
 static void find_child(struct sampling *sampling, const struct sampled_process *waiter, pid_t pid,
-		       struct wait *out)
+		       bool is_loader, struct wait *out)
 {
 	struct choice choice = {0}, any = {0};
 
 	for (size_t i = 0; i < sampling->processes.count; i++) {
 		struct sampled_process *process = sampling->processes.list[i];
 
-		if (process->parent != waiter->pid || process->has_ended)
+		if (process->parent != waiter->pid || process->has_ended ||
+		    (is_loader && !process->is_loader_worker))
 			continue;
 		consider(sampling, &any, process);
 		if (process->log_pid == pid)
@@ -171,28 +172,10 @@ static void find_child(struct sampling *sampling, const struct sampled_process *
 	set_target(out, choice.chosen ? choice.chosen : any.chosen);
 }
 
-static void find_loader_worker(struct sampling *sampling, const struct sampled_process *waiter,
-			       struct wait *out)
+static void set_holder(struct wait *out, const struct sampled_process *process, pid_t tid)
 {
-	struct choice choice = {0};
+	const struct sampled_thread *thread = tid ? sampled_thread_find_logged(process, tid) : NULL;
 
-	for (size_t i = 0; i < sampling->processes.count; i++) {
-		struct sampled_process *process = sampling->processes.list[i];
-
-		if (process->parent == waiter->pid && process->is_loader_worker &&
-		    !process->has_ended)
-			consider(sampling, &choice, process);
-	}
-	set_target(out, choice.chosen);
-}
-
-static void find_gil_holder(const struct sampled_process *process, struct wait *out)
-{
-	pid_t holder = python_process_gil_holder(process->python);
-	const struct sampled_thread *thread =
-		holder ? sampled_thread_find_logged(process, holder) : NULL;
-
-	out->state = XT_CPU_GIL;
 	if (!thread)
 		return;
 	out->pid = (uint32_t)process->log_pid;
@@ -215,16 +198,10 @@ static void find_mutex_owner(const struct sampled_process *process, uint64_t fut
 			     struct wait *out)
 {
 	struct mutex_start mutex;
-	const struct sampled_thread *thread;
 
-	if (!process_memory_read(process->pid, &mutex, futex, sizeof(mutex)) || mutex.lock != 2 ||
-	    mutex.owner <= 0 || !mutex.user_count)
-		return;
-	thread = sampled_thread_find_logged(process, mutex.owner);
-	if (!thread)
-		return;
-	out->pid = (uint32_t)process->log_pid;
-	out->tid = (uint32_t)thread->log_tid;
+	if (process_memory_read(process->pid, &mutex, futex, sizeof(mutex)) && mutex.lock == 2 &&
+	    mutex.owner > 0 && mutex.user_count)
+		set_holder(out, process, mutex.owner);
 }
 
 static void apply_rule(struct sampling *sampling, struct sampled_process *process,
@@ -235,12 +212,14 @@ static void apply_rule(struct sampling *sampling, struct sampled_process *proces
 
 	out->state = rule->state;
 	if (rule->subject == WAIT_FUTEX) {
-		if (process->python && python_process_is_gil(process->python, call->arguments[0]))
-			find_gil_holder(process, out);
-		else
+		if (process->python && python_process_is_gil(process->python, call->arguments[0])) {
+			out->state = XT_CPU_GIL;
+			set_holder(out, process, python_process_gil_holder(process->python));
+		} else {
 			find_mutex_owner(process, call->arguments[0], out);
+		}
 	} else if (rule->subject == WAIT_CHILD) {
-		find_child(sampling, process, (pid_t)call->arguments[rule->argument], out);
+		find_child(sampling, process, (pid_t)call->arguments[rule->argument], false, out);
 	} else if (find_descriptors(&waited, process->pid, rule, call)) {
 		out->state = wait_state_of_descriptors(waited.kinds, waited.count);
 		if (out->state == XT_CPU_PROCESS && waited.pipe.inode)
@@ -268,7 +247,7 @@ static void wait_target_find(struct sampling *sampling, struct sampled_process *
 	if (proc_state == 'D')
 		out->state = wait_state_uninterruptible(out->state);
 	if (role == LOADER_WAITS && out->state != XT_CPU_GIL)
-		find_loader_worker(sampling, process, out);
+		find_child(sampling, process, -1, true, out);
 }
 
 /*
@@ -311,7 +290,8 @@ static struct cpu_row_list *rows_of(const struct observation *o)
 	return cpu_log_rows(o->process->log);
 }
 
-static void add_running(struct observation *o, const struct cpu_row *row, uint64_t share_ns)
+static void add_running(struct observation *o, const struct xt_row_cpu_sample *row,
+			uint64_t share_ns)
 {
 	thread_rows_add_running(&o->thread->rows, row, share_ns, rows_of(o));
 	o->process->counts.observations++;
@@ -335,11 +315,11 @@ static bool add_held_samples(struct observation *o)
 		return false;
 	for (uint32_t i = 0; i < thread->held_count; i++, left--) {
 		const struct held_sample *held = &thread->held[i];
-		const struct cpu_row row = {.time_ns = held->time_ns > last_ns ? held->time_ns
-									       : last_ns,
-					    .state = held->state,
-					    .stack = held->stack,
-					    .flags = held->flags};
+		const struct xt_row_cpu_sample row = {
+			.time_ns = held->time_ns > last_ns ? held->time_ns : last_ns,
+			.state = held->state,
+			.stack = held->stack,
+			.flags = held->flags};
 
 		add_running(o, &row, thread->rows.run_ns / left);
 	}
@@ -393,7 +373,7 @@ static void observe_running(struct observation *o)
 	struct held_sample *fault = &o->thread->fault;
 	enum python_read python_read;
 	struct stack_found found;
-	struct cpu_row row;
+	struct xt_row_cpu_sample row;
 
 	if (o->thread->is_blocked && o->switch_count == 1)
 		thread_rows_end_wait(&o->thread->rows);
@@ -404,10 +384,10 @@ static void observe_running(struct observation *o)
 	python_read = stack_ids_read_python(o->sampling, o->process, &request);
 	stack_ids_walk(o->sampling, o->process, &request);
 	stack_ids_make(o->sampling, o->process, &request, python_read, &found);
-	row = (struct cpu_row){.time_ns = time_of(&found, o->now_ns),
-			       .state = unsampled_state(o),
-			       .stack = found.stack,
-			       .flags = found.flags};
+	row = (struct xt_row_cpu_sample){.time_ns = time_of(&found, o->now_ns),
+					 .state = unsampled_state(o),
+					 .stack = found.stack,
+					 .flags = found.flags};
 	if (row.state == XT_CPU_PAGE_FAULT && fault->time_ns && fault->stack) {
 		row.stack = fault->stack;
 		row.flags = fault->flags;
@@ -418,7 +398,7 @@ static void observe_running(struct observation *o)
 	restart_unsampled(o);
 }
 
-static void add_blocked(struct observation *o, const struct cpu_row *row)
+static void add_blocked(struct observation *o, const struct xt_row_cpu_sample *row)
 {
 	thread_rows_add_blocked(&o->thread->rows, row, o->has_run, rows_of(o));
 	o->process->counts.observations++;
@@ -436,12 +416,12 @@ static void add_wait(struct observation *o, uint64_t time_ns, uint32_t stack, ui
 	/* It has got meanwhile what it waited for. */
 	if (wait.tid == (uint32_t)thread->log_tid && wait.pid == (uint32_t)o->process->log_pid)
 		wait.pid = wait.tid = 0;
-	add_blocked(o, &(struct cpu_row){.time_ns = time_ns,
-					 .state = (uint8_t)wait.state,
-					 .stack = stack,
-					 .wait_pid = wait.pid,
-					 .wait_tid = wait.tid,
-					 .flags = flags});
+	add_blocked(o, &(struct xt_row_cpu_sample){.time_ns = time_ns,
+						   .state = (uint8_t)wait.state,
+						   .stack = stack,
+						   .wait_pid = wait.pid,
+						   .wait_tid = wait.tid,
+						   .flags = flags});
 }
 
 /* Whether the thread ran since the observation began. */
@@ -496,9 +476,9 @@ static void observe_switched(struct observation *o, enum python_read python_read
 	if (is_waiting)
 		add_wait(o, time_of(&found, o->now_ns), found.stack, found.flags);
 	else
-		add_blocked(o, &(struct cpu_row){.time_ns = time_of(&found, o->now_ns),
-						 .stack = found.stack,
-						 .flags = found.flags});
+		add_blocked(o, &(struct xt_row_cpu_sample){.time_ns = time_of(&found, o->now_ns),
+							   .stack = found.stack,
+							   .flags = found.flags});
 	o->thread->is_blocked = false; /* so that the next round looks again */
 }
 
@@ -547,7 +527,7 @@ static void observe_blocked(struct observation *o)
 static void observe_wait_again(struct observation *o)
 {
 	struct sampled_thread *thread = o->thread;
-	const struct cpu_row *last = &thread->rows.last;
+	const struct xt_row_cpu_sample *last = &thread->rows.last;
 
 	if (thread->state == XT_CPU_PROCESS && last->thread &&
 	    (!last->wait_pid || thread->quiet_rounds % CHOICE_ROUNDS == 0)) {

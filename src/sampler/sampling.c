@@ -130,13 +130,18 @@ static void process_table_remove(struct process_table *table, struct sampled_pro
 	memmove(table->list + at, table->list + at + 1, (table->count - at) * sizeof(*table->list));
 }
 
+/* The place of a thread in the list, or where to insert it. */
+static size_t thread_position(const struct sampled_process *process, pid_t tid)
+{
+	return FIRST_NOT(i, 0, process->thread_count, process->threads[i]->tid < tid);
+}
+
 struct sampled_thread *sampled_thread_find(const struct sampled_process *process, pid_t tid)
 {
-	size_t low = FIRST_NOT(i, 0, process->thread_count, process->threads[i]->tid < tid);
+	size_t at = thread_position(process, tid);
 
-	return low < process->thread_count && process->threads[low]->tid == tid
-		       ? process->threads[low]
-		       : NULL;
+	return at < process->thread_count && process->threads[at]->tid == tid ? process->threads[at]
+									      : NULL;
 }
 
 struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *process,
@@ -254,12 +259,6 @@ static void process_facts_python(const struct sampled_process *process)
 {
 	cpu_log_meta(process->log, "python.version", python_process_version(process->python));
 	cpu_log_meta(process->log, "python.path", python_process_path(process->python));
-}
-
-/* Why there are no Python frames. Empty: there are. */
-static void process_facts_no_python(const struct sampled_process *process, const char *why)
-{
-	cpu_log_meta(process->log, "python.missing", why);
 }
 
 /* The last number of the line NSpid of a status file. 0: unknown. */
@@ -400,17 +399,6 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 		return NULL;
 	}
 	return process;
-}
-
-/* The place of a thread in the list, or where to insert it. */
-static size_t thread_position(const struct sampled_process *process, pid_t tid)
-{
-	size_t at = process->thread_count;
-
-	/* New threads usually have the highest id. */
-	while (at && process->threads[at - 1]->tid >= tid)
-		at--;
-	return at;
 }
 
 struct sampled_thread *sampling_add_thread(struct sampling *sampling,
@@ -629,7 +617,7 @@ static void find_python(struct sampled_process *process)
 	/* If all memory is refused, the log says so itself. */
 	if (error == -EINVAL && process->log &&
 	    !process_memory_is_refused(process->pid, process->stack_start))
-		process_facts_no_python(process, why);
+		cpu_log_meta(process->log, "python.missing", why);
 	/* It is starting. */
 	if (error == -EAGAIN)
 		process->modules_wait_ns = MODULES_FIRST_NS;
@@ -704,18 +692,16 @@ void process_tree_open(struct process_tree *tree)
 	};
 }
 
-/* The parent of a process, or -1. Its name may contain anything, even a ')'. */
+/* The parent of a process, or -1. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], text[512];
-	const char *end;
-	int parent;
+	char path[64], text[1024];
+	struct thread_stat stat;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (proc_file_read(path, text, sizeof(text)) <= 0)
-		return -1;
-	end = strrchr(text, ')');
-	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : -1;
+	return proc_file_read(path, text, sizeof(text)) > 0 && thread_stat_parse(text, &stat)
+		       ? stat.parent
+		       : -1;
 }
 
 /* For kernels that do not list the children of a thread (CONFIG_PROC_CHILDREN). */

@@ -12,8 +12,8 @@
 
 #define MS 1000000ull
 
-static const struct cpu_row running = {.time_ns = 1, .state = XT_CPU_RUNNING, .stack = 7};
-static const struct cpu_row blocked = {.time_ns = 1, .state = XT_CPU_LOCK, .stack = 8};
+static const struct xt_row_cpu_sample running = {.time_ns = 1, .state = XT_CPU_RUNNING, .stack = 7};
+static const struct xt_row_cpu_sample blocked = {.time_ns = 1, .state = XT_CPU_LOCK, .stack = 8};
 
 static uint64_t sum(const struct cpu_row_list *list)
 {
@@ -26,7 +26,7 @@ static uint64_t sum(const struct cpu_row_list *list)
 
 static void add_running(struct thread_rows *rows, uint64_t time_ns, struct cpu_row_list *list)
 {
-	struct cpu_row row = running;
+	struct xt_row_cpu_sample row = running;
 
 	row.time_ns = time_ns;
 	thread_rows_add_running(rows, &row, rows->run_ns, list);
@@ -35,7 +35,7 @@ static void add_running(struct thread_rows *rows, uint64_t time_ns, struct cpu_r
 static void add_blocked(struct thread_rows *rows, uint64_t time_ns, bool has_run,
 			struct cpu_row_list *list)
 {
-	struct cpu_row row = blocked;
+	struct xt_row_cpu_sample row = blocked;
 
 	row.time_ns = time_ns;
 	thread_rows_add_blocked(rows, &row, has_run, list);
