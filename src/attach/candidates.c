@@ -278,15 +278,14 @@ static bool is_interrupted(struct target *target, pid_t tid, char *why)
 
 bool interrupted_threads_find(struct target *target, bool is_again, char *why, size_t why_bytes)
 {
-	char path[64], reason[WHY_BYTES];
+	char reason[WHY_BYTES];
 	const struct dirent *entry;
 	bool is_found = false;
 	DIR *folder;
 
 	if (!is_again)
 		memset(seen, 0, sizeof(seen));
-	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
-	folder = opendir(path);
+	folder = opendir(PROC_PATH("%d/task", target->pid));
 	while (folder && !is_found && (entry = readdir(folder))) {
 		pid_t tid = (pid_t)atoi(entry->d_name);
 
@@ -483,10 +482,11 @@ static void judge_stack(struct candidate *candidate, struct target *target,
 /* It may have a time limit (SO_RCVTIMEO), for which the call would wait again. */
 static bool is_socket(const struct target *target, int descriptor)
 {
-	char path[64], name[16] = "";
+	char name[16] = "";
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", target->pid, descriptor);
-	return readlink(path, name, sizeof(name) - 1) > 0 && !strncmp(name, "socket:", 7);
+	return readlink(PROC_PATH("%d/fd/%d", target->pid, descriptor), name, sizeof(name) - 1) >
+		       0 &&
+	       !strncmp(name, "socket:", 7);
 }
 
 static enum wait_rank rank_call(const struct target *target, const struct thread_syscall *call)
@@ -611,14 +611,12 @@ void candidates_find(struct candidates *candidates, struct target *target)
 {
 	const struct dirent *entry;
 	struct candidate next;
-	char path[64];
 	DIR *folder;
 
 	candidates->count = candidates->fit_count = candidates->thread_count = 0;
 	schedule_read(&candidates->usual, target->pid);
 	schedule_make_usual(&candidates->usual);
-	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
-	folder = opendir(path);
+	folder = opendir(PROC_PATH("%d/task", target->pid));
 	while (folder && (entry = readdir(folder))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;

@@ -20,14 +20,13 @@
 /* 0, -ENOMEM or -ESRCH. All zeros is an empty map. */
 static int address_map_read(struct address_map *map, pid_t pid)
 {
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t line_bytes = 0;
 	FILE *file;
 	int error = 0;
 
 	map->count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	file = fopen(path, "re");
+	file = fopen(PROC_PATH("%d/maps", pid), "re");
 	while (file && !error && getline(&line, &line_bytes, file) > 0) {
 		struct address_range range;
 		struct memory_mapping mapping;

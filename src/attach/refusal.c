@@ -25,10 +25,7 @@ int refuse(const struct why *why, int error, const char *format, ...)
 
 bool proc_status_read(struct proc_status *status, pid_t id)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", id);
-	return proc_file_read(path, status->text, sizeof(status->text)) > 0;
+	return proc_file_read(PROC_PATH("%d/status", id), status->text, sizeof(status->text)) > 0;
 }
 
 const char *proc_status_text(const struct proc_status *status, const char *name)
@@ -76,13 +73,10 @@ uint64_t proc_status_deliverable(const struct proc_status *status)
 bool proc_is_other_namespace(pid_t pid, const char *name)
 {
 	struct stat own, other;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
-	if (stat(path, &own))
+	if (stat(PROC_PATH("self/ns/%s", name), &own))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, name);
-	return !stat(path, &other) && other.st_ino != own.st_ino;
+	return !stat(PROC_PATH("%d/ns/%s", pid, name), &other) && other.st_ino != own.st_ino;
 }
 
 #define YAMA_PATH "/proc/sys/kernel/yama/ptrace_scope"
@@ -102,7 +96,7 @@ static bool may_trace_nothing(void)
 void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid)
 {
 	struct proc_status other, own;
-	char path[64], text[32];
+	char text[32];
 	struct stat folder;
 
 	*facts = (struct ptrace_facts){.yama_scope = -1};
@@ -116,8 +110,7 @@ void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid)
 	facts->extra_capabilities =
 		proc_status_hex(&other, "CapPrm") & ~proc_status_hex(&own, "CapEff");
 	/* Files of such a process belong to root. */
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	facts->is_undumpable = !stat(path, &folder) &&
+	facts->is_undumpable = !stat(PROC_PATH("%d/maps", pid), &folder) &&
 			       folder.st_uid != (uid_t)proc_status_number(&other, "Uid", 1);
 }
 

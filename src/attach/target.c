@@ -55,10 +55,7 @@ bool module_is_program(pid_t pid, const struct process_module *module)
 /* Opens the filter of core dumps. It belongs to the memory, not to the process. */
 static int open_filter(pid_t pid, int flags)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/coredump_filter", (int)pid);
-	return open(path, flags | O_CLOEXEC);
+	return open(PROC_PATH("%d/coredump_filter", pid), flags | O_CLOEXEC);
 }
 
 static bool read_filter(int fd, unsigned long *out)
@@ -128,14 +125,13 @@ pid_t shared_memory_find(pid_t pid)
 
 static bool has_cuda(pid_t pid, bool *carries_xtrace)
 {
-	char path[64], *line = NULL;
+	char *line = NULL;
 	bool is_found = false;
 	size_t bytes = 0;
 	FILE *maps;
 
 	*carries_xtrace = false;
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
+	maps = fopen(PROC_PATH("%d/maps", pid), "re");
 	while (maps && getline(&line, &bytes, maps) > 0) {
 		is_found |= strstr(line, "/libcuda.so") != NULL;
 		*carries_xtrace |= strstr(line, "/libxtrace_inject.so") != NULL;
@@ -165,17 +161,15 @@ static pid_t find_below_thread(const char *path, int depth, bool *carries_xtrace
 static pid_t find_below(pid_t pid, int depth, bool *carries_xtrace)
 {
 	const struct dirent *entry;
-	char path[300];
 	pid_t found = 0;
 	DIR *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	folder = depth < DEPTH_MAX ? opendir(path) : NULL;
+	folder = depth < DEPTH_MAX ? opendir(PROC_PATH("%d/task", pid)) : NULL;
 	while (folder && !found && (entry = readdir(folder))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, entry->d_name);
-		found = find_below_thread(path, depth, carries_xtrace);
+		found = find_below_thread(PROC_PATH("%d/task/%s/children", pid, entry->d_name),
+					  depth, carries_xtrace);
 	}
 	if (folder)
 		closedir(folder);
@@ -329,10 +323,8 @@ static int check_tracer(struct check_context *check)
 static int take_lock(struct check_context *check)
 {
 	struct target *target = check->target;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d", target->pid);
-	target->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	target->lock = open(PROC_PATH("%d", target->pid), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (target->lock >= 0 && flock(target->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		return refuse(&check->why, -EBUSY,
 			      "another xtrace attach works on it; try again later");
@@ -436,13 +428,11 @@ static bool has_other_field(const struct target *target, const struct proc_statu
 static bool has_other_file(const struct target *target, pid_t tid, const char *name)
 {
 	struct stat own, other;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", target->pid, name);
-	if (stat(path, &own))
+	if (stat(PROC_PATH("%d/%s", target->pid, name), &own))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	return stat(path, &other) || own.st_dev != other.st_dev || own.st_ino != other.st_ino;
+	return stat(PROC_PATH("%d/%s", tid, name), &other) || own.st_dev != other.st_dev ||
+	       own.st_ino != other.st_ino;
 }
 
 /* Files of xtrace would be opened there, and be written to by all threads. */
@@ -503,12 +493,10 @@ static int check_shadow_stack(struct check_context *check)
 static int check_machine(struct check_context *check)
 {
 	unsigned char head[EI_NIDENT + 4] = {0};
-	char path[64];
 	int fd;
 	uint16_t machine;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", check->target->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(PROC_PATH("%d/exe", check->target->pid), O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return refuse(&check->why, -EPERM, "its program cannot be read: %s",
 			      strerror(errno));
@@ -676,12 +664,10 @@ static int check_library(struct check_context *check)
 static int check_streams(struct check_context *check)
 {
 	static const char *const names[] = {"input", "output", "error"};
-	char path[64];
 	struct stat status;
 
 	for (int i = 0; i <= STDERR_FILENO; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", check->target->pid, i);
-		if (lstat(path, &status) && errno == ENOENT)
+		if (lstat(PROC_PATH("%d/fd/%d", check->target->pid, i), &status) && errno == ENOENT)
 			return refuse(&check->why, -EBADF,
 				      "its standard %s is closed, so xtrace's files would take its "
 				      "place; "
@@ -715,14 +701,13 @@ int target_open(struct target *target, pid_t pid, const char *library, char *why
 
 char *target_variable(const struct target *target, const char *name)
 {
-	char path[64], *text = malloc(ENVIRONMENT_BYTES_MAX), *value = NULL;
+	char *text = malloc(ENVIRONMENT_BYTES_MAX), *value = NULL;
 	size_t length = strlen(name);
 	ssize_t bytes;
 
 	if (!text)
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/environ", target->pid);
-	bytes = proc_file_read(path, text, ENVIRONMENT_BYTES_MAX);
+	bytes = proc_file_read(PROC_PATH("%d/environ", target->pid), text, ENVIRONMENT_BYTES_MAX);
 	for (const char *entry = text; bytes > 0 && entry < text + bytes;
 	     entry += strlen(entry) + 1)
 		if (!strncmp(entry, name, length) && entry[length] == '=') {

@@ -7,6 +7,7 @@
 #include "sampler/process_modules.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,9 +300,10 @@ static bool open_file(struct elf_image *image, pid_t pid, const struct memory_ma
 		    use_file(image, mapping->path, pid, mapping))
 			return true;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)pid,
-		 (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	return use_file(image, path, pid, mapping);
+	return use_file(
+		image,
+		PROC_PATH("%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start, mapping->end),
+		pid, mapping);
 }
 
 /* Headers and build id are in the first pages of every usual file. */
@@ -569,12 +571,11 @@ bool memory_mapping_parse(char *line, struct memory_mapping *mapping)
 static int read_maps(struct maps_reader *reader)
 {
 	struct memory_mapping mapping;
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t line_bytes = 0, mapping_count = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)reader->pid);
-	file = fopen(path, "re");
+	file = fopen(PROC_PATH("%d/maps", reader->pid), "re");
 	if (!file)
 		return -ESRCH;
 	while (getline(&line, &line_bytes, file) > 0 && !reader->error)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,17 @@ enum stat_field {
 	FIELD_STACK_START = 25,
 	FIELDS
 };
+
+const char *proc_path(char path[80], const char *format, ...)
+{
+	size_t used = strlen(strcpy(path, "/proc/"));
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(path + used, 80 - used, format, values);
+	va_end(values);
+	return path;
+}
 
 static ssize_t read_all(int fd, char *text, size_t text_bytes)
 {
@@ -66,14 +78,12 @@ int proc_file_number(const char *path, const char *before)
 static ssize_t read_file(struct thread_files *files, enum thread_file which, char *text)
 {
 	int *kept = &files->descriptors[which], fd;
-	char path[64];
 	ssize_t length;
 
 	if (*kept)
 		return read_all(*kept - 1, text, TEXT_BYTES);
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", files->pid, files->tid,
-		 file_names[which]);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(PROC_PATH("%d/task/%d/%s", files->pid, files->tid, file_names[which]),
+		  O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	length = read_all(fd, text, TEXT_BYTES);
@@ -210,11 +220,9 @@ void thread_files_close(struct thread_files *files)
 
 void process_program(pid_t pid, char out[PATH_MAX])
 {
-	char link[64];
 	ssize_t length;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	length = readlink(link, out, PATH_MAX - 1);
+	length = readlink(PROC_PATH("%d/exe", pid), out, PATH_MAX - 1);
 	out[length > 0 ? length : 0] = '\0';
 }
 

@@ -74,6 +74,10 @@ bool thread_counts_parse(const char *text, struct thread_counts *out);
 bool thread_stat_parse(const char *text, struct thread_stat *out);
 void thread_syscall_parse(const char *text, struct thread_syscall *out);
 
+/* The path "/proc/" with what follows, valid up to the end of the block. Cut after 79 bytes. */
+#define PROC_PATH(...) proc_path((char[80]){0}, __VA_ARGS__)
+__attribute__((format(printf, 2, 3))) const char *proc_path(char path[80], const char *format, ...);
+
 /* Reads a small file of /proc into text, which it terminates. Returns its length or -errno. */
 ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
 

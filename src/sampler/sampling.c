@@ -174,11 +174,10 @@ static void record_number(const struct sampled_process *process, const char *key
 
 static void record_link(const struct sampled_process *process, const char *key, const char *name)
 {
-	char path[64], text[PATH_MAX];
+	char text[PATH_MAX];
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", process->pid, name);
-	length = readlink(path, text, sizeof(text) - 1);
+	length = readlink(PROC_PATH("%d/%s", process->pid, name), text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
 	cpu_log_meta(process->log, key, text);
 }
@@ -186,13 +185,12 @@ static void record_link(const struct sampled_process *process, const char *key, 
 /* The facts that exec changes: program, arguments, folder. Call it again after exec. */
 static void process_facts_program(const struct sampled_process *process)
 {
-	char path[64], text[TEXT_BYTES];
+	char text[TEXT_BYTES];
 	ssize_t length;
 
 	record_link(process, "process.exe", "exe");
 	record_link(process, "process.cwd", "cwd");
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", process->pid);
-	length = proc_file_read(path, text, sizeof(text));
+	length = proc_file_read(PROC_PATH("%d/cmdline", process->pid), text, sizeof(text));
 	for (ssize_t i = 0; i + 1 < length; i++)
 		if (!text[i])
 			text[i] = ' ';
@@ -231,7 +229,6 @@ static void record_host(const struct sampled_process *process)
 static void process_facts_process(const struct sampled_process *process,
 				  const struct sampling_facts *sampling)
 {
-	char path[64];
 	struct stat status;
 
 	cpu_log_meta(process->log, "xtrace.version", XTRACE_VERSION);
@@ -246,8 +243,7 @@ static void process_facts_process(const struct sampled_process *process,
 		cpu_log_meta(process->log, "cpu.memory", sampling->why_no_memory);
 	record_number(process, "process.id", (uint64_t)process->log_pid);
 	record_number(process, "process.parent", (uint64_t)process->parent);
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", process->pid);
-	if (!stat(path, &status))
+	if (!stat(PROC_PATH("%d/ns/pid", process->pid), &status))
 		record_number(process, "process.pid_namespace", status.st_ino);
 	record_start(process);
 	record_host(process);
@@ -287,15 +283,13 @@ static pid_t innermost_id(const char *path)
 static bool process_facts_namespace(pid_t pid, pid_t *own_pid)
 {
 	struct stat own, other;
-	char path[64];
 	pid_t inner;
 
 	*own_pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	if (stat("/proc/self/ns/pid", &own) || stat(path, &other) || own.st_ino == other.st_ino)
+	if (stat("/proc/self/ns/pid", &own) || stat(PROC_PATH("%d/ns/pid", pid), &other) ||
+	    own.st_ino == other.st_ino)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	inner = innermost_id(path);
+	inner = innermost_id(PROC_PATH("%d/status", pid));
 	if (inner)
 		*own_pid = inner;
 	return true;
@@ -304,11 +298,9 @@ static bool process_facts_namespace(pid_t pid, pid_t *own_pid)
 /* The id of a thread of such a process in its own namespace. */
 static pid_t process_facts_own_tid(pid_t pid, pid_t tid)
 {
-	char path[64];
 	pid_t inner;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	inner = innermost_id(path);
+	inner = innermost_id(PROC_PATH("%d/task/%d/status", pid, tid));
 	return inner ? inner : tid;
 }
 
@@ -350,25 +342,22 @@ static bool was_sampled(const struct sampling *sampling, const struct sampled_pr
 static bool is_sampler(pid_t pid)
 {
 	struct stat own, other;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat("/proc/self/exe", &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
-	       own.st_ino == other.st_ino;
+	return !stat("/proc/self/exe", &own) && !stat(PROC_PATH("%d/exe", pid), &other) &&
+	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
 struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pid)
 {
 	struct sampled_process *process = process_table_find(&sampling->processes, pid);
 	struct thread_stat stat;
-	char path[64], text[1024];
+	char text[1024];
 	ssize_t length;
 
 	/* Our parent is the process between the program and us (cpu_sampler.c), until it ends. */
 	if (process || pid == sampling->own_pid || (pid == getppid() && pid != sampling->root))
 		return process;
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	length = proc_file_read(path, text, sizeof(text));
+	length = proc_file_read(PROC_PATH("%d/stat", pid), text, sizeof(text));
 	sampling->lost_observations += length < 0 && !thread_files_is_end((int)length);
 	if (length < 0 || !thread_stat_parse(text, &stat) ||
 	    (strchr("ZX", stat.state) && stat.thread_count < 2))
@@ -495,14 +484,12 @@ static void note_listed(struct sampling *sampling, struct sampled_process *proce
 
 bool sampling_list_threads(struct sampling *sampling, struct sampled_process *process)
 {
-	char path[64];
 	struct dirent *entry;
 	DIR *folder;
 
 	for (size_t i = 0; i < process->thread_count; i++)
 		process->threads[i]->is_listed = false;
-	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
-	folder = opendir(path);
+	folder = opendir(PROC_PATH("%d/task", process->pid));
 	if (!folder && !thread_files_is_end(-errno)) {
 		sampling->lost_observations++;
 		return false;
@@ -574,10 +561,10 @@ static void forget_program(struct sampled_process *process)
 /* A process that exits has no program any more, which is another error. */
 static bool is_untraceable(pid_t pid)
 {
-	char path[64], text[2];
+	char text[2];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return readlink(path, text, sizeof(text)) < 0 && (errno == EACCES || errno == EPERM);
+	return readlink(PROC_PATH("%d/exe", pid), text, sizeof(text)) < 0 &&
+	       (errno == EACCES || errno == EPERM);
 }
 
 bool sampling_check_program(struct sampling *sampling, struct sampled_process *process,
@@ -695,11 +682,11 @@ void process_tree_open(struct process_tree *tree)
 /* The parent of a process, or -1. */
 static pid_t parent_of(pid_t pid)
 {
-	char path[64], text[1024];
+	char text[1024];
 	struct thread_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return proc_file_read(path, text, sizeof(text)) > 0 && thread_stat_parse(text, &stat)
+	return proc_file_read(PROC_PATH("%d/stat", pid), text, sizeof(text)) > 0 &&
+			       thread_stat_parse(text, &stat)
 		       ? stat.parent
 		       : -1;
 }
@@ -751,13 +738,12 @@ void process_tree_add_listed(struct sampling *sampling, const char *text, size_t
 /* Adds the processes that a thread started. A read returns a page at most. */
 static void scan_children(struct sampling *sampling, pid_t pid, pid_t tid)
 {
-	char path[64], text[CHILDREN_TEXT_BYTES];
+	char text[CHILDREN_TEXT_BYTES];
 	pid_t id = 0;
 	ssize_t length;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(PROC_PATH("%d/task/%d/children", pid, tid), O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		sampling->lost_observations += !thread_files_is_end(-errno);
 		return;
@@ -772,13 +758,11 @@ static void scan_children(struct sampling *sampling, pid_t pid, pid_t tid)
 static bool has_all_threads(const struct sampled_process *process)
 {
 	struct stat status;
-	char path[64];
 
 	for (size_t i = 0; i < process->thread_count; i++)
 		if (process->threads[i]->has_ended)
 			return false;
-	snprintf(path, sizeof(path), "/proc/%d/task", process->pid);
-	return process->thread_count && !stat(path, &status) &&
+	return process->thread_count && !stat(PROC_PATH("%d/task", process->pid), &status) &&
 	       status.st_nlink == process->thread_count + 2;
 }
 

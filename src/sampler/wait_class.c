@@ -202,12 +202,11 @@ struct descriptor descriptor_of(pid_t pid, int fd)
 
 uint32_t descriptors_of_epoll(pid_t pid, int fd, int *out, uint32_t max)
 {
-	char path[64], text[EPOLL_TEXT_BYTES];
+	char text[EPOLL_TEXT_BYTES];
 	const char *line = text;
 	uint32_t count = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-	if (proc_file_read(path, text, sizeof(text)) < 0)
+	if (proc_file_read(PROC_PATH("%d/fdinfo/%d", pid, fd), text, sizeof(text)) < 0)
 		return 0;
 	while (count < max && (line = strstr(line, "tfd:"))) {
 		line += strlen("tfd:");
@@ -231,7 +230,6 @@ static void add_pipe(struct pipe_table *table, int folder, const char *name)
 
 void pipe_table_refresh(struct pipe_table *table, pid_t pid, uint64_t now_ns)
 {
-	char path[64];
 	struct dirent *entry;
 	int left = DESCRIPTORS_MAX;
 	DIR *folder;
@@ -240,8 +238,7 @@ void pipe_table_refresh(struct pipe_table *table, pid_t pid, uint64_t now_ns)
 		return;
 	table->read_ns = now_ns;
 	table->count = 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	folder = opendir(path);
+	folder = opendir(PROC_PATH("%d/fd", pid));
 	while (folder && left-- > 0 && (entry = readdir(folder)))
 		if (entry->d_name[0] != '.')
 			add_pipe(table, dirfd(folder), entry->d_name);
