@@ -94,14 +94,13 @@ static void read_modrm(struct decoder *decoder, struct instruction *instruction)
 	if (rm == 4) {
 		uint8_t sib = next_byte(decoder);
 
-		instruction->has_sib = true;
 		if (mode == 0 && (sib & 7) == 5)
 			mode = 2;
 	} else if (mode == 0 && rm == 5) {
 		mode = 2;
 	}
 	if (mode)
-		instruction->displacement = next_number(decoder, mode == 1 ? 1 : 4);
+		next_number(decoder, mode == 1 ? 1 : 4);
 }
 
 static bool read_operands(struct decoder *decoder, struct instruction *instruction, char kind)

@@ -25,10 +25,8 @@ struct instruction {
 	uint8_t rex;   /* 0: none */
 	uint8_t modrm; /* 0 if there is none */
 	bool has_modrm;
-	bool is_vector; /* VEX or EVEX: cannot change RSP */
-	bool has_sib;
-	int32_t displacement; /* 0 if there is none */
-	int32_t immediate;    /* sign-extended; 0 if there is none or it has more than 4 bytes */
+	bool is_vector;	   /* VEX or EVEX: cannot change RSP */
+	int32_t immediate; /* sign-extended; 0 if there is none or it has more than 4 bytes */
 };
 
 /* False if the code ends within the instruction, or if the instruction is not known. */

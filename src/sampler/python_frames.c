@@ -54,7 +54,6 @@ static int use_module(struct python_place *out, const struct process_module *mod
 	snprintf(out->path, sizeof(out->path), "%s", module->path);
 	python_version_name(version, out->version, sizeof(out->version));
 	out->runtime = module->bias + symbols[RUNTIME].address;
-	out->runtime_bytes = symbols[RUNTIME].bytes;
 	if (symbols[LOOP].address) {
 		out->loop_start = module->bias + symbols[LOOP].address;
 		out->loop_end = out->loop_start + symbols[LOOP].bytes;

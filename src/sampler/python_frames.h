@@ -18,8 +18,7 @@
 /* Addresses are those in the process. */
 struct python_place {
 	pid_t pid;
-	uint64_t runtime; /* _PyRuntime */
-	uint64_t runtime_bytes;
+	uint64_t runtime;	       /* _PyRuntime */
 	uint64_t loop_start, loop_end; /* the interpreter loop; 0: unknown */
 	uint64_t cold_start, cold_end; /* its rarely executed part; 0: none or unknown */
 	struct python_layout layout;
