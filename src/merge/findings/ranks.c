@@ -12,6 +12,13 @@
 #include "log/base/compare.h"
 #include "merge/findings/conclusions.h"
 #include "merge/sums/reading.h"
+#include "merge/base/json.h"
+#include "merge/tables/table.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/read/inputs.h"
+#include "merge/sums/run.h"
+
+#define UUID_SHOWN 8 /* digits that usually tell GPUs apart */
 
 /* Returns the row of the process of a log, or NULL if out of memory. */
 static struct rank_row *row_of(struct ranks *ranks, const struct process *process)
@@ -110,6 +117,14 @@ const struct rank_row *ranks_slowest(const struct ranks *ranks)
 	return fastest && ranks->rows[0].own_ns > fastest->own_ns ? &ranks->rows[0] : NULL;
 }
 
+const struct rank_row *ranks_slowest_of(const struct run *run)
+{
+	bool is_incomparable =
+		run->compared->report.compared_count || run->found->headline.programs.count > 1;
+
+	return is_incomparable ? NULL : ranks_slowest(&run->found->ranks);
+}
+
 void ranks_free(struct ranks *ranks)
 {
 	for (size_t r = 0; r < ranks->count; r++) {
@@ -124,3 +139,102 @@ void ranks_free(struct ranks *ranks)
 	free(ranks->rows);
 	*ranks = (struct ranks){0};
 }
+
+static const struct column_def columns[] = {
+	COLUMN("label", TEXT, OTHER, "label of the process"),
+	JOB_COLUMNS,
+	COLUMN("host", TEXT, OTHER, "host"),
+	COLUMN("pid", CODE, OTHER, "process id"),
+	COLUMN("gpu_time_ns", NS, FROM(rank_row, gpu_ns), "time of kernels, copies and memsets",
+	       HEAD("GPU time", 12)),
+	COLUMN("gpu_busy_ns", NS, FROM(rank_row, busy_ns), "time with any work",
+	       WIDE("busy", 12, 80)),
+	COLUMN("gpu_idle_ns", NS, FROM(rank_row, idle_ns), "time of all gaps",
+	       WIDE("idle", 12, 80)),
+	COLUMN("span_ns", NS, FROM(rank_row, span_ns), "from the first to the last work"),
+	COLUMN("collective_alone_ns", NS, FROM(rank_row, collective_ns),
+	       "time in which only collectives ran: mostly waits for other ranks"),
+	COLUMN("own_ns", NS, FROM(rank_row, own_ns),
+	       "(`span_ns` - `collective_alone_ns`) / number of GPUs", HEAD("own time", 12)),
+	COLUMN("first_start_ns", MOMENT, OTHER, "start of the first work", OPTIONAL),
+	COLUMN("last_end_ns", MOMENT, OTHER, "end of the last work", OPTIONAL),
+	COLUMN("text", TEXT, OTHER, "process, host and GPUs", LAST("process"), TEXT_ONLY),
+};
+
+static void open_rows(struct table_rows *rows)
+{
+	const struct ranks *ranks = &rows->run->found->ranks;
+
+	table_records(rows, ranks->rows, ranks->count, sizeof(*ranks->rows));
+}
+
+/* "rank 3 (train.py) on node1, GPU0 1a2b3c4d". */
+static char *describe_row(const struct rank_row *row, const char *host)
+{
+	char *text, *on = xt_asprintf(" on %s", host);
+	size_t length;
+	FILE *stream = xt_open_memstream(&text, &length);
+
+	/* The label may have the host already. */
+	fprintf(stream, "%s%s", row->label, host[0] && !strstr(row->label, on) ? on : "");
+	for (size_t g = 0; g < row->gpu_count; g++)
+		fprintf(stream, ", GPU%u%s%.*s", row->gpus[g].device,
+			row->gpus[g].uuid[0] ? " " : "", UUID_SHOWN, row->gpus[g].uuid);
+	xt_close_memstream(stream);
+	free(on);
+	return text;
+}
+
+static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+{
+	const struct rank_row *row = record;
+	const struct input *log = &rows->run->inputs->logs[row->first];
+
+	(void)index;
+	cells_put(cells, cell_text(row->label));
+	cells_put_job(cells, log);
+	cells_put(cells, cell_text(log->host));
+	cells_put(cells, cell_number(log->header.pid));
+	cells_put(cells, row->gpu_count ? cell_moment(row->first_ns) : CELL_ABSENT);
+	cells_put(cells, row->gpu_count ? cell_moment(row->last_ns) : CELL_ABSENT);
+	cells_put(cells, cell_owned(rows, describe_row(row, log->host)));
+}
+
+static void put_slowest(struct json *json, const struct run *run)
+{
+	const struct rank_row *slowest = ranks_slowest_of(run);
+
+	if (slowest)
+		json_string(json, "slowest", slowest->label);
+}
+
+static void put_gpus(struct json *json, const struct table_rows *rows, size_t index,
+		     const void *record)
+{
+	const struct rank_row *row = record;
+
+	(void)rows;
+	(void)index;
+	json_begin_array(json, "gpus");
+	for (size_t g = 0; g < row->gpu_count; g++) {
+		json_begin_object(json, NULL);
+		json_u64(json, "device", row->gpus[g].device);
+		json_string(json, "name", row->gpus[g].name);
+		json_string(json, "uuid", row->gpus[g].uuid);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+const struct table_def table_by_process = {
+	.name = "by_process",
+	.title = "GPU time by process",
+	.what = "Sums of each process, even if it has several logs, slowest first.",
+	HAS_COLUMNS(columns),
+	.shows = "gpu_time_ns gpu_busy_ns gpu_idle_ns own_ns text",
+	.open = open_rows,
+	.row = put_row,
+	.is_complete = true,
+	.json_head = put_slowest,
+	.json_more = put_gpus,
+};

@@ -55,6 +55,9 @@ void ranks_finish(struct run *run);
  */
 const struct rank_row *ranks_slowest(const struct ranks *ranks);
 
+/* The same for a run. NULL as well if the processes cannot be compared by own_ns. */
+const struct rank_row *ranks_slowest_of(const struct run *run);
+
 /* Returns the process with GPU work and the shortest own_ns, or NULL. */
 const struct rank_row *ranks_fastest(const struct ranks *ranks);
 

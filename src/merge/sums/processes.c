@@ -5,8 +5,12 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "merge/base/json.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
+#include "merge/tables/table.h"
+#include "merge/sums/run.h"
+#include "merge/sums/exporter.h"
 
 static int begin(struct sink *sink)
 {
@@ -157,3 +161,153 @@ const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS
 					    .total = add_total,
 					    .pack = pack_log,
 					    .free = free_state};
+
+static const struct column_def process_columns[] = {
+	COLUMN("label", TEXT, OTHER, "unique name"),
+	COLUMN("name", TEXT, OTHER, "name of the executable"),
+	COLUMN("title", TEXT, OTHER, "script that it ran, or else the name"),
+	COLUMN("command", TEXT, OTHER, "command line"),
+	JOB_COLUMNS,
+	COLUMN("host", TEXT, OTHER, "host"),
+	COLUMN("pid", CODE, OTHER, "process id"),
+	COLUMN("identity", TEXT, OTHER, "the same in all logs of a process"),
+	COLUMN("pid_namespace", TEXT, OTHER, "tells processes of containers apart; may be empty"),
+	COLUMN("boot", TEXT, OTHER, "tells hosts apart; may be empty"),
+	COLUMN("log", TEXT, OTHER, "path of the log"),
+	COLUMN("start_realtime_ns", MOMENT, OTHER, "start of the log, since 1970"),
+};
+
+static void open_processes(struct table_rows *rows)
+{
+	const struct processes *s = run_analysis(rows->run, &analysis_processes);
+
+	table_records(rows, s->list, s->count, sizeof(*s->list));
+}
+
+static void put_process(struct table_rows *rows, size_t index, const void *record,
+			struct cells *cells)
+{
+	const struct process_sums *process = record;
+	const struct input *log = process->log;
+
+	(void)rows;
+	(void)index;
+	cells_put(cells, cell_text(process->label));
+	cells_put(cells, cell_text(process->name));
+	cells_put(cells, cell_text(process->title));
+	cells_put(cells, cell_text(process->command));
+	cells_put_job(cells, log);
+	cells_put(cells, cell_text(log->host));
+	cells_put(cells, cell_number(log->header.pid));
+	cells_put(cells, cell_text(log->identity));
+	cells_put(cells, cell_text(log->pid_namespace));
+	cells_put(cells, cell_text(log->boot));
+	cells_put(cells, cell_text(input_shown(log)));
+	cells_put(cells, cell_number(log->header.start_realtime_ns));
+}
+
+const struct table_def table_processes = {
+	.name = "processes",
+	.form = FORM_LIST,
+	.title = "Processes",
+	.what = "Logs, and processes with CPU samples only.",
+	HAS_COLUMNS(process_columns),
+	.inner = &table_devices,
+	.view = "process",
+	.open = open_processes,
+	.row = put_process,
+};
+
+struct device_record {
+	const struct process_sums *process;
+	struct device_sums sums;
+	uint64_t idle_ns;
+};
+
+static const struct column_def device_columns[] = {
+	COLUMN("process", TEXT, OTHER, "label of the process", FLAT),
+	COLUMN("device", CODE, OTHER, "its number in the process", OPTIONAL),
+	COLUMN("name", TEXT, OTHER, "model"),
+	COLUMN("uuid", TEXT, OTHER, "tells devices of one name apart", OPTIONAL),
+	COLUMN("kernel_count", COUNT, FROM(device_record, sums.counts[WORK_KERNEL]), "kernels"),
+	COLUMN("copy_count", COUNT, FROM(device_record, sums.counts[WORK_COPY]), "copies"),
+	COLUMN("set_count", COUNT, FROM(device_record, sums.counts[WORK_MEMSET]), "memsets"),
+	COLUMN("gpu_time_ns", NS, FROM(device_record, sums.gpu_ns), "time of all of them"),
+	COLUMN("gpu_busy_ns", NS, FROM(device_record, sums.exclusive_ns),
+	       "time in which anything ran, collectives included"),
+	COLUMN("gpu_idle_ns", NS, FROM(device_record, idle_ns),
+	       "idle time between its first and its last work"),
+	COLUMN("collective_count", COUNT, FROM(device_record, sums.collectives.count),
+	       "of the kernels: collectives"),
+	COLUMN("collective_time_ns", NS, FROM(device_record, sums.collectives.gpu_ns),
+	       "their time"),
+	COLUMN("collective_alone_ns", NS, FROM(device_record, sums.collectives.alone_ns),
+	       "of this: nothing else ran"),
+	COLUMN("first_start_ns", MOMENT, OTHER, "start of the first work"),
+	COLUMN("last_end_ns", MOMENT, OTHER, "end of the last work"),
+};
+
+static void open_devices(struct table_rows *rows)
+{
+	const struct processes *s = run_analysis(rows->run, &analysis_processes);
+	struct device_record *list = NULL;
+	size_t count = 0, capacity = 0;
+
+	for (size_t p = 0; p < s->count; p++)
+		for (size_t d = 0; d < s->list[p].device_count; d++) {
+			const struct process_sums *process = &s->list[p];
+
+			if (rows->outer && rows->outer != process)
+				continue;
+			xt_grow(&list, &capacity, count + 1, sizeof(*list));
+			list[count] = (struct device_record){process, process->devices[d], 0};
+			for (int class = 0; class < IDLE_CLASSES; class ++)
+				list[count].idle_ns += process->devices[d].idle_ns[class];
+			count++;
+		}
+	rows->memory = list;
+	table_records(rows, list, count, sizeof(*list));
+}
+
+static void put_device(struct table_rows *rows, size_t index, const void *record,
+		       struct cells *cells)
+{
+	const struct device_record *device = record;
+	const struct device_sums *sums = &device->sums;
+	uint64_t origin_ns = (uint64_t)device->process->origin_ns;
+
+	(void)rows;
+	(void)index;
+	cells_put(cells, cell_text(device->process->label));
+	cells_put(cells, sums->device == ROOT_UNKNOWN ? CELL_ABSENT : cell_number(sums->device));
+	cells_put(cells, cell_text(sums->name));
+	cells_put(cells, cell_text(sums->uuid[0] ? sums->uuid : NULL));
+	cells_put(cells, cell_moment((int64_t)(sums->start_ns - origin_ns)));
+	cells_put(cells, cell_moment((int64_t)(sums->end_ns - origin_ns)));
+}
+
+static void put_device_idle(struct json *json, const struct table_rows *rows, size_t index,
+			    const void *record)
+{
+	const struct device_record *device = record;
+
+	(void)rows;
+	(void)index;
+	json_begin_object(json, "gpu_idle_by_class_ns");
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		json_u64(json, idle_labels[class], device->sums.idle_ns[class]);
+	json_end_object(json);
+}
+
+const struct table_def table_devices = {
+	.name = "devices",
+	.json = "processes.devices",
+	.form = FORM_LIST,
+	.title = "Devices",
+	.what = "Devices with work, by process.",
+	HAS_COLUMNS(device_columns),
+	.view = "device",
+	.open = open_devices,
+	.row = put_device,
+	.json_more = put_device_idle,
+};

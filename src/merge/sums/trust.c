@@ -15,6 +15,10 @@
 #include "log/base/number_format.h"
 #include "merge/sums/anomalies.h"
 #include "merge/sums/sums.h"
+#include "merge/tables/table.h"
+#include "merge/base/report.h"
+#include "merge/naming/run_names.h"
+#include "merge/sums/run.h"
 
 #define LINE_REASONS 3 /* reasons shown in a line */
 
@@ -320,3 +324,93 @@ void trust_free(struct trust *trust)
 		free(trust->lines[l]);
 	*trust = (struct trust){0};
 }
+
+static const struct column_def nameless_columns[] = {
+	COLUMN("module", TEXT, OTHER, "path of the library"),
+	COLUMN("places", COUNT, FROM(unnamed_module, place_count), "places without a name"),
+};
+
+static void open_nameless(struct table_rows *rows)
+{
+	const struct unnamed_modules *modules = &rows->run->naming->unnamed_modules;
+
+	table_records(rows, modules->list, modules->count, sizeof(*modules->list));
+}
+
+static void put_nameless(struct table_rows *rows, size_t index, const void *record,
+			 struct cells *cells)
+{
+	const struct unnamed_module *module = record;
+
+	(void)rows;
+	(void)index;
+	cells_put(cells, cell_text(module->path));
+}
+
+const struct table_def table_nameless = {
+	.name = "nameless",
+	.json = "trust.nameless",
+	.form = FORM_LIST,
+	.title = "Functions without names",
+	.what = "Libraries whose functions have no names, most places first.",
+	HAS_COLUMNS(nameless_columns),
+	.open = open_nameless,
+	.row = put_nameless,
+};
+
+static const struct column_def warning_columns[] = {COLUMN("text", TEXT, OTHER, "warning")};
+
+static void open_warnings(struct table_rows *rows)
+{
+	rows->count = rows->run->report->warning_count;
+}
+
+static void put_warning(struct table_rows *rows, size_t index, const void *record,
+			struct cells *cells)
+{
+	(void)record;
+	cells_put(cells, cell_text(rows->run->report->warnings[index]));
+}
+
+const struct table_def table_warnings = {
+	.name = "warnings",
+	.json = "trust.warnings",
+	.form = FORM_TEXTS,
+	.title = "Warnings",
+	.what = "Warnings of the report.",
+	HAS_COLUMNS(warning_columns),
+	.view = "warning",
+	.open = open_warnings,
+	.row = put_warning,
+};
+
+static const struct column_def account_columns[] = {
+	COLUMN("count", COUNT, OTHER, "sum over the logs"),
+	COLUMN("name", TEXT, OTHER, "counter, named as in LOG_FORMAT.md"),
+};
+
+static void open_accounts(struct table_rows *rows)
+{
+	for (size_t a = 0; a < XT_ACCOUNTS; a++)
+		if (rows->run->sums->losses.accounts[a])
+			table_add(rows, a);
+}
+
+static void put_account(struct table_rows *rows, size_t index, const void *record,
+			struct cells *cells)
+{
+	(void)record;
+	cells_put(cells, cell_number(rows->run->sums->losses.accounts[index]));
+	cells_put(cells, cell_text(xt_accounts[index].name));
+}
+
+const struct table_def table_accounts = {
+	.name = "account",
+	.json = "trust.account",
+	.form = FORM_MAP,
+	.title = "Counters",
+	.what = "Counters of the tracer, without those that are 0.",
+	HAS_COLUMNS(account_columns),
+	.open = open_accounts,
+	.row = put_account,
+};

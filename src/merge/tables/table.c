@@ -71,6 +71,16 @@ void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 		def->row(rows, index, record, &others);
 }
 
+struct table_rows table_open_inner(const struct table_rows *rows, size_t row)
+{
+	struct table_rows inner = {.def = rows->def->inner,
+				   .run = rows->run,
+				   .outer = record_of(rows, index_of(rows, row))};
+
+	inner.def->open(&inner);
+	return inner;
+}
+
 void table_row_more(struct json *json, const struct table_rows *rows, size_t row)
 {
 	size_t index = index_of(rows, row);

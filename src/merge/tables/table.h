@@ -128,10 +128,12 @@ struct table_def {
 	const struct column_def *columns;
 	size_t column_count;
 	/* Columns of text by name, in their order. The last one takes the rest of the line. */
-	const char *shows; /* NULL: text does not have the table */
-	bool is_whole;	   /* --top does not limit it */
-	uint16_t rows_max; /* of JSON, whatever --top says; 0: no such limit */
-	const char *view;  /* of SQLite, which has the same rows from events; NULL: none */
+	const char *shows;	       /* NULL: text does not have the table */
+	bool is_whole;		       /* --top does not limit it */
+	uint16_t rows_max;	       /* of JSON, whatever --top says; 0: no such limit */
+	bool is_complete;	       /* --top does not limit it in JSON */
+	const struct table_def *inner; /* in JSON: rows of another table within each row */
+	const char *view; /* of SQLite, which has the same rows from events; NULL: none */
 
 	/* Calls table_records() or sets rows->count. The rows are zeroed before. */
 	void (*open)(struct table_rows *rows);
@@ -143,6 +145,7 @@ struct table_def {
 
 	/* For what is no table. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
+	void (*json_head)(struct json *json, const struct run *run);	      /* of FORM_TABLE */
 	void (*json_more)(struct json *json, const struct table_rows *rows, size_t index,
 			  const void *record);
 	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
@@ -161,6 +164,8 @@ struct table_rows {
 	size_t chosen_capacity;
 	const void *state;	/* of the definition */
 	void *memory;		/* freed with the rows */
+	const void *outer;	/* of an inner table: the record that it is within; or NULL */
+	uint64_t whole;		/* for shares */
 	char *texts[TEXTS_MAX]; /* of the last row: see cell_owned() */
 	size_t text_count;
 };
@@ -170,18 +175,22 @@ extern const struct table_def table_time_by_path, table_untimed, table_held, tab
 	table_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
-extern const struct table_def table_large_causes, table_sorted_communicators;
+extern const struct table_def table_large_causes, table_large_cpu_idle, table_sorted_communicators;
 
-extern const struct table_def table_all_paths, table_calls, table_clocks, table_collective_groups,
-	table_communicators, table_doubts, table_duplicates, table_failures, table_findings,
-	table_idle, table_kernels, table_losses, table_memory, table_mismatches, table_mpi,
+extern const struct table_def table_accounts, table_all_paths, table_by_process, table_calls,
+	table_clocks, table_collective_groups, table_communicators, table_cpu_idle, table_devices,
+	table_doubts, table_duplicates, table_failures, table_findings, table_idle, table_kernels,
+	table_losses, table_memory, table_mismatches, table_mpi, table_nameless, table_processes,
 	table_rank_waits, table_ranges_def, table_spread, table_transfers, table_unfinished,
-	table_wait_causes;
+	table_wait_causes, table_warnings;
 
 /* All of them, ended by NULL. Outputs of data have each; text shows some beside its sentences. */
 extern const struct table_def *const table_defs[];
 
 struct table_rows table_open(const struct table_def *def, const struct run *run);
+
+/* Opens the inner table of a row. */
+struct table_rows table_open_inner(const struct table_rows *rows, size_t row);
 
 /* Whether CSV and SQLite have the column. */
 static inline bool column_is_flat(const struct column_def *column)

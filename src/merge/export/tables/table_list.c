@@ -32,6 +32,12 @@ const struct table_def *const table_defs[] = {
 	&table_mismatches,
 	&table_unfinished,
 	&table_duplicates,
+	&table_by_process,
+	&table_processes,
+	&table_devices,
+	&table_nameless,
+	&table_warnings,
+	&table_accounts,
 	&table_mpi,
 	NULL,
 };
