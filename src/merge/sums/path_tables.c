@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of all call paths, of the largest ones by weight, and of idle time by class.
+ * The tables of all call paths, of the largest ones by weight, and of idle time by class and by CPU
+ * code.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/memory.h"
 #include "idle/idle.h"
+#include "log/base/compare.h"
 #include "merge/sums/processes.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
 #include "merge/sums/tables.h"
 #include "merge/tables/table.h"
+#include "merge/sums/exporter.h"
+
+#define SMALL_PART 1000 /* text leaves out idle time below this part */
 
 #define WEIGHT(weight) FROM(path_node, weights[weight])
 
@@ -176,3 +184,133 @@ const struct table_def table_idle = {
 	.open = open_idle,
 	.row = put_idle,
 };
+
+/* Idle time with the same line of code and the same state. */
+struct idle_row {
+	uint32_t frame; /* name: the innermost frame of user code, else the innermost frame */
+	uint32_t state; /* name: the label of the state; NAME_EMPTY: the thread ran */
+	uint64_t ns;
+};
+
+static bool begins(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+static bool is_state(const char *text)
+{
+	return cpu_is_label(text) || !strcmp(text, FRAME_NOT_SAMPLED);
+}
+
+/* Describes the path below the class of a node. False if the CPU was not the cause. */
+static bool describe(const struct paths *paths, uint32_t node, struct idle_row *row)
+{
+	uint32_t innermost = NAME_EMPTY;
+
+	*row = (struct idle_row){.ns = paths->nodes[node].weights[WEIGHT_GPU_IDLE]};
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
+		uint32_t name = paths->nodes[node].name;
+		const char *text = names_text(&paths->names, name, NULL);
+
+		if (begins(text, "[idle: "))
+			break;
+		if (is_state(text)) {
+			row->state = row->state == NAME_EMPTY ? name : row->state;
+			continue;
+		}
+		innermost = innermost == NAME_EMPTY ? name : innermost;
+		if (row->frame == NAME_EMPTY && paths_is_user_frame(paths, name))
+			row->frame = name;
+	}
+	row->frame = row->frame == NAME_EMPTY ? innermost : row->frame;
+	return row->frame != NAME_EMPTY || row->state != NAME_EMPTY;
+}
+
+COMPARE_BY(compare_keys, struct idle_row, UP(frame) UP(state))
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct idle_row *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : compare_keys(a, b);
+}
+
+/* Sums equal rows, and sorts them by time. */
+static void open_cpu_idle(struct table_rows *rows)
+{
+	const struct paths *paths = &rows->run->paths;
+	struct idle_row *list = rows->memory = xt_calloc(paths->node_count, sizeof(*list));
+	size_t count = 0, kept = 0;
+
+	for (uint32_t n = PATH_ROOT + 1; n < paths->node_count; n++)
+		if (paths->nodes[n].weights[WEIGHT_GPU_IDLE] && describe(paths, n, &list[count]))
+			count++;
+	qsort(list, count, sizeof(*list), compare_keys);
+	for (size_t r = 1; r < count; r++) {
+		if (compare_keys(&list[kept], &list[r]))
+			list[++kept] = list[r];
+		else
+			list[kept].ns += list[r].ns;
+	}
+	table_records(rows, list, count ? kept + 1 : 0, sizeof(*list));
+	qsort(list, rows->count, sizeof(*list), compare_times);
+}
+
+static uint64_t cpu_idle_sum_ns(const struct table_rows *rows)
+{
+	const struct idle_row *list = rows->memory;
+	uint64_t sum_ns = 0;
+
+	for (size_t r = 0; r < rows->count; r++)
+		sum_ns += list[r].ns;
+	return sum_ns;
+}
+
+static void open_large_cpu_idle(struct table_rows *rows)
+{
+	const struct idle_row *list;
+	uint64_t least_ns;
+
+	open_cpu_idle(rows);
+	list = rows->memory;
+	rows->whole = cpu_idle_sum_ns(rows);
+	least_ns = rows->whole / SMALL_PART;
+	while (rows->count && list[rows->count - 1].ns < least_ns)
+		rows->count--;
+}
+
+static const struct column_def cpu_idle_columns[] = {
+	COLUMN("gpu_idle_ns", NS, FROM(idle_row, ns), "idle time of the GPU", HEAD("time", 12)),
+	COLUMN("code", TEXT, OTHER, "code that the CPU ran, or that waited"),
+	COLUMN("state", TEXT, OTHER, "state of its thread; empty: it ran"),
+	COLUMN("share", SHARE, OTHER, "part of all such time", HEAD("share", 8), TEXT_ONLY),
+	COLUMN("text", TEXT, OTHER, "code and state", LAST("CPU code"), TEXT_ONLY),
+};
+
+static void put_cpu_idle(struct table_rows *rows, size_t index, const void *record,
+			 struct cells *cells)
+{
+	const struct idle_row *row = record;
+	const struct names *names = &rows->run->paths.names;
+	const char *code = names_text(names, row->frame, NULL);
+	const char *state = names_text(names, row->state, NULL);
+
+	(void)index;
+	cells_put(cells, cell_text(code));
+	cells_put(cells, cell_text(state));
+	cells_put(cells, cell_share(row->ns, rows->whole));
+	cells_put(cells, cell_owned(rows, xt_asprintf("%s%s%s", code,
+						      code[0] && state[0] ? " " : "", state)));
+}
+
+#define CPU_IDLE_TABLE(open_rows)                                                                  \
+	{                                                                                          \
+		.name = "cpu_idle", .json = "cpu.idle", .form = FORM_LIST,                         \
+		.title = "GPU idle time by what the CPU did",                                      \
+		.what = "GPU idle time by the code that the CPU ran, most first.",                 \
+		HAS_COLUMNS(cpu_idle_columns), .shows = "gpu_idle_ns share text",                  \
+		.open = open_rows, .row = put_cpu_idle                                             \
+	}
+
+const struct table_def table_cpu_idle = CPU_IDLE_TABLE(open_cpu_idle);
+const struct table_def table_large_cpu_idle = CPU_IDLE_TABLE(open_large_cpu_idle);

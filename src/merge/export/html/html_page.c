@@ -21,7 +21,6 @@
 #include "log/base/compare.h"
 #include "merge/export/html/html_events.h"
 #include "merge/export/summary/summary_json.h"
-#include "merge/export/summary/summary_json_tables.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"

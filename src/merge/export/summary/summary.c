@@ -3,29 +3,39 @@
  * The text summary: GPU time by call path and kernel, how much of it is attributed, losses and
  * their causes, and warnings.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "merge/export/formats.h"
+#include "base/memory.h"
+#include "merge/base/text.h"
 #include "merge/export/summary/summary_collectives.h"
-#include "merge/export/summary/summary_mpi.h"
-#include "merge/export/summary/summary_cpu.h"
-#include "merge/export/summary/summary_findings.h"
 #include "merge/export/summary/summary_headline.h"
-#include "merge/export/summary/summary_memory.h"
-#include "merge/export/summary/summary_path.h"
-#include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/summary/summary_tree.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/findings/finding_place.h"
+#include "merge/findings/rules.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/trust.h"
+#include "merge/export/formats.h"
+#include "merge/findings/conclusions.h"
 #include "merge/naming/run_names.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/sums/calls.h"
+#include "merge/sums/cpu_logs.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
-#include "merge/sums/trust.h"
 
-#define NAMELESS_SHOWN 5
+#define TEXT_TOP	 5
+#define INDENT		 10
+#define TITLE_BYTES	 96
+#define TEXT_COLUMNS	 100 /* without a terminal */
+#define WRAP_COLUMNS_MIN 40
+#define WRAP_COLUMNS_MAX 110
+#define CACHE		 "CachingAllocator" /* in the names of functions of PyTorch's allocators */
+#define TEXT_BYTES	 512
+#define NAMELESS_SHOWN	 5
 
 /* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
@@ -210,6 +220,202 @@ static void put_trust(struct output *out, const struct trust *trust)
 	}
 }
 
+static void put_wrapped(struct output *out, const char *text)
+{
+	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
+
+	if (columns > WRAP_COLUMNS_MAX)
+		columns = WRAP_COLUMNS_MAX;
+	if (columns < WRAP_COLUMNS_MIN)
+		columns = WRAP_COLUMNS_MIN;
+	put_words(out, text, INDENT, INDENT, columns);
+	output_text(out, "\n", 1);
+}
+
+static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
+{
+	char time[TIME_BYTES], share[SHARE_BYTES];
+	char *where = finding_location(&run->paths, finding);
+	char *advice = xt_asprintf("Try: %s", finding->advice);
+
+	format_time(time, finding->cost_ns);
+	format_share(share, finding->cost_ns, finding->whole_ns);
+	put_style(out, STYLE_ALARM);
+	if (!strcmp(finding_severity(finding), "error"))
+		output_format(out, "%8s  ", "error");
+	else
+		output_format(out, "%8s  %s  ", share, time);
+	output_format(out, "%s", rule_specs[finding->rule].name);
+	put_style(out, STYLE_PLAIN);
+	if (out->columns && column_of(out) + 2 + text_columns(where, strlen(where)) > out->columns)
+		output_format(out, "\n%*s", INDENT, "");
+	else
+		output_text(out, "  ", 2);
+	put_words(out, where, 0, INDENT, out->columns ? out->columns : SIZE_MAX);
+	free(where);
+	output_text(out, "\n", 1);
+	put_wrapped(out, finding->what);
+	put_wrapped(out, advice);
+	free(advice);
+	output_format(out, "%*s", INDENT, "");
+	put_path(out, &run->paths, finding->places[0].node, 0);
+	output_text(out, "\n", 1);
+}
+
+/* Returns the active time that all shares refer to; 0 if it differs. */
+static uint64_t common_active_ns(const struct findings *findings)
+{
+	for (size_t f = 1; f < findings->count; f++)
+		if (findings->list[f].whole_ns != findings->list[0].whole_ns)
+			return 0;
+	return findings->list[0].whole_ns;
+}
+
+/* Writes the title with "(top 5 of 8; of 22.943 ms active time)". */
+static void put_findings_title(struct output *out, const struct run *run, size_t shown)
+{
+	const struct findings *findings = &run->found->findings;
+	uint64_t whole_ns = common_active_ns(findings);
+	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
+	char time[TIME_BYTES];
+
+	format_time(time, whole_ns);
+	if (shown < findings->count)
+		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
+	if (whole_ns)
+		snprintf(whole, sizeof(whole), "of %s %s", time,
+			 finding_whole_text(&findings->list[0]));
+	if (top[0] || whole[0])
+		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
+			 whole);
+	put_title(out,
+		  run->trust->level == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
+						       "log, by time that could be saved"
+						     : "Findings, by time that could be saved",
+		  more);
+}
+
+static void put_findings(struct output *out, const struct run *run)
+{
+	const struct findings *findings = &run->found->findings;
+	size_t top = run->settings->top_count ? run->settings->top_count : TEXT_TOP;
+	size_t shown = findings->count < top ? findings->count : top;
+
+	if (!findings->count)
+		return;
+	put_findings_title(out, run, shown);
+	for (size_t f = 0; f < shown; f++)
+		put_finding(out, run, &findings->list[f]);
+}
+
+static void put_cpu_facts(struct output *out, const struct run *run)
+{
+	const struct cpu_facts *facts = &run->cpu->facts;
+	uint64_t read = losses_account(run->sums->losses.accounts, "cpu.python.read");
+	uint64_t changed = losses_account(run->sums->losses.accounts, "cpu.python.changed");
+	char share[SHARE_BYTES], text[TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%.0f Hz, %s%s", facts->hz,
+		 facts->has_perf ? "/proc and perf events" : "/proc only",
+		 facts->estimates_kernel ? "; time in the kernel is estimated" : "");
+	put_title(out, "CPU samples", "");
+	put_fact(out, "source", text);
+	put_count(out, "processes", facts->process_count);
+	put_count(out, "threads", facts->thread_count);
+	put_count(out, "observations",
+		  losses_account(run->sums->losses.accounts, "cpu.observations"));
+	if (read) {
+		format_share(share, read - (changed < read ? changed : read), read);
+		put_fact(out, "Python frames of running threads: stable while read", share);
+	}
+	if (facts->long_idle_ns) {
+		format_share(share, facts->long_covered_ns, facts->long_idle_ns);
+		put_fact(out, "idle time in gaps of 20 ms or more with a CPU path", share);
+	}
+	if (facts->why_no_memory[0]) {
+		snprintf(text, sizeof(text),
+			 "Python code and waits have no path, because memory cannot be read: %s",
+			 facts->why_no_memory);
+		put_note(out, text);
+	}
+	if (facts->has_perf)
+		return;
+	snprintf(text, sizeof(text), "Running native code has no call path: %s",
+		 facts->why[0] ? facts->why : "perf events were not used");
+	put_note(out, text);
+}
+
+static void put_cpu(struct sink *sink, const struct run *run)
+{
+	if (!run->cpu->facts.process_count)
+		return;
+	if (run_wants(run, WEIGHT_GPU_IDLE))
+		table_put_text(sink, run, &table_large_cpu_idle, true);
+	put_cpu_facts(&sink->out, run);
+}
+
+/* The processes, and what the last column is. */
+static void put_ranks(struct sink *sink, const struct run *run)
+{
+	const struct rank_row *slowest = ranks_slowest_of(run);
+	char time[TIME_BYTES], *text, *clean;
+
+	if (run->found->ranks.count < 2)
+		return;
+	table_put_text(sink, run, &table_by_process, true);
+	format_time(time,
+		    slowest ? slowest->own_ns - ranks_fastest(&run->found->ranks)->own_ns : 0);
+	text = xt_asprintf(
+		"%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
+		slowest ? "Slowest: " : "", slowest ? slowest->label : "", slowest ? ", with " : "",
+		slowest ? time : "", slowest ? " more own time than the fastest. " : "",
+		run->sums->collectives.count ? " without the time in which only collectives ran"
+					     : "");
+	clean = text_clean_copy(text);
+	put_note(&sink->out, clean);
+	free(text);
+	free(clean);
+}
+
+static bool are_equal(const struct table *a, const struct table *b)
+{
+	for (size_t i = 0; i < a->count && a->count == b->count; i++)
+		if (a->rows[i].id != b->rows[i].id || a->rows[i].value != b->rows[i].value)
+			return false;
+	return a->count == b->count;
+}
+
+/* Whether PyTorch's caching allocator holds memory, which it would use again. */
+static bool has_cache(const struct run *run, const struct table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		for (uint32_t n = table->rows[i].id; n != PATH_ROOT; n = run->paths.nodes[n].parent)
+			if (strstr(names_text(&run->paths.names, run->paths.nodes[n].name, NULL),
+				   CACHE))
+				return true;
+	return false;
+}
+
+/* One table for both if they are equal. */
+static void put_held_memory(struct sink *sink, const struct run *run)
+{
+	struct table peak = {0}, left = {0};
+
+	table_paths(&peak, &run->paths, WEIGHT_PEAK_BYTES);
+	table_paths(&left, &run->paths, WEIGHT_LEAKED_BYTES);
+	if (are_equal(&peak, &left)) {
+		table_put_text(sink, run, &table_held, true);
+	} else {
+		table_put_text(sink, run, &table_held_at_peak, true);
+		table_put_text(sink, run, &table_held_at_end, true);
+	}
+	if (has_cache(run, &left))
+		put_note(&sink->out, "PyTorch keeps freed memory to use it again. Its cache at "
+				     "the end is no leak.");
+	table_free(&peak);
+	table_free(&left);
+}
+
 static void end(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {
@@ -221,14 +427,14 @@ static void end(struct sink *sink, const struct run *run)
 	put_headline(out, run);
 	put_overview(out, run);
 	put_findings(out, run);
-	summary_put_cpu(sink, run);
-	summary_put_ranks(sink, run);
+	put_cpu(sink, run);
+	put_ranks(sink, run);
 	summary_put_collectives(sink, run);
 	summary_put_mpi(sink, run);
 	summary_put_tree(sink, run);
 	for (size_t t = 0; tables[t]; t++)
 		table_put_text(sink, run, tables[t], true);
-	summary_put_held_memory(sink, run);
+	put_held_memory(sink, run);
 	put_trust(out, run->trust);
 	put_losses(out, run);
 	put_nameless(out, run);

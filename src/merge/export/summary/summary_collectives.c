@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/export/summary/summary_collectives.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/memory.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
-#include "merge/findings/detection.h"
 #include "merge/ranks/collectives_words.h"
-#include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
@@ -30,135 +26,108 @@ static bool has_collectives(const struct run *run)
 	return run->needs.ranks && (report->communicators.count || report->unfinished_count);
 }
 
-static int put_clean_note(struct output *out, char *text)
+/* Frees the text. */
+static void put_clean_note(struct output *out, char *text)
 {
-	char *clean = text ? text_clean_copy(text) : NULL;
+	char *clean = text_clean_copy(text);
 
-	if (clean)
+	if (clean[0])
 		put_note(out, clean);
 	free(text);
 	free(clean);
-	return clean ? 0 : -ENOMEM;
 }
 
 /* Says why ranks of a distributed job are not compared. */
-static int put_not_compared(struct output *out, const struct run *run)
+static void put_not_compared(struct output *out, const struct run *run)
 {
 	uint32_t world_size = run->inputs->logs[0].world_size;
 	bool is_alone = run->inputs->count == 1 && world_size != RANK_UNKNOWN && world_size > 1;
-	char *text;
-	int length = 0;
+	bool is_part = run->inputs->count > 1 && wanted_is_part(&run->settings->wanted);
 
-	if (!run->sums->collectives.count)
-		return 0;
-	if (is_alone)
-		length = asprintf(&text,
-				  "Ranks are not compared: this is the log of one of %u ranks.",
-				  world_size);
-	else if (run->inputs->count > 1 && wanted_is_part(&run->settings->wanted))
-		length = asprintf(&text, "Ranks are not compared, as only a part of the run is "
-					 "selected.");
-	if (length <= 0)
-		return length < 0 ? -ENOMEM : 0;
+	if (!run->sums->collectives.count || (!is_alone && !is_part))
+		return;
 	put_title(out, "Collectives", "");
-	return put_clean_note(out, text);
+	put_clean_note(out, is_alone
+				    ? xt_asprintf("Ranks are not compared: this is the log of one "
+						  "of %u ranks.",
+						  world_size)
+				    : xt_strdup("Ranks are not compared, as only a part of the run "
+						"is selected."));
 }
 
-static int put_unfinished_note(struct output *out, const struct run *run,
-			       const struct unfinished_collective *row)
+static void put_unfinished_note(struct output *out, const struct run *run,
+				const struct unfinished_collective *row)
 {
 	const struct communicator *communicator =
 		&run->compared->report.communicators.list[row->communicator];
 	char *what = collective_text(run, communicator, row->number, row->operation);
-	char *absent = absent_members_text(run, communicator, row->number), *text;
-	int length = what && absent ? asprintf(&text, "Not finished either: %s. Not there: %s.",
-					       what, absent[0] ? absent : "ranks without a log")
-				    : -1;
+	char *absent = absent_members_text(run, communicator, row->number);
 
+	put_clean_note(out, xt_asprintf("Not finished either: %s. Not there: %s.", what,
+					absent[0] ? absent : "ranks without a log"));
 	free(what);
 	free(absent);
-	return put_clean_note(out, length < 0 ? NULL : text);
 }
 
-static int put_mismatch_note(struct output *out, const struct run *run,
-			     const struct collective_mismatch *row)
+static void put_mismatch_note(struct output *out, const struct run *run,
+			      const struct collective_mismatch *row)
 {
 	const struct communicator *communicator =
 		&run->compared->report.communicators.list[row->communicator];
 	const struct arrivals *arrivals = &communicator->arrivals[row->number];
-	char *what = collective_text(run, communicator, row->number, arrivals->operation), *text;
-	int length =
-		what ? asprintf(&text,
-				"%s differs between ranks in its %s: such ranks hang or exchange "
-				"wrong data.",
-				what, row->what == MISMATCH_BYTES ? "size" : "operation")
-		     : -1;
+	char *what = collective_text(run, communicator, row->number, arrivals->operation);
 
+	put_clean_note(out, xt_asprintf("%s differs between ranks in its %s: such ranks hang or "
+					"exchange wrong data.",
+					what, row->what == MISMATCH_BYTES ? "size" : "operation"));
 	free(what);
-	return put_clean_note(out, length < 0 ? NULL : text);
 }
 
-static int put_rest(struct output *out, size_t count, const char *what)
+static void put_rest(struct output *out, size_t count, const char *what)
 {
-	char *text;
-
-	if (count <= PROBLEMS_SHOWN)
-		return 0;
-	return put_clean_note(
-		out, asprintf(&text, "And %zu more %s.", count - PROBLEMS_SHOWN, what) < 0 ? NULL
-											   : text);
+	if (count > PROBLEMS_SHOWN)
+		put_clean_note(out, xt_asprintf("And %zu more %s.", count - PROBLEMS_SHOWN, what));
 }
 
-static int put_problems(struct output *out, const struct run *run)
+static void put_problems(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	char *incomplete = incomplete_text(run);
-	int error = 0;
 
-	if (incomplete && !incomplete[0])
-		free(incomplete);
-	else
-		error = put_clean_note(out, incomplete);
-
+	put_clean_note(out, incomplete_text(run));
 	/* The verdict is about the first. */
-	for (size_t u = 1; u < report->unfinished_count && u < PROBLEMS_SHOWN && !error; u++)
-		error = put_unfinished_note(out, run, &report->unfinished[u]);
-	for (size_t m = 0; m < report->mismatch_count && m < PROBLEMS_SHOWN && !error; m++)
-		error = put_mismatch_note(out, run, &report->mismatches[m]);
-	if (!error)
-		error = put_rest(out, report->unfinished_count, "collectives that never finished");
-	if (!error)
-		error = put_rest(out, report->mismatch_count, "collectives that differ");
-	for (size_t d = 0; d < report->communicators.duplicate_count && !error; d++) {
+	for (size_t u = 1; u < report->unfinished_count && u < PROBLEMS_SHOWN; u++)
+		put_unfinished_note(out, run, &report->unfinished[u]);
+	for (size_t m = 0; m < report->mismatch_count && m < PROBLEMS_SHOWN; m++)
+		put_mismatch_note(out, run, &report->mismatches[m]);
+	put_rest(out, report->unfinished_count, "collectives that never finished");
+	put_rest(out, report->mismatch_count, "collectives that differ");
+	for (size_t d = 0; d < report->communicators.duplicate_count; d++) {
 		const struct duplicate_rank *row = &report->communicators.duplicates[d];
-		char *text;
-		int length = asprintf(&text, "%s is left out: %s has the same rank.",
-				      run->labels[row->log], run->labels[row->other]);
 
-		error = put_clean_note(out, length < 0 ? NULL : text);
+		put_clean_note(out, xt_asprintf("%s is left out: %s has the same rank.",
+						run->labels[row->log], run->labels[row->other]));
 	}
-	return error;
 }
 
-int summary_put_collectives(struct sink *sink, const struct run *run)
+void summary_put_collectives(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {&table_sorted_communicators,
 							 &table_large_causes, &table_spread};
 	const struct collectives_report *report = &run->compared->report;
 	struct output *out = &sink->out;
-	int error;
 
-	if (!has_collectives(run))
-		return put_not_compared(out, run);
+	if (!has_collectives(run)) {
+		put_not_compared(out, run);
+		return;
+	}
 	put_title(out, "Collectives", "");
-	error = put_clean_note(out, verdict_text(run));
-	if (!error)
-		error = put_problems(out, run);
-	for (size_t h = 1; h < report->clocks.count && !error; h++)
-		error = put_clean_note(out, rank_clock_text(run, h));
-	if (!error && report->job_count > 1)
-		error = put_clean_note(out, jobs_text(run));
-	if (!error && report->by_order_count)
+	put_clean_note(out, verdict_text(run));
+	put_problems(out, run);
+	for (size_t h = 1; h < report->clocks.count; h++)
+		put_clean_note(out, rank_clock_text(run, h));
+	if (report->job_count > 1)
+		put_clean_note(out, jobs_text(run));
+	if (report->by_order_count)
 		put_note(out,
 			 "Some collectives do not say their communicator. They are compared by "
 			 "the order on their stream.");
@@ -166,11 +135,40 @@ int summary_put_collectives(struct sink *sink, const struct run *run)
 	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
-	if (!error)
-		error = table_put_text(sink, run, &table_rank_waits, false);
-	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]) && !error; t++)
-		error = table_put_text(sink, run, tables[t], true);
-	return error;
+	table_put_text(sink, run, &table_rank_waits, false);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		table_put_text(sink, run, tables[t], true);
+}
+
+void summary_put_mpi(struct sink *sink, const struct run *run)
+{
+	const struct mpi_waits *waits = &run->compared->report.mpi;
+
+	if (!waits->rank_count)
+		return;
+	put_title(&sink->out, "Collectives of MPI", "");
+	put_clean_note(&sink->out, mpi_waits_text(run, waits));
+	table_put_text(sink, run, &table_mpi, false);
+}
+
+static void put_member(struct json *json, const char *key, uint32_t number)
+{
+	if (number != RANK_UNKNOWN)
+		json_u64(json, key, number);
+}
+
+static void put_process(struct json *json, const struct run *run, size_t log)
+{
+	const struct input *input = &run->inputs->logs[log];
+
+	json_string(json, "process", run->labels[log]);
+	put_member(json, "rank", input->rank);
+	put_member(json, "local_rank", input->local_rank);
+	put_member(json, "world_size", input->world_size);
+	if (input->run[0])
+		json_string(json, "run_id", input->run);
+	if (input->batch_job[0])
+		json_string(json, "batch_job_id", input->batch_job);
 }
 
 static void put_communicator(struct json *json, const struct communicator *communicator)
@@ -181,25 +179,18 @@ static void put_communicator(struct json *json, const struct communicator *commu
 	json_string(json, "communicator", name);
 }
 
-static int put_verdict(struct json *json, const struct run *run)
+static void put_verdict(struct json *json, const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
 	bool has_absent = verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX;
 
-	if (!text || !where) {
-		free(text);
-		free(where);
-		return -ENOMEM;
-	}
 	json_begin_object(json, "verdict");
 	json_string(json, "kind", verdict_kind_name(verdict->kind));
 	json_u64(json, "cost_ns", verdict->cost_ns);
 	json_rounded(json, "share", verdict->share, 4);
-	if (verdict->kind == VERDICT_RANK || has_absent) {
-		json_string(json, "process", run->labels[verdict->log]);
-		put_rank_numbers_json(json, &run->inputs->logs[verdict->log]);
-	}
+	if (verdict->kind == VERDICT_RANK || has_absent)
+		put_process(json, run, verdict->log);
 	if (verdict->kind == VERDICT_LINK)
 		put_communicator(json,
 				 &run->compared->report.communicators.list[verdict->communicator]);
@@ -211,20 +202,9 @@ static int put_verdict(struct json *json, const struct run *run)
 	json_end_object(json);
 	free(where);
 	free(text);
-	return 0;
 }
 
-static int put_missing_json(struct json *json, const struct run *run)
-{
-	char *ranks = missing_ranks_text(run);
-
-	if (ranks)
-		json_string(json, "missing_ranks", ranks);
-	free(ranks);
-	return ranks ? 0 : -ENOMEM;
-}
-
-int put_collectives_json(struct json *json, const struct run *run)
+void put_collectives_json(struct json *json, const struct run *run)
 {
 	static const struct table_def *const tables[] = {
 		&table_rank_waits,  &table_communicators, &table_collective_groups,
@@ -232,10 +212,10 @@ int put_collectives_json(struct json *json, const struct run *run)
 		&table_mismatches,  &table_unfinished,	  &table_duplicates,
 	};
 	const struct collectives_report *report = &run->compared->report;
-	int error;
+	char *missing;
 
 	if (!has_collectives(run))
-		return 0;
+		return;
 	json_begin_object(json, "collectives");
 	json_u64(json, "count", report->count);
 	json_u64(json, "matched", report->matched_count);
@@ -246,11 +226,45 @@ int put_collectives_json(struct json *json, const struct run *run)
 	json_u64(json, "cost_ns", report->cost_ns);
 	json_u64(json, "job_ns", (uint64_t)report->job_ns);
 	json_u64(json, "job_count", report->job_count);
-	error = put_verdict(json, run);
-	if (!error)
-		error = put_missing_json(json, run);
-	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]) && !error; t++)
-		error = table_put_json(json, run, tables[t]);
+	put_verdict(json, run);
+	missing = missing_ranks_text(run);
+	json_string(json, "missing_ranks", missing);
+	free(missing);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		table_put_json(json, run, tables[t]);
 	json_end_object(json);
-	return error;
+}
+
+static void put_mpi_verdict(struct json *json, const struct run *run, const struct mpi_waits *waits)
+{
+	char *text = mpi_waits_text(run, waits);
+
+	json_begin_object(json, "verdict");
+	json_string(json, "kind", waits->late != SIZE_MAX ? "rank" : "unknown");
+	if (waits->late != SIZE_MAX) {
+		char *where = wait_cause_where(&run->paths, waits->node);
+
+		json_string(json, "process", run->labels[waits->ranks[waits->late].log]);
+		json_u64(json, "cost_ns", waits->cost_ns);
+		json_string(json, "where", where);
+		json_u64(json, "where_ns", waits->node_ns);
+		free(where);
+	}
+	json_string(json, "text", text);
+	json_end_object(json);
+	free(text);
+}
+
+void put_mpi_json(struct json *json, const struct run *run)
+{
+	const struct mpi_waits *waits = &run->compared->report.mpi;
+
+	if (!waits->rank_count)
+		return;
+	json_begin_object(json, "mpi");
+	json_u64(json, "period_ns", waits->period_ns);
+	json_u64(json, "window_ns", (uint64_t)(waits->until_ns - waits->from_ns));
+	put_mpi_verdict(json, run, waits);
+	table_put_json(json, run, &table_mpi);
+	json_end_object(json);
 }

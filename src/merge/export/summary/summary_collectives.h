@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes what ranks wait for in collectives, as text and as JSON.
+ * Writes what ranks wait for in collectives of NCCL and of MPI, as text and as JSON.
  */
 #ifndef XT_MERGE_SUMMARY_COLLECTIVES_H
 #define XT_MERGE_SUMMARY_COLLECTIVES_H
@@ -10,10 +10,11 @@
 struct run;
 struct sink;
 
-/* Returns 0 or -ENOMEM. */
-int summary_put_collectives(struct sink *sink, const struct run *run);
+void summary_put_collectives(struct sink *sink, const struct run *run);
+void summary_put_mpi(struct sink *sink, const struct run *run);
 
-/* Writes the member "collectives" if several logs share collectives. Returns 0 or -ENOMEM. */
-int put_collectives_json(struct json *json, const struct run *run);
+/* Write the members "collectives" if several logs share some, and "mpi" if ranks were sampled. */
+void put_collectives_json(struct json *json, const struct run *run);
+void put_mpi_json(struct json *json, const struct run *run);
 
 #endif

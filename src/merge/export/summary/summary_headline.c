@@ -10,7 +10,6 @@
 
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary_ranks.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/conclusions.h"
 #include "merge/findings/detection.h"
@@ -204,7 +203,7 @@ static void added_over(const struct headline *headline, char *text, size_t text_
 static int add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
-	const struct rank_row *slowest = summary_slowest(run);
+	const struct rank_row *slowest = ranks_slowest_of(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->sums->collectives.alone_ns;
 	uint64_t known_ns = headline->busy_ns + idle_ns;
 	char active[TIME_BYTES], alone[64] = "", unknown[64] = "", added[64] = "", *classes;

@@ -4,95 +4,32 @@
  */
 #include "merge/export/summary/summary_json.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "log/base/grow.h"
-#include "merge/base/pack.h"
-#include "merge/export/formats.h"
-#include "merge/export/summary/summary_cpu.h"
-#include "merge/export/summary/summary_findings.h"
-#include "merge/export/summary/summary_headline.h"
-#include "merge/export/summary/summary_json_tables.h"
-#include "merge/export/tables/table_writers.h"
-#include "merge/export/summary/summary_queries.h"
+#include "base/memory.h"
 #include "merge/export/summary/summary_collectives.h"
-#include "merge/export/summary/summary_mpi.h"
-#include "merge/export/summary/summary_ranks.h"
+#include "merge/export/summary/summary_headline.h"
+#include "merge/export/summary/summary_queries.h"
+#include "merge/export/tables/table_writers.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/trust.h"
+#include "merge/export/formats.h"
+#include "merge/findings/conclusions.h"
+#include "merge/sums/cpu_logs.h"
+#include "merge/sums/cpu_sums.h"
 #include "merge/sums/processes.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
-#include "merge/sums/build_tree.h"
 
-static void put_idle(struct json *json, const uint64_t idle_ns[IDLE_CLASSES])
-{
-	json_begin_object(json, "gpu_idle_by_class_ns");
-	for (int class = 0; class < IDLE_CLASSES; class ++)
-		json_u64(json, idle_labels[class], idle_ns[class]);
-	json_end_object(json);
-}
+#define PATH_ID_BYTES 17
 
 static void put_collectives(struct json *json, const struct collective_sums *sums)
 {
 	json_u64(json, "collective_count", sums->count);
 	json_u64(json, "collective_time_ns", sums->gpu_ns);
 	json_u64(json, "collective_alone_ns", sums->alone_ns);
-}
-
-static void put_device(struct json *json, const struct process_sums *process,
-		       const struct device_sums *sums)
-{
-	uint64_t idle_ns = 0;
-
-	for (int class = 0; class < IDLE_CLASSES; class ++)
-		idle_ns += sums->idle_ns[class];
-	json_begin_object(json, NULL);
-	if (sums->device != ROOT_UNKNOWN)
-		json_u64(json, "device", sums->device);
-	json_string(json, "name", sums->name);
-	if (sums->uuid[0])
-		json_string(json, "uuid", sums->uuid);
-	json_u64(json, "kernel_count", sums->counts[WORK_KERNEL]);
-	json_u64(json, "copy_count", sums->counts[WORK_COPY]);
-	json_u64(json, "set_count", sums->counts[WORK_MEMSET]);
-	json_u64(json, "gpu_time_ns", sums->gpu_ns);
-	json_u64(json, "gpu_busy_ns", sums->exclusive_ns);
-	json_u64(json, "gpu_idle_ns", idle_ns);
-	put_collectives(json, &sums->collectives);
-	put_idle(json, sums->idle_ns);
-	json_i64(json, "first_start_ns", (int64_t)(sums->start_ns - (uint64_t)process->origin_ns));
-	json_i64(json, "last_end_ns", (int64_t)(sums->end_ns - (uint64_t)process->origin_ns));
-	json_end_object(json);
-}
-
-static void put_processes(struct json *json, const struct processes *s)
-{
-	json_begin_array(json, "processes");
-	for (size_t i = 0; i < s->count; i++) {
-		const struct process_sums *process = &s->list[i];
-
-		json_begin_object(json, NULL);
-		json_string(json, "label", process->label);
-		json_string(json, "name", process->name);
-		json_string(json, "title", process->title);
-		json_string(json, "command", process->command);
-		put_rank_numbers_json(json, process->log);
-		json_string(json, "host", process->log->host);
-		json_u64(json, "pid", process->log->header.pid);
-		json_string(json, "identity", process->log->identity);
-		json_string(json, "pid_namespace", process->log->pid_namespace);
-		json_string(json, "boot", process->log->boot);
-		json_string(json, "log", input_shown(process->log));
-		json_u64(json, "start_realtime_ns", process->log->header.start_realtime_ns);
-		json_begin_array(json, "devices");
-		for (size_t d = 0; d < process->device_count; d++)
-			put_device(json, process, &process->devices[d]);
-		json_end_array(json);
-		json_end_object(json);
-	}
-	json_end_array(json);
 }
 
 static void put_totals(struct json *json, const struct run *run)
@@ -126,15 +63,27 @@ static void put_totals(struct json *json, const struct run *run)
 	json_end_object(json);
 }
 
-static void put_idle_classes(struct json *json, const struct processes *s)
+static void put_cpu_json(struct json *json, const struct run *run)
 {
-	uint64_t idle_ns[IDLE_CLASSES] = {0};
+	const struct cpu_facts *facts = &run->cpu->facts;
 
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t d = 0; d < s->list[i].device_count; d++)
-			for (int class = 0; class < IDLE_CLASSES; class ++)
-				idle_ns[class] += s->list[i].devices[d].idle_ns[class];
-	put_idle(json, idle_ns);
+	if (!facts->process_count)
+		return;
+	json_begin_object(json, "cpu");
+	json_string(json, "source", facts->has_perf ? "perf" : "proc");
+	if (facts->why[0])
+		json_string(json, "why_no_perf", facts->why);
+	if (facts->why_no_memory[0])
+		json_string(json, "why_no_memory", facts->why_no_memory);
+	json_u64(json, "hz", (uint64_t)(facts->hz + 0.5));
+	json_u64(json, "process_count", facts->process_count);
+	json_u64(json, "thread_count", facts->thread_count);
+	json_u64(json, "long_idle_ns", facts->long_idle_ns);
+	json_u64(json, "long_idle_covered_ns", facts->long_covered_ns);
+	json_u64(json, "cpu_time_ns", table_sum(&run->paths, WEIGHT_CPU_TIME));
+	json_u64(json, "off_cpu_ns", table_sum(&run->paths, WEIGHT_OFF_CPU));
+	table_put_json(json, run, &table_cpu_idle);
+	json_end_object(json);
 }
 
 /* GPU time of PyTorch's backward pass. */
@@ -168,9 +117,101 @@ static void put_queries(struct json *json)
 	json_end_object(json);
 }
 
-int summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths)
+/* Writes the id of a path, which depends on its text only: FNV-1a of 64 bits, in hexadecimal. */
+static void format_path_id(char out[PATH_ID_BYTES], const struct paths *paths, uint32_t node)
 {
-	const struct processes *s = run_analysis(run, &analysis_processes);
+	uint64_t hash = 0xcbf29ce484222325;
+	size_t length;
+	char *text = paths_text(paths, node, &length);
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3;
+	snprintf(out, PATH_ID_BYTES, "%016" PRIx64, hash);
+	free(text);
+}
+
+/* Marks the paths of the rows in is_used. */
+static void put_weight(struct json *json, const struct run *run, enum weight weight,
+		       uint8_t *is_used)
+{
+	const struct weight_spec *spec = &weight_specs[weight];
+	char id[PATH_ID_BYTES];
+	struct table table;
+
+	table_paths(&table, &run->paths, weight);
+	json_begin_object(json, spec->name);
+	json_string(json, "unit", weight_unit(weight));
+	json_u64(json, "total", table_sum(&run->paths, weight));
+	json_begin_object(json, "paths");
+	json_u64(json, "row_count", table.count);
+	json_begin_array(json, "rows");
+	json->lines_depth = json->depth;
+	for (size_t r = 0; r < table_rows_shown(json, table.count); r++) {
+		format_path_id(id, &run->paths, table.rows[r].id);
+		is_used[table.rows[r].id] = true;
+		json_begin_object(json, NULL);
+		json_u64(json, "value", table.rows[r].value);
+		json_string(json, "path", id);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json->lines_depth = SUMMARY_LINES_DEPTH;
+	json_end_object(json);
+	json_end_object(json);
+	table_free(&table);
+}
+
+/* The weights, and the frames of each path in them by the path's id. */
+static void put_weights(struct json *json, const struct run *run)
+{
+	uint8_t *is_used = xt_calloc(run->paths.node_count, sizeof(*is_used));
+
+	json_begin_object(json, "weights");
+	for (int w = 0; w < WEIGHTS; w++)
+		if (run_listed_weights(run) >> w & 1)
+			put_weight(json, run, (enum weight)w, is_used);
+	json_end_object(json);
+	json_begin_object(json, "paths");
+	for (uint32_t n = 0; n < run->paths.node_count; n++) {
+		const struct cell path = cell_path(&run->paths, n);
+		char id[PATH_ID_BYTES];
+
+		if (!is_used[n])
+			continue;
+		format_path_id(id, &run->paths, n);
+		table_put_json_path(json, id, &path);
+	}
+	json_end_object(json);
+	free(is_used);
+}
+
+static void put_trust(struct json *json, const struct run *run)
+{
+	const struct trust *trust = run->trust;
+
+	json_begin_object(json, "trust");
+	json_string(json, "word", trust_level_name(trust->level));
+	json_begin_array(json, "reasons");
+	for (size_t r = 0; r < trust->reason_count; r++)
+		json_string(json, NULL, trust->reasons[r]);
+	json_end_array(json);
+	json_begin_array(json, "lines");
+	for (int l = 0; l < TRUST_LINES; l++)
+		json_string(json, NULL, trust->lines[l]);
+	json_end_array(json);
+	json_bool(json, "complete", run->report->status == STATUS_OK);
+	table_put_json(json, run, &table_accounts);
+	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
+	json_u64(json, "estimated_gpu_time_ns", run->sums->sampling.estimated_gpu_ns);
+	table_put_json(json, run, &table_losses);
+	table_put_json(json, run, &table_doubts);
+	table_put_json(json, run, &table_nameless);
+	table_put_json(json, run, &table_warnings);
+	json_end_object(json);
+}
+
+void summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths)
+{
 	/* The page makes those of paths from its tree. */
 	enum { PATH_TABLES = 2 };
 	static const struct table_def *const tables[] = {&table_kernels,
@@ -180,7 +221,6 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 							 &table_calls,
 							 &table_failures,
 							 NULL};
-	int error = 0;
 
 	json_begin_object(json, key);
 	json_string(json, "format", "xtrace-summary");
@@ -190,20 +230,17 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 	json_bool(json, "simulated_gpu", run->sums->recording.has_simulated_gpu);
 	if (run->selection)
 		put_selection(json, run);
-	error = put_headline_json(json, run);
-	if (!error)
-		error = put_cpu_json(json, run);
+	put_headline_json(json, run);
+	put_cpu_json(json, run);
 	put_queries(json);
 	put_totals(json, run);
-	put_idle_classes(json, s);
-	put_processes(json, s);
-	put_ranks_json(json, run);
-	if (!error)
-		error = put_collectives_json(json, run);
-	if (!error)
-		error = put_mpi_json(json, run);
-	if (!error)
-		error = put_findings_json(json, run);
+	table_put_json(json, run, &table_idle);
+	table_put_json(json, run, &table_processes);
+	if (run->found->ranks.count > 1)
+		table_put_json(json, run, &table_by_process);
+	put_collectives_json(json, run);
+	put_mpi_json(json, run);
+	table_put_json(json, run, &table_findings);
 	put_backward(json, run);
 	json_begin_object(json, "own_code");
 	json_u64(json, "gpu_time_ns", run->sums->code.user_code_gpu_ns);
@@ -211,14 +248,13 @@ int summary_json_put(struct json *json, const char *key, const struct run *run, 
 	json_begin_object(json, "compiled");
 	json_u64(json, "unknown_gpu_time_ns", run->sums->code.compiled_unknown_gpu_ns);
 	json_end_object(json);
-	summary_json_trust(json, run);
-	for (size_t t = 0; tables[t] && !error; t++)
+	put_trust(json, run);
+	for (size_t t = 0; tables[t]; t++)
 		if (with_paths || t >= PATH_TABLES)
-			error = table_put_json(json, run, tables[t]);
-	if (with_paths && !error)
-		error = summary_json_weights(json, run);
+			table_put_json(json, run, tables[t]);
+	if (with_paths)
+		put_weights(json, run);
 	json_end_object(json);
-	return error;
 }
 
 static void end(struct sink *sink, const struct run *run)

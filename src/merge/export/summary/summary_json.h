@@ -8,13 +8,15 @@
 #include "merge/base/json.h"
 
 struct run;
+struct sink;
 
-#define SUMMARY_VERSION 2 /* docs/SUMMARY.md lists the changes that keep it */
+#define SUMMARY_LINES_DEPTH 3 /* nesting depth down to which each value has its own line */
+#define SUMMARY_VERSION	    2 /* docs/SUMMARY.md lists the changes that keep it */
 
 /*
  * Writes the document, as the value of key unless that is NULL. with_paths includes the tables made
- * of call paths and NVTX ranges. Returns 0 or -ENOMEM.
+ * of call paths and NVTX ranges.
  */
-int summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths);
+void summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths);
 
 #endif

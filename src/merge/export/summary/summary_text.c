@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formatting that all tables of the summary share.
+ * Lays out the text summary: columns, wrapped text, and call paths that fit in a line.
  */
+#include "merge/export/summary/summary_text.h"
+
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/output.h"
+#include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/text.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/tables.h"
+#include "base/output.h"
 #include "merge/sums/settings.h"
-#include "merge/export/summary/summary_text.h"
 
 #define PATH_COLUMNS	 150 /* of a call path, without a terminal */
 #define TEXT_TOP_DEFAULT 10
@@ -268,4 +274,400 @@ size_t rows_to_show(size_t count, const struct settings *settings)
 	size_t top = settings->top_count ? settings->top_count : TEXT_TOP_DEFAULT;
 
 	return count < top ? count : top;
+}
+
+/*
+ * Shortens call paths to the room in a table of the summary.
+ *
+ * Frames are chosen in this order:
+ * 1. the innermost frame of the user's code, the GPU work and its API function
+ * 2. the innermost range: an NVTX range or a PyTorch module
+ * 3. the innermost Python library frame, more user frames
+ * 4. the other frames, from the innermost outwards
+ *
+ * Ranges and Python's "<module>" at the start of a path enclose most of the others, so they come
+ * last if user code follows. A row of the call tree shows only a part of a path. There, a range at
+ * the start tells the row from its siblings, so it comes right after the user's frame.
+ *
+ * Names are cut at the end, except those of kernels and ranges, which differ there. A terminal
+ * shows kernels without their mark. Consecutive frames without symbols in one module are shown as
+ * one.
+ */
+#define NAME_COLUMNS	  48 /* of a frame */
+#define NAME_COLUMNS_MIN  16
+#define NAME_COLUMNS_LEFT 4   /* of a name whose line number is shown */
+#define LEAF_SHARE	  2   /* the leaf gets half of the room, unless it is alone */
+#define RANGE_SHARE	  2   /* a range at the start gets up to half beside a user frame */
+#define OWN_KEPT	  3   /* user frames, and Python library frames */
+#define FIRST_KEPT	  11  /* frames with priority */
+#define ROW_COLUMNS	  140 /* on narrower terminals a path gets its own line */
+
+struct part {
+	const char *name;
+	size_t length;
+	size_t columns; /* full width */
+	size_t shown;	/* assigned width; 0: omitted */
+	size_t tail;	/* width of " (file.c:12)", which is kept */
+	bool is_run;	/* several frames without symbols, shown as "module+" */
+	bool is_own;
+	bool is_python;
+	bool is_range; /* NVTX range, or PyTorch module: tells rows apart */
+	bool is_leaf;  /* GPU work */
+};
+
+/* Returns the length of "module+" in "module+0x12ab", or 0 for other names. */
+static size_t nameless_prefix(const char *name, size_t length)
+{
+	size_t at = length;
+
+	while (at && isxdigit((unsigned char)name[at - 1]))
+		at--;
+	return at > 3 && at < length && !memcmp(name + at - 3, "+0x", 3) ? at - 2 : 0;
+}
+
+/* Returns the offset of " (file.c:12)" at the end of a name, or length if there is none. */
+static size_t line_at(const char *name, size_t length)
+{
+	const char *open;
+	size_t at = length;
+
+	if (!at || name[--at] != ')')
+		return length;
+	while (at && isdigit((unsigned char)name[at - 1]))
+		at--;
+	if (at < 2 || name[at - 1] != ':' || name[at] == ')')
+		return length;
+	open = memrchr(name, '(', at);
+	return open && open > name && open[-1] == ' ' ? (size_t)(open - name) - 1 : length;
+}
+
+static size_t line_columns(const char *name, size_t length)
+{
+	size_t line = line_at(name, length);
+
+	return text_columns(name + line, length - line);
+}
+
+/* Matches "f (file.py:12)" and "f (<string>:1)". */
+static bool is_python(const char *name, size_t length)
+{
+	const char *colon = memrchr(name, ':', length);
+
+	if (!colon || line_at(name, length) == length)
+		return false;
+	return colon[-1] == '>' || (colon - name > 4 && !memcmp(colon - 3, ".py", 3));
+}
+
+static bool is_wrapper(const struct part *part)
+{
+	return part->is_range || begins_with(part->name, "<module> (");
+}
+
+/*
+ * Takes the priority from ranges and modules if user code follows. They are at the start of a path,
+ * and of the path that created a graph's node. is_start: the first part begins a path.
+ */
+static void fold_wrappers(struct part *parts, size_t count, bool is_start)
+{
+	size_t last_own = count;
+
+	while (last_own && (!parts[last_own - 1].is_own || is_wrapper(&parts[last_own - 1])))
+		last_own--;
+	for (size_t i = 0; i < last_own; i++) {
+		is_start = !strcmp(parts[i].name, PATH_GRAPH_MARK) ||
+			   (is_start && is_wrapper(&parts[i]));
+		if (is_start)
+			parts[i].is_own = parts[i].is_python = parts[i].is_range = false;
+	}
+}
+
+/* Splits the path into parts, with runs of frames without symbols as one. Returns their number. */
+static size_t split(const struct output *out, const struct paths *paths, const uint32_t *chain,
+		    size_t depth, struct part *parts)
+{
+	size_t count = 0, prefix_before = 0;
+
+	for (size_t d = 0; d < depth; d++) {
+		struct part *last = count ? &parts[count - 1] : NULL;
+		size_t length, prefix;
+		const char *name = names_text(&paths->names, paths->nodes[chain[d]].name, &length);
+		bool is_leaf = begins_with(name, LEAF_KERNEL_MARK) ||
+			       begins_with(name, "[GPU_Mem") || begins_with(name, "[Memory ");
+
+		if (is_leaf && out->columns)
+			name = leaf_name(paths, paths->nodes[chain[d]].name, &length);
+		prefix = nameless_prefix(name, length);
+		if (prefix && prefix == prefix_before && !memcmp(last->name, name, prefix)) {
+			last->is_run = true;
+			last->length = prefix;
+			last->columns = text_columns(name, prefix) + 1;
+			continue;
+		}
+		prefix_before = prefix;
+		parts[count++] = (struct part){
+			.name = name,
+			.length = length,
+			.columns = text_columns(name, length),
+			.tail = line_columns(name, length),
+			.is_own = paths_is_user_code(paths, paths->nodes[chain[d]].name),
+			.is_python = is_python(name, length),
+			.is_range = begins_with(name, "[NVTX ") || begins_with(name, "[module] "),
+			.is_leaf = is_leaf,
+		};
+	}
+	fold_wrappers(parts, count, paths->nodes[chain[0]].parent == PATH_ROOT);
+	return count;
+}
+
+/* Returns the width of all shown parts, with an ellipsis for each gap. */
+static size_t width_of(const struct part *parts, size_t count)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].shown)
+			width += parts[i].shown + (i > 0);
+		else if (!i || parts[i - 1].shown)
+			width += 1 + (i > 0);
+	}
+	return width;
+}
+
+/* Shows a part if it fits, cut to no fewer than least columns. */
+static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_t least,
+		 size_t room)
+{
+	struct part *part = &parts[p];
+	size_t width;
+
+	if (part->shown)
+		return true;
+	part->shown = part->columns < limit ? part->columns : limit;
+	width = width_of(parts, count);
+	if (width > room && width - room < part->shown && part->shown - (width - room) >= least)
+		part->shown -= width - room;
+	else if (width > room)
+		part->shown = 0;
+	return part->shown;
+}
+
+/* Finds the innermost matching parts. Returns their number. */
+static size_t find(const struct part *parts, size_t count, bool (*is_so)(const struct part *),
+		   size_t found[OWN_KEPT])
+{
+	size_t n = 0;
+
+	for (size_t i = count; i-- > 0 && n < OWN_KEPT;)
+		if (is_so(&parts[i]))
+			found[n++] = i;
+	return n;
+}
+
+static bool is_own(const struct part *part)
+{
+	return part->is_own;
+}
+
+static bool is_of_library(const struct part *part)
+{
+	return part->is_python && !part->is_own;
+}
+
+static bool is_range(const struct part *part)
+{
+	return part->is_range;
+}
+
+/* Lists the parts with priority, most important first. Returns their number. */
+static size_t order_first(const struct part *parts, size_t count, size_t order[FIRST_KEPT])
+{
+	size_t own[OWN_KEPT], library[OWN_KEPT], ranges[OWN_KEPT], n = 0;
+	size_t own_count = find(parts, count, is_own, own);
+	size_t library_count = find(parts, count, is_of_library, library);
+	size_t range_count = find(parts, count, is_range, ranges);
+
+	if (own_count)
+		order[n++] = own[0];
+	if (parts[0].is_range)
+		order[n++] = 0;
+	if (own_count || parts[count - 1].is_leaf)
+		order[n++] = count - 1;
+	if (parts[count - 1].is_leaf && count > 1)
+		order[n++] = count - 2;
+	if (range_count)
+		order[n++] = ranges[0];
+	order[n++] = count - 1;
+	if (library_count)
+		order[n++] = library[0];
+	for (size_t i = 1; i < own_count; i++)
+		order[n++] = own[i];
+	for (size_t i = 1; i < library_count; i++)
+		order[n++] = library[i];
+	return n;
+}
+
+/* Gives unused room to a part that was cut. */
+static void widen(const struct part *parts, size_t count, struct part *part, size_t room)
+{
+	size_t width = width_of(parts, count), more = part->columns - part->shown;
+
+	if (part->shown && width < room)
+		part->shown += more < room - width ? more : room - width;
+}
+
+/* Chooses which parts to show in room columns. */
+static void choose(struct part *parts, size_t count, size_t room)
+{
+	size_t order[FIRST_KEPT], n = order_first(parts, count, order), limit = NAME_COLUMNS;
+	const struct part *last = &parts[count - 1];
+	size_t least = room / 2 < NAME_COLUMNS_MIN + 2 ? room / 2 - 2 : NAME_COLUMNS_MIN;
+	bool is_whole;
+
+	if (limit > room)
+		limit = room;
+	for (size_t i = 0; i < count; i++)
+		parts[i].shown = parts[i].columns < limit ? parts[i].columns : limit;
+	is_whole = width_of(parts, count) <= room;
+	for (size_t i = 0; i < count && !is_whole; i++)
+		parts[i].shown = 0;
+	if (last->is_leaf && limit > room / LEAF_SHARE && room >= LEAF_SHARE * NAME_COLUMNS_MIN)
+		keep(parts, count, count - 1, room / LEAF_SHARE, least, room);
+	for (size_t i = 0; i < n; i++) {
+		size_t with_line = parts[order[i]].tail + NAME_COLUMNS_LEFT;
+		size_t most = limit;
+
+		if (!i && parts[0].is_range && order[0]) /* leave room for the range */
+			most = with_line > room / RANGE_SHARE ? with_line : room / RANGE_SHARE;
+		keep(parts, count, order[i], most, i && with_line > least ? with_line : least,
+		     room);
+	}
+	for (size_t i = count; i-- > 0 && keep(parts, count, i, limit, limit, room);)
+		;
+	for (size_t i = 0; i < n; i++)
+		widen(parts, count, &parts[order[i]], room);
+}
+
+/* Writes the first columns of a text. */
+static void put_head(struct output *out, const char *text, size_t columns)
+{
+	size_t bytes = 0;
+
+	while (columns && text[bytes]) {
+		columns--;
+		do
+			bytes++;
+		while (((uint8_t)text[bytes] & 0xc0) == 0x80);
+	}
+	output_text(out, text, bytes);
+}
+
+/* Writes a function name, cut at its end, with its line number. */
+static void put_cut(struct output *out, const char *name, size_t length, size_t columns)
+{
+	size_t line = line_at(name, length), tail = line_columns(name, length);
+
+	if (tail + NAME_COLUMNS_LEFT > columns) {
+		line = length;
+		tail = 0;
+	}
+	put_head(out, name, columns - tail - 1);
+	output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	output_text(out, name + line, length - line);
+}
+
+static void put_part(struct output *out, const struct part *part)
+{
+	size_t columns = part->shown - part->is_run;
+
+	if (columns >= part->columns - part->is_run)
+		output_text(out, part->name, part->length);
+	else if (part->is_leaf || part->is_range)
+		put_elided(out, part->name, part->length, columns);
+	else
+		put_cut(out, part->name, part->length, columns);
+	if (part->is_run)
+		output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+}
+
+static void put_parts(struct output *out, const struct part *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!parts[i].shown && i && !parts[i - 1].shown)
+			continue;
+		if (i)
+			output_text(out, ";", 1);
+		if (parts[i].shown)
+			put_part(out, &parts[i]);
+		else
+			output_text(out, ELLIPSIS, strlen(ELLIPSIS));
+	}
+}
+
+void put_chain(struct output *out, const struct paths *paths, const uint32_t *chain, size_t count,
+	       size_t room)
+{
+	struct part *parts;
+
+	if (!count)
+		return;
+	parts = xt_calloc(count, sizeof(*parts));
+	count = split(out, paths, chain, count, parts);
+	choose(parts, count, room);
+	put_parts(out, parts, count);
+	free(parts);
+}
+
+void put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved)
+{
+	size_t room = put_room(out), capacity = 0;
+	uint32_t *chain = NULL;
+	int depth = paths_chain(paths, node, &chain, &capacity);
+
+	if (out->columns)
+		room = room > reserved + PATH_COLUMNS_MIN ? room - reserved : PATH_COLUMNS_MIN;
+	if (depth > 0)
+		put_chain(out, paths, chain, (size_t)depth, room);
+	free(chain);
+}
+
+static size_t chain_columns(const struct paths *paths, const uint32_t *chain, size_t count)
+{
+	size_t columns = count - 1;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t length;
+		const char *name = names_text(&paths->names, paths->nodes[chain[i]].name, &length);
+
+		columns += text_columns(name, length);
+	}
+	return columns;
+}
+
+/* Writes the last frame in this line and its callers in the next. */
+static void put_two_lines(struct output *out, const struct paths *paths, const uint32_t *chain,
+			  size_t count)
+{
+	size_t length;
+	const char *name = leaf_name(paths, paths->nodes[chain[count - 1]].name, &length);
+
+	put_cell(out, name, length);
+	if (count == 1)
+		return;
+	output_format(out, "\n%*s", ROW_INDENT, "");
+	put_chain(out, paths, chain, count - 1, put_room(out));
+}
+
+void put_path_row(struct output *out, const struct paths *paths, uint32_t node)
+{
+	size_t capacity = 0;
+	uint32_t *chain = NULL;
+	int count = paths_chain(paths, node, &chain, &capacity);
+
+	if (count > 0 && out->columns && out->columns < ROW_COLUMNS &&
+	    chain_columns(paths, chain, (size_t)count) > put_room(out))
+		put_two_lines(out, paths, chain, (size_t)count);
+	else if (count > 0)
+		put_chain(out, paths, chain, (size_t)count, put_room(out));
+	output_text(out, "\n", 1);
+	free(chain);
 }

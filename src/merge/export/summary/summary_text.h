@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include "log/base/number_format.h"
 #include "merge/base/weights.h"
 
 struct output;
+struct paths;
 struct settings;
 
 /* Formats a value in the unit of its weight. out has TIME_BYTES. */
@@ -79,5 +79,21 @@ void put_top_title(struct output *out, const char *title, size_t shown, size_t a
 
 /* Returns how many of `count` rows to show: at most --top. */
 size_t rows_to_show(size_t count, const struct settings *settings);
+
+/*
+ * Writes the frames of a call path that fit in the line. The user's own frames and the innermost
+ * frames come first. Leaves reserved columns of a terminal's line free.
+ */
+void put_path(struct output *out, const struct paths *paths, uint32_t node, size_t reserved);
+
+/* The same for count consecutive nodes of one path, in room columns. */
+void put_chain(struct output *out, const struct paths *paths, const uint32_t *chain, size_t count,
+	       size_t room);
+
+/*
+ * Writes the path at the end of a table row. A terminal too narrow for the whole path gets its last
+ * frame, and the callers in the next line.
+ */
+void put_path_row(struct output *out, const struct paths *paths, uint32_t node);
 
 #endif

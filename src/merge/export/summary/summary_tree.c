@@ -3,20 +3,18 @@
  * The call tree as text: a flame graph for the terminal. Small frames are omitted. If nearly all of
  * a frame belongs to one child, both share a line with the value of the first.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/grow.h"
+#include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_tree.h"
-#include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/sums/tables.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
-#include "merge/sums/tables.h"
 
 #define ROWS_PER_TOP	3   /* per row of the other tables */
 #define SHARE_MIN	100 /* omit less than 1/100 of the total */
@@ -97,14 +95,12 @@ static uint32_t joined_child(const struct tree *tree, uint32_t node)
 	return found;
 }
 
-/* Chooses the threshold that limits the number of lines. Returns 0 or -ENOMEM. */
-static int choose_least(struct tree *tree, size_t row_count)
+/* Chooses the threshold that limits the number of lines. */
+static void choose_least(struct tree *tree, size_t row_count)
 {
-	uint64_t *values = calloc(tree->paths->node_count, sizeof(*values));
+	uint64_t *values = xt_calloc(tree->paths->node_count, sizeof(*values));
 	size_t count = 0;
 
-	if (!values)
-		return -ENOMEM;
 	for (uint32_t n = 1; n < tree->paths->node_count; n++)
 		if (has_line(tree, n))
 			values[count++] = tree->totals[n];
@@ -113,16 +109,13 @@ static int choose_least(struct tree *tree, size_t row_count)
 	if (count > row_count && values[count - row_count] > tree->least)
 		tree->least = values[count - row_count];
 	free(values);
-	return 0;
 }
 
-static int make_tree(struct tree *tree, const struct paths *paths, size_t row_count)
+static void make_tree(struct tree *tree, const struct paths *paths, size_t row_count)
 {
-	tree->totals = calloc(paths->node_count, sizeof(*tree->totals));
-	tree->first_child = calloc(paths->node_count, sizeof(*tree->first_child));
-	tree->sibling = calloc(paths->node_count, sizeof(*tree->sibling));
-	if (!tree->totals || !tree->first_child || !tree->sibling)
-		return -ENOMEM;
+	tree->totals = xt_calloc(paths->node_count, sizeof(*tree->totals));
+	tree->first_child = xt_calloc(paths->node_count, sizeof(*tree->first_child));
+	tree->sibling = xt_calloc(paths->node_count, sizeof(*tree->sibling));
 	/* Parents precede children, so a backward pass adds up complete subtrees. */
 	for (uint32_t n = paths->node_count; n-- > 1;) {
 		uint32_t parent = paths->nodes[n].parent;
@@ -133,7 +126,7 @@ static int make_tree(struct tree *tree, const struct paths *paths, size_t row_co
 		tree->first_child[parent] = n;
 	}
 	tree->whole = tree->totals[PATH_ROOT];
-	return choose_least(tree, row_count);
+	choose_least(tree, row_count);
 }
 
 static void put_bar(struct output *out, int columns, uint64_t part, uint64_t whole)
@@ -159,15 +152,13 @@ static void put_bar(struct output *out, int columns, uint64_t part, uint64_t who
 	put_style(out, STYLE_PLAIN);
 }
 
-/* Collects the nodes that share a line with node. Returns their number or -ENOMEM. */
-static int join(struct tree *tree, uint32_t node)
+/* Collects the nodes that share a line with node. Returns their number. */
+static size_t join(struct tree *tree, uint32_t node)
 {
-	int count = 0;
+	size_t count = 0;
 
 	for (; node; node = joined_child(tree, node)) {
-		if (grow(&tree->chain, &tree->chain_capacity, (size_t)count + 1,
-			 sizeof(*tree->chain)) < 0)
-			return -ENOMEM;
+		xt_grow(&tree->chain, &tree->chain_capacity, count + 1, sizeof(*tree->chain));
 		tree->chain[count++] = node;
 	}
 	return count;
@@ -213,24 +204,21 @@ static void put_figures_of(struct output *out, const struct tree *tree, const st
 	output_format(out, "%*s", (tree->bar_columns ? 2 : 0) + indent_of(out, depth), "");
 }
 
-/* Composes the line of row->first, with room for more columns. Returns 0 or -ENOMEM. */
-static int make_text(struct tree *tree, size_t depth, size_t more_columns, struct row *row)
+/* Composes the line of row->first, with room for more columns. */
+static void make_text(struct tree *tree, size_t depth, size_t more_columns, struct row *row)
 {
 	struct output *line = &tree->line;
-	int count = join(tree, row->first);
-	size_t start, room;
+	size_t count = join(tree, row->first), start, room;
 
 	line->used = 0;
 	put_figures_of(line, tree, row, depth);
 	start = line->used;
 	room = put_room(line);
 	room = room > more_columns + ROW_COLUMNS_MIN ? room - more_columns : ROW_COLUMNS_MIN;
-	if (count < 0 || put_chain(line, tree->paths, tree->chain, (size_t)count, room) < 0)
-		return -ENOMEM;
+	put_chain(line, tree->paths, tree->chain, count, room);
 	row->last = tree->chain[count - 1];
 	free(row->text);
-	row->text = strndup(line->buffer + start, line->used - start);
-	return row->text ? 0 : -ENOMEM;
+	row->text = xt_strndup(line->buffer + start, line->used - start);
 }
 
 static bool has_lines_below(struct tree *tree, uint32_t node)
@@ -240,8 +228,8 @@ static bool has_lines_below(struct tree *tree, uint32_t node)
 	return child && tree->totals[child] >= tree->least;
 }
 
-/* Adds the row, or adds it to one that reads the same. Takes the text. Returns 0 or -ENOMEM. */
-static int add_row(struct tree *tree, struct rows *rows, struct row *row)
+/* Adds the row, or adds it to one that reads the same. Takes the text. */
+static void add_row(struct tree *tree, struct rows *rows, struct row *row)
 {
 	size_t r = 0;
 
@@ -252,54 +240,43 @@ static int add_row(struct tree *tree, struct rows *rows, struct row *row)
 		rows->list[r].path_count++;
 		rows->list[r].total += row->total;
 		free(row->text);
-		return 0;
+		return;
 	}
-	if (grow(&rows->list, &rows->capacity, rows->count + 1, sizeof(*rows->list)) < 0) {
-		free(row->text);
-		return -ENOMEM;
-	}
+	xt_grow(&rows->list, &rows->capacity, rows->count + 1, sizeof(*rows->list));
 	rows->list[rows->count++] = *row;
-	return 0;
 }
 
 COMPARE_BY(compare_rows, struct row, DOWN(total) UP(last))
 
-/* Returns 0 or -ENOMEM. */
-static int put_children(struct output *out, struct tree *tree, uint32_t node, size_t depth)
+static void put_children(struct output *out, struct tree *tree, uint32_t node, size_t depth)
 {
 	struct rows rows = {0};
 	uint32_t child = 0;
-	int error = 0;
 
-	while (!error && (child = next_child(tree, node, child)) &&
-	       tree->totals[child] >= tree->least) {
+	while ((child = next_child(tree, node, child)) && tree->totals[child] >= tree->least) {
 		struct row row = {.first = child, .path_count = 1, .total = tree->totals[child]};
 
-		error = make_text(tree, depth, 0, &row);
-		if (!error)
-			error = add_row(tree, &rows, &row);
+		make_text(tree, depth, 0, &row);
+		add_row(tree, &rows, &row);
 	}
 	if (rows.count)
 		qsort(rows.list, rows.count, sizeof(*rows.list), compare_rows);
-	for (size_t r = 0; r < rows.count && !error; r++) {
+	for (size_t r = 0; r < rows.count; r++) {
 		struct row *row = &rows.list[r];
 		char count[PATHS_BYTES] = "";
 
 		if (row->path_count > 1) {
 			snprintf(count, sizeof(count), tree->bar_columns ? " (%u paths)" : " (%u)",
 				 row->path_count);
-			error = make_text(tree, depth, strlen(count), row);
+			make_text(tree, depth, strlen(count), row);
 		}
-		if (error)
-			break;
 		put_figures_of(out, tree, row, depth);
 		output_format(out, "%s%s\n", row->text, count);
-		error = put_children(out, tree, row->last, depth + 1);
+		put_children(out, tree, row->last, depth + 1);
 	}
 	for (size_t r = 0; r < rows.count; r++)
 		free(rows.list[r].text);
 	free(rows.list);
-	return error;
 }
 
 static void put_tree_head(struct output *out, const struct tree *tree)
@@ -338,7 +315,7 @@ static int bar_columns(const struct output *out)
 	return out->columns >= NARROW_COLUMNS ? BAR_NARROW : 0;
 }
 
-int summary_put_tree(struct sink *sink, const struct run *run)
+void summary_put_tree(struct sink *sink, const struct run *run)
 {
 	struct output *out = &sink->out;
 	struct tree tree = {
@@ -346,19 +323,15 @@ int summary_put_tree(struct sink *sink, const struct run *run)
 		.weight = sink->settings->weight,
 		.bar_columns = bar_columns(out),
 	};
-	int error = make_tree(&tree, &run->paths,
-			      ROWS_PER_TOP * rows_to_show(SIZE_MAX, sink->settings));
 
 	tree.line = (struct output){.columns = out->columns,
 				    .has_colours = out->has_colours,
-				    .buffer = malloc(OUTPUT_BUFFER_BYTES),
+				    .buffer = xt_malloc(OUTPUT_BUFFER_BYTES),
 				    .fd = -1};
-	if (!tree.line.buffer)
-		error = -ENOMEM;
-	if (!error && tree.whole) {
+	make_tree(&tree, &run->paths, ROWS_PER_TOP * rows_to_show(SIZE_MAX, sink->settings));
+	if (tree.whole) {
 		put_tree_head(out, &tree);
-		error = put_children(out, &tree, PATH_ROOT, 0);
+		put_children(out, &tree, PATH_ROOT, 0);
 	}
 	free_all(tree.totals, tree.first_child, tree.sibling, tree.chain, tree.line.buffer);
-	return error;
 }

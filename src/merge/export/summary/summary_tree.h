@@ -5,7 +5,7 @@
 struct run;
 struct sink;
 
-/* Writes the call tree. Returns 0 or -ENOMEM. */
-int summary_put_tree(struct sink *sink, const struct run *run);
+/* Writes the call tree. */
+void summary_put_tree(struct sink *sink, const struct run *run);
 
 #endif

@@ -3,7 +3,6 @@
  * A spreadsheet would run a name such as "=1+2" as a formula. Such names get a leading apostrophe,
  * which marks text.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,15 +21,13 @@ static void put_quoted(struct output *out, const char *text, size_t length)
 	output_text(out, "\"", 1);
 }
 
-static int put_path(struct output *out, const struct cell *cell)
+static void put_path(struct output *out, const struct cell *cell)
 {
 	size_t length;
 	char *text = paths_text(cell->paths, cell->node, &length);
 
-	if (text)
-		put_quoted(out, text, length);
+	put_quoted(out, text, length);
 	free(text);
-	return text ? 0 : -ENOMEM;
 }
 
 static void put_list(struct output *out, const struct cell *cell)
@@ -41,42 +38,41 @@ static void put_list(struct output *out, const struct cell *cell)
 	free(text);
 }
 
-static int put_cell(struct output *out, enum cell_type type, const struct cell *cell)
+static void put_cell(struct output *out, enum cell_type type, const struct cell *cell)
 {
 	if (cell->is_absent)
-		return 0;
+		return;
 	switch (type) {
 	case CELL_MOMENT:
 		output_format(out, "%lld", (long long)cell->moment_ns);
-		return 0;
+		return;
 	case CELL_REAL:
 		output_format(out, "%.15g", cell->real);
-		return 0;
+		return;
 	case CELL_TEXT:
 		put_quoted(out, cell->text, cell->length);
-		return 0;
+		return;
 	case CELL_WORD:
 		output_text(out, cell->text, cell->length);
-		return 0;
+		return;
 	case CELL_PATH:
-		return put_path(out, cell);
+		put_path(out, cell);
+		return;
 	case CELL_TEXTS:
 	case CELL_NUMBERS:
 	case CELL_VALUES:
 		put_list(out, cell);
-		return 0;
+		return;
 	default:
 		output_format(out, "%llu", (unsigned long long)cell->number);
-		return 0;
 	}
 }
 
-int table_put_csv(struct output *out, const struct run *run, const struct table_def *def)
+void table_put_csv(struct output *out, const struct run *run, const struct table_def *def)
 {
 	struct table_rows rows = table_open(def, run);
 	struct cell cells[COLUMNS_MAX];
 	const char *comma = "";
-	int error = 0;
 
 	for (size_t c = 0; c < def->column_count; c++) {
 		if (!column_is_flat(&def->columns[c]))
@@ -85,18 +81,17 @@ int table_put_csv(struct output *out, const struct run *run, const struct table_
 		comma = ",";
 	}
 	output_text(out, "\r\n", 2);
-	for (size_t r = 0; r < rows.count && !error; r++) {
+	for (size_t r = 0; r < rows.count; r++) {
 		table_row(&rows, r, cells);
 		comma = "";
-		for (size_t c = 0; c < def->column_count && !error; c++) {
+		for (size_t c = 0; c < def->column_count; c++) {
 			if (!column_is_flat(&def->columns[c]))
 				continue;
 			output_format(out, "%s", comma);
 			comma = ",";
-			error = put_cell(out, def->columns[c].type, &cells[c]);
+			put_cell(out, def->columns[c].type, &cells[c]);
 		}
 		output_text(out, "\r\n", 2);
 	}
 	table_close(&rows);
-	return error;
 }

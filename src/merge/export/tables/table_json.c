@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ size_t table_rows_shown(const struct json *json, size_t count)
 	return count < top ? count : top;
 }
 
-int table_put_json_path(struct json *json, const char *key, const struct cell *cell)
+void table_put_json_path(struct json *json, const char *key, const struct cell *cell)
 {
 	const struct paths *paths = cell->paths;
 	uint32_t *chain = NULL;
@@ -37,7 +36,6 @@ int table_put_json_path(struct json *json, const char *key, const struct cell *c
 		put_name(json, &paths->names, paths->nodes[chain[d]].name);
 	json_end_array(json);
 	free(chain);
-	return depth < 0 ? depth : 0;
 }
 
 static void put_list(struct json *json, const char *key, const struct cell *cell, bool are_numbers)
@@ -51,59 +49,70 @@ static void put_list(struct json *json, const char *key, const struct cell *cell
 	json_end_array(json);
 }
 
-static int put_cell(struct json *json, const struct column_def *column, const struct cell *cell)
+static void put_cell(struct json *json, const struct column_def *column, const struct cell *cell)
 {
 	const char *key = column->json ? column->json : column->name;
 
 	if (cell->is_absent)
-		return 0;
+		return;
 	switch (column->type) {
 	case CELL_MOMENT:
 		json_i64(json, key, cell->moment_ns);
-		return 0;
+		break;
 	case CELL_FLAG:
 		json_bool(json, key, cell->number);
-		return 0;
+		break;
 	case CELL_REAL:
 		json_double(json, key, cell->real);
-		return 0;
+		break;
 	case CELL_TEXT:
 	case CELL_WORD:
 		json_text(json, key, cell->text, cell->length);
-		return 0;
+		break;
 	case CELL_TEXTS:
 	case CELL_NUMBERS:
 	case CELL_VALUES:
 		put_list(json, key, cell, column->type == CELL_NUMBERS || cell->are_numbers);
-		return 0;
+		break;
 	case CELL_PATH:
-		return table_put_json_path(json, key, cell);
+		table_put_json_path(json, key, cell);
+		break;
 	default:
 		json_u64(json, key, cell->number);
-		return 0;
 	}
 }
 
-static int put_rows(struct json *json, const char *key, struct table_rows *rows, size_t shown)
+static const char *key_of(const struct table_def *def)
+{
+	const char *place = def->json ? def->json : def->name, *dot = strrchr(place, '.');
+
+	return dot ? dot + 1 : place;
+}
+
+static void put_rows(struct json *json, const char *key, struct table_rows *rows, size_t shown)
 {
 	const struct table_def *def = rows->def;
 	struct cell cells[COLUMNS_MAX];
-	int error = 0;
 
 	json_begin_array(json, key);
 	if (def->form == FORM_TABLE)
 		json->lines_depth = json->depth;
-	for (size_t r = 0; r < shown && !error; r++) {
+	for (size_t r = 0; r < shown; r++) {
 		json_begin_object(json, NULL);
 		table_row(rows, r, cells);
-		for (size_t c = 0; c < def->column_count && !error; c++)
+		for (size_t c = 0; c < def->column_count; c++)
 			if (column_is_member(&def->columns[c]))
-				error = put_cell(json, &def->columns[c], &cells[c]);
+				put_cell(json, &def->columns[c], &cells[c]);
 		table_row_more(json, rows, r);
+		if (def->inner) {
+			struct table_rows inner = table_open_inner(rows, r);
+
+			put_rows(json, key_of(def->inner), &inner, inner.count);
+			table_close(&inner);
+		}
 		json_end_object(json);
 	}
 	json_end_array(json);
-	return error;
 }
 
 static void put_map(struct json *json, const char *key, struct table_rows *rows)
@@ -136,35 +145,33 @@ static size_t rows_shown(const struct json *json, const struct table_rows *rows)
 	const struct table_def *def = rows->def;
 	size_t most = def->rows_max ? def->rows_max : SIZE_MAX;
 
-	if (def->form == FORM_TABLE && !def->is_whole)
+	if (def->form == FORM_TABLE && !def->is_whole && !def->is_complete)
 		most = table_rows_shown(json, rows->count);
 	return rows->count < most ? rows->count : most;
 }
 
-int table_put_json(struct json *json, const struct run *run, const struct table_def *def)
+void table_put_json(struct json *json, const struct run *run, const struct table_def *def)
 {
-	const char *place = def->json ? def->json : def->name, *dot = strrchr(place, '.');
-	const char *key = dot ? dot + 1 : place;
 	struct table_rows rows = table_open(def, run);
 	size_t shown = rows_shown(json, &rows);
 	unsigned lines_depth = json->lines_depth;
-	int error = 0;
 
 	if (def->form == FORM_MAP) {
-		put_map(json, key, &rows);
+		put_map(json, key_of(def), &rows);
 	} else if (def->form == FORM_TEXTS) {
-		put_texts(json, key, &rows);
+		put_texts(json, key_of(def), &rows);
 	} else if (def->form == FORM_LIST) {
-		error = put_rows(json, key, &rows, shown);
+		put_rows(json, key_of(def), &rows, shown);
 	} else {
-		json_begin_object(json, key);
+		json_begin_object(json, key_of(def));
 		json_u64(json, "row_count", rows.count);
+		if (def->json_head)
+			def->json_head(json, run);
 		if (def->left_out_name)
 			json_u64(json, def->left_out_name, rows.left_out_count);
-		error = put_rows(json, "rows", &rows, shown);
+		put_rows(json, "rows", &rows, shown);
 		json->lines_depth = lines_depth;
 		json_end_object(json);
 	}
 	table_close(&rows);
-	return error;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "merge/base/text.h"
-#include "merge/export/summary/summary_path.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/exporter.h"
@@ -51,21 +49,19 @@ static void put_root(struct output *out, const struct names *names, uint32_t nam
 	output_format(out, "%s;", text);
 }
 
-static int put_path_between(struct output *out, const struct cell *cell)
+static void put_path_between(struct output *out, const struct cell *cell)
 {
 	const struct names *names = &cell->paths->names;
 	size_t length;
 	const char *leaf = names_text(names, cell->leaf, &length);
-	int error = 0;
 
 	if (cell->root != NAME_EMPTY)
 		put_root(out, names, cell->root, length + 1);
 	if (cell->node == PATH_ROOT)
 		output_format(out, FRAME_UNATTRIBUTED);
 	else
-		error = put_path(out, cell->paths, cell->node, text_columns(leaf, length) + 1);
+		put_path(out, cell->paths, cell->node, text_columns(leaf, length) + 1);
 	output_format(out, ";%s\n", leaf);
-	return error;
 }
 
 /* Writes text that may have any bytes, shortened if the line is too narrow. */
@@ -83,39 +79,38 @@ static void put_clean(struct output *out, const struct cell *cell)
 }
 
 /* On a terminal, the path of a place has a line of its own. Elsewhere, the text has it. */
-static int put_place_path(struct output *out, const struct cell *cell)
+static void put_place_path(struct output *out, const struct cell *cell)
 {
 	size_t length;
 	char *text, *clean;
 
 	if (cell->node == PATH_ROOT)
-		return 0;
+		return;
 	if (!out->columns) {
 		text = paths_text(cell->paths, cell->node, &length);
 		clean = text_clean_copy(text);
 		output_format(out, ": %s", clean);
 		free(clean);
 		free(text);
-		return 0;
+		return;
 	}
 	output_format(out, "\n%*s", ROW_INDENT, "");
-	return put_path(out, cell->paths, cell->node, 0);
+	put_path(out, cell->paths, cell->node, 0);
 }
 
 /* The last column, which takes the rest of the line. */
-static int put_label(struct output *out, enum cell_type type, const struct cell *cell)
+static void put_label(struct output *out, enum cell_type type, const struct cell *cell)
 {
-	int error = 0;
-
-	if (type == CELL_PATH && cell->leaf != NAME_EMPTY)
-		return put_path_between(out, cell);
-	if (type == CELL_PATH)
-		return put_path_row(out, cell->paths, cell->node);
-	put_clean(out, cell);
-	if (type == CELL_PLACE)
-		error = put_place_path(out, cell);
-	output_text(out, "\n", 1);
-	return error;
+	if (type == CELL_PATH && cell->leaf != NAME_EMPTY) {
+		put_path_between(out, cell);
+	} else if (type == CELL_PATH) {
+		put_path_row(out, cell->paths, cell->node);
+	} else {
+		put_clean(out, cell);
+		if (type == CELL_PLACE)
+			put_place_path(out, cell);
+		output_text(out, "\n", 1);
+	}
 }
 
 /* Text that the terminal is too narrow for begins the last column, in lines of its own. */
@@ -149,8 +144,8 @@ static void put_head(struct output *out, struct layout *layout)
 	put_heads(out, layout->columns, layout->count, last);
 }
 
-static int put_row(struct output *out, struct table_rows *rows, size_t row,
-		   const struct layout *layout)
+static void put_row(struct output *out, struct table_rows *rows, size_t row,
+		    const struct layout *layout)
 {
 	char texts[COLUMNS_MAX][FIGURE_BYTES];
 	const char *figures[COLUMNS_MAX];
@@ -173,11 +168,11 @@ static int put_row(struct output *out, struct table_rows *rows, size_t row,
 		put_words(out, texts[c], 0, ROW_INDENT, out->columns);
 		output_format(out, "\n%*s", ROW_INDENT, "");
 	}
-	return put_label(out, last->type, &cells[last - rows->def->columns]);
+	put_label(out, last->type, &cells[last - rows->def->columns]);
 }
 
-int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
-		   bool has_title)
+void table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
+		    bool has_title)
 {
 	struct output *out = &sink->out;
 	struct table_rows rows = table_open(def, run);
@@ -185,7 +180,6 @@ int table_put_text(struct sink *sink, const struct run *run, const struct table_
 	struct layout layout;
 	const char *notes[NOTES_MAX];
 	char count[COUNT_BYTES];
-	int error = 0;
 
 	if (rows.count) {
 		if (has_title)
@@ -195,12 +189,11 @@ int table_put_text(struct sink *sink, const struct run *run, const struct table_
 		layout.count = table_shown(def, layout.defs) - 1;
 		put_head(out, &layout);
 	}
-	for (size_t r = 0; r < shown && !error; r++)
-		error = put_row(out, &rows, r, &layout);
+	for (size_t r = 0; r < shown; r++)
+		put_row(out, &rows, r, &layout);
 	if (rows.left_out_count) {
 		format_count(count, rows.left_out_count);
 		output_format(out, "%12s  %s\n", count, def->left_out_text);
 	}
 	table_close(&rows);
-	return error;
 }

@@ -13,19 +13,19 @@ struct sink;
 #define LIST_SEPARATOR "; " /* where a cell is one text */
 
 /* A table of at most --top rows, aligned for a terminal. Nothing if there are no rows. */
-int table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
-		   bool has_title);
+void table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
+		    bool has_title);
 
-/* An object with the number of rows, and the rows, at most json->rows_max. Returns 0 or -ENOMEM. */
-int table_put_json(struct json *json, const struct run *run, const struct table_def *def);
+/* An object with the number of rows, and the rows, at most json->rows_max. */
+void table_put_json(struct json *json, const struct run *run, const struct table_def *def);
 
-/* The frames of a path, outermost first. Returns 0 or -ENOMEM. */
-int table_put_json_path(struct json *json, const char *key, const struct cell *cell);
+/* The frames of a path, outermost first. */
+void table_put_json_path(struct json *json, const char *key, const struct cell *cell);
 
 /* Returns how many of these rows a table of the document has. */
 size_t table_rows_shown(const struct json *json, size_t count);
 
-/* A line of column names and one for each row (RFC 4180). Returns 0 or -ENOMEM. */
-int table_put_csv(struct output *out, const struct run *run, const struct table_def *def);
+/* A line of column names and one for each row (RFC 4180). */
+void table_put_csv(struct output *out, const struct run *run, const struct table_def *def);
 
 #endif
