@@ -4,7 +4,6 @@
  * reads text. Below each table is the query that gives the same numbers.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +11,19 @@
 #include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
-#include "merge/export/formats.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_queries.h"
 #include "merge/export/summary/summary_text.h"
-#include "merge/findings/conclusions.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/sums/tables.h"
+#include "merge/sums/trust.h"
+#include "merge/export/formats.h"
+#include "merge/findings/conclusions.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
-#include "merge/sums/trust.h"
 
 #define BRIEF_BYTES_MAX 8000
 #define NAME_COLUMNS	160
@@ -104,23 +103,21 @@ static void put_query(struct output *out, const char *sql)
 	output_format(out, "\n`%s`\n\n", sql);
 }
 
-static int put_head(struct output *out, const struct run *run)
+static void put_head(struct output *out, const struct run *run)
 {
 	struct headline_texts texts;
-	int error = headline_texts(&texts, run);
 
+	headline_texts(&texts, run);
 	output_format(out, "# xtrace: where the GPU time went\n\n");
-	for (size_t t = 0; t < texts.count && !error; t++) {
+	for (size_t t = 0; t < texts.count; t++) {
 		output_format(out, "- %s: ", texts.list[t].label);
 		put_prose(out, texts.list[t].text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 	}
 	headline_texts_free(&texts);
-	for (size_t c = 0; c < run->found->headline.cost_count && !error; c++) {
+	for (size_t c = 0; c < run->found->headline.cost_count; c++) {
 		char *text = headline_cost_text(&run->found->headline.costs[c]);
 
-		if (!text)
-			return -ENOMEM;
 		output_format(out, "- %s: ", headline_cost_label(&run->found->headline.costs[c]));
 		put_prose(out, text, TEXT_COLUMNS);
 		output_text(out, "\n", 1);
@@ -131,15 +128,12 @@ static int put_head(struct output *out, const struct run *run)
 	output_format(out, "\nTime with GPU work, and the longest gap:\n");
 	put_query(out, summary_query(QUERY_BUSY)->sql);
 	output_format(out, "`%s`\n\n", summary_query(QUERY_LONGEST_GAP)->sql);
-	return error;
 }
 
-static int put_finding(struct output *out, const struct run *run, const struct finding *finding)
+static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
 	char *id = finding_id(&run->paths, finding), cost[TIME_BYTES], whole[TIME_BYTES];
 
-	if (!id)
-		return -ENOMEM;
 	format_time(cost, finding->cost_ns);
 	format_time(whole, finding->whole_ns);
 	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", rule_specs[finding->rule].name,
@@ -156,20 +150,17 @@ static int put_finding(struct output *out, const struct run *run, const struct f
 			      (unsigned long long)finding->evidence[e].value);
 	output_text(out, "\n\n", 2);
 	free(id);
-	return 0;
 }
 
-static int put_findings_brief(struct output *out, const struct run *run)
+static void put_findings_brief(struct output *out, const struct run *run)
 {
 	const struct findings *findings = &run->found->findings;
 	size_t shown = findings->count < FINDINGS_TOP ? findings->count : FINDINGS_TOP;
-	int error = 0;
 
 	output_format(out, "## Findings: %zu of %zu\n\n", shown, findings->count);
-	for (size_t f = 0; f < shown && !error; f++)
-		error = put_finding(out, run, &findings->list[f]);
+	for (size_t f = 0; f < shown; f++)
+		put_finding(out, run, &findings->list[f]);
 	output_format(out, "`xtrace merge --summary - DIR | jq '.findings.rows[]'`\n\n");
-	return error;
 }
 
 static void put_rank(struct output *out, const char *label, const struct rank_waits *rank)
@@ -187,36 +178,29 @@ static void put_rank(struct output *out, const char *label, const struct rank_wa
 }
 
 /* Writes a sentence in a line of its own. Frees it. */
-static int put_sentence(struct output *out, char *text)
+static void put_sentence(struct output *out, char *text)
 {
-	if (!text)
-		return -ENOMEM;
 	if (text[0]) {
 		put_line(out, text, strlen(text), TEXT_COLUMNS, false);
 		output_text(out, "\n\n", 2);
 	}
 	free(text);
-	return 0;
 }
 
 /* The verdict on the ranks, and what limits it. */
-static int put_verdict(struct output *out, const struct run *run)
+static void put_verdict(struct output *out, const struct run *run)
 {
-	int error = put_sentence(out, verdict_text(run));
-
-	if (!error)
-		error = put_sentence(out, incomplete_text(run));
-	if (!error && run->compared->report.job_count > 1)
-		error = put_sentence(out, jobs_text(run));
-	return error;
+	put_sentence(out, verdict_text(run));
+	put_sentence(out, incomplete_text(run));
+	if (run->compared->report.job_count > 1)
+		put_sentence(out, jobs_text(run));
 }
 
 /* The ranks that cost the others most. */
-static int put_ranks(struct output *out, const struct run *run)
+static void put_ranks(struct output *out, const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 	size_t count = 0, *order = xt_malloc((run->inputs->count + 1) * sizeof(*order)), shown;
-	int error = 0;
 
 	for (size_t l = 0; l < run->inputs->count; l++)
 		if (report->ranks && report->ranks[l].collective_count && run->labels[l])
@@ -232,7 +216,7 @@ static int put_ranks(struct output *out, const struct run *run)
 			}
 	if (shown) {
 		output_format(out, "## Ranks: %zu of %zu\n\n", shown, count);
-		error = put_verdict(out, run);
+		put_verdict(out, run);
 		output_format(
 			out, "| process | computes | transfers | waits | "
 			     "idle | costs others |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
@@ -242,20 +226,18 @@ static int put_ranks(struct output *out, const struct run *run)
 	if (shown)
 		output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
 	free(order);
-	return error;
 }
 
-static int put_mpi(struct output *out, const struct run *run)
+static void put_mpi(struct output *out, const struct run *run)
 {
 	const struct mpi_waits *waits = &run->compared->report.mpi;
 	size_t count = waits->rank_count, shown = count < ROWS_TOP ? count : ROWS_TOP;
 	char time[TIME_BYTES];
-	int error;
 
 	if (!count)
-		return 0;
+		return;
 	output_format(out, "## Ranks in collectives of MPI: %zu of %zu\n\n", shown, count);
-	error = put_sentence(out, mpi_waits_text(run, waits));
+	put_sentence(out, mpi_waits_text(run, waits));
 	output_format(out, "| process | in MPI |\n| --- | ---: |\n");
 	for (size_t r = 0; r < shown; r++) {
 		const char *label = run->labels[waits->ranks[r].log];
@@ -266,7 +248,6 @@ static int put_mpi(struct output *out, const struct run *run)
 		output_format(out, " | %s |\n", time);
 	}
 	output_format(out, "\n`xtrace merge --summary - DIR | jq .mpi`\n\n");
-	return error;
 }
 
 static void put_row(struct output *out, const struct run *run, const struct table_row *row,
@@ -281,8 +262,8 @@ static void put_row(struct output *out, const struct run *run, const struct tabl
 	output_text(out, " |\n", 3);
 }
 
-static int put_rows(struct output *out, const struct run *run, const struct table *table,
-		    const char *title, const char *column, enum query query)
+static void put_rows(struct output *out, const struct run *run, const struct table *table,
+		     const char *title, const char *column, enum query query)
 {
 	size_t shown = table->count < ROWS_TOP ? table->count : ROWS_TOP, length;
 
@@ -293,33 +274,24 @@ static int put_rows(struct output *out, const struct run *run, const struct tabl
 		const struct table_row *row = &table->rows[r];
 		char *name = query == QUERY_FRAMES
 				     ? paths_frame_where(&run->paths, row->id)
-				     : strdup(leaf_name(&run->paths, row->id, &length));
+				     : xt_strdup(leaf_name(&run->paths, row->id, &length));
 
-		if (!name)
-			return -ENOMEM;
 		put_row(out, run, row, name);
 		free(name);
 	}
 	put_query(out, summary_query(query)->sql);
-	return 0;
 }
 
-static int put_tables(struct output *out, const struct run *run)
+static void put_tables(struct output *out, const struct run *run)
 {
 	struct table frames = {0}, kernels = {0};
-	int error = table_own_frames(&frames, &run->paths, NULL);
 
-	if (!error)
-		error = table_leaves(&kernels, &run->paths);
-	if (!error)
-		error = put_rows(out, run, &frames, "GPU time by frame of your own code", "frame",
-				 QUERY_FRAMES);
-	if (!error)
-		error = put_rows(out, run, &kernels, "Kernels, copies and memsets", "name",
-				 QUERY_KERNELS);
+	table_own_frames(&frames, &run->paths, NULL);
+	table_leaves(&kernels, &run->paths);
+	put_rows(out, run, &frames, "GPU time by frame of your own code", "frame", QUERY_FRAMES);
+	put_rows(out, run, &kernels, "Kernels, copies and memsets", "name", QUERY_KERNELS);
 	table_free(&frames);
 	table_free(&kernels);
-	return error;
 }
 
 static void put_idle(struct output *out, const struct run *run)
@@ -342,25 +314,21 @@ static void put_idle(struct output *out, const struct run *run)
 	put_query(out, summary_query(QUERY_IDLE)->sql);
 }
 
-static int put_all(struct output *out, const struct run *run)
+static void put_all(struct output *out, const struct run *run)
 {
-	int error = put_head(out, run);
-
-	if (!error)
-		error = put_findings_brief(out, run);
-	if (!error && run->needs.ranks)
-		error = put_ranks(out, run);
-	if (!error)
-		error = put_mpi(out, run);
-	if (!error && run->sums->events.work.gpu_ns)
-		error = put_tables(out, run);
+	put_head(out, run);
+	put_findings_brief(out, run);
+	if (run->needs.ranks)
+		put_ranks(out, run);
+	put_mpi(out, run);
+	if (run->sums->events.work.gpu_ns)
+		put_tables(out, run);
 	put_idle(out, run);
 	for (int l = 0; l < TRUST_LINES; l++) {
 		output_text(out, l ? "- " : "## Trust\n\n- ", l ? 2 : 12);
 		put_prose(out, run->trust->lines[l], TEXT_COLUMNS);
 		output_text(out, "\n", 1);
 	}
-	return error;
 }
 
 /* Returns the length of the complete lines that fit. */

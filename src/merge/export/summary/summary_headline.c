@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/export/summary/summary_headline.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/base/text.h"
 #include "merge/export/summary/summary_text.h"
-#include "merge/findings/conclusions.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/ranks/rank_lists.h"
+#include "merge/sums/trust.h"
+#include "merge/findings/conclusions.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
-#include "merge/sums/trust.h"
 
 #define S_NS	      1000000000ull
 #define LABEL_COLUMNS 13
@@ -25,32 +25,26 @@
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
 #define UNKNOWN_SHARE 500 /* same for time that is neither known to be busy nor idle */
 
-static int add_text(struct headline_texts *texts, const char *label, const char *format, ...)
+static void add_text(struct headline_texts *texts, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int add_text(struct headline_texts *texts, const char *label, const char *format, ...)
+static void add_text(struct headline_texts *texts, const char *label, const char *format, ...)
 {
 	struct headline_text *text = &texts->list[texts->count];
 	va_list arguments;
 	char *raw;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&raw, format, arguments);
+	raw = xt_vasprintf(format, arguments);
 	va_end(arguments);
-	if (length < 0)
-		return -ENOMEM;
 	/* The command line and the host are any bytes. */
 	text->text = text_clean_copy(raw);
 	free(raw);
-	if (!text->text)
-		return -ENOMEM;
 	text->label = label;
 	texts->count++;
-	return 0;
 }
 
-static int add_program(struct headline_texts *texts, const struct run *run)
+static void add_program(struct headline_texts *texts, const struct run *run)
 {
 	const struct input *first = &run->inputs->logs[0];
 	size_t count = run->inputs->count + run->cpu->only_count;
@@ -59,11 +53,11 @@ static int add_program(struct headline_texts *texts, const struct run *run)
 	if (count > 1)
 		snprintf(more, sizeof(more), " and %zu more process%s", count - 1,
 			 count > 2 ? "es" : "");
-	return add_text(texts, "program", "%s%s",
-			first->command[0] ? first->command : first->program, more);
+	add_text(texts, "program", "%s%s", first->command[0] ? first->command : first->program,
+		 more);
 }
 
-static int add_time(struct headline_texts *texts, const struct run *run)
+static void add_time(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
 	const struct input *first = &run->inputs->logs[0];
@@ -76,96 +70,92 @@ static int add_time(struct headline_texts *texts, const struct run *run)
 	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
 		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
 					   g ? ", " : "", headline->gpus[g]);
-	return add_text(texts, "ran", "%s%s%s on %s%s%s%s; trust: %s",
-			is_idle ? "without CUDA activity for " : "", wall,
-			run->selection ? " (selected part)" : "",
-			first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
-			gpus[0] ? ")" : "", trust_level_name(run->trust->level));
+	add_text(texts, "ran", "%s%s%s on %s%s%s%s; trust: %s",
+		 is_idle ? "without CUDA activity for " : "", wall,
+		 run->selection ? " (selected part)" : "",
+		 first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
+		 gpus[0] ? ")" : "", trust_level_name(run->trust->level));
 }
 
 char *headline_note_text(const struct run *run)
 {
 	size_t programs = run->found->headline.programs.count;
-	char *missing = missing_ranks_text(run), *text = NULL;
+	char *missing = missing_ranks_text(run), *text;
 
 	if (programs > 1)
-		(void)!asprintf(&text,
-				"the logs are of %zu separate programs or jobs: figures are sums "
-				"over them, and their processes are not compared",
-				programs);
-	else if (missing)
-		(void)!asprintf(&text, missing[0] ? "no log of rank %s of %u" : "%s", missing,
-				run->inputs->logs[0].world_size);
+		text = xt_asprintf("the logs are of %zu separate programs or jobs: figures are "
+				   "sums over them, and their processes are not compared",
+				   programs);
+	else
+		text = xt_asprintf(missing[0] ? "no log of rank %s of %u" : "%s", missing,
+				   run->inputs->logs[0].world_size);
 	free(missing);
 	return text;
 }
 
 /* The note: ranks or loops of older graphs are missing, or there are several programs. */
-static int add_note(struct headline_texts *texts, const struct run *run)
+static void add_note(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_note_text(run);
-	int error = !text ? -ENOMEM : *text ? add_text(texts, "note", "%s", text) : 0;
 
-	if (!error && run->sums->recording.early_graph_count)
-		error = add_text(texts, "note",
-				 "%" PRIu64 " launch%s of CUDA graphs that are older "
-				 "than the recording: loops in them show only one iteration",
-				 run->sums->recording.early_graph_count,
-				 run->sums->recording.early_graph_count == 1 ? "" : "es");
+	if (*text)
+		add_text(texts, "note", "%s", text);
+	if (run->sums->recording.early_graph_count)
+		add_text(texts, "note",
+			 "%" PRIu64 " launch%s of CUDA graphs that are older "
+			 "than the recording: loops in them show only one iteration",
+			 run->sums->recording.early_graph_count,
+			 run->sums->recording.early_graph_count == 1 ? "" : "es");
 	free(text);
-	return error;
 }
 
 static char *span_text(const struct recorded_part *part)
 {
 	const char *limit = part->is_flight_recorder ? "flight recorder" : "--max-size";
-	char length[TIME_BYTES], from[TIME_BYTES], *text;
+	char length[TIME_BYTES], from[TIME_BYTES];
 
 	if (part->full_ns && !part->from_ns) {
 		format_time(length, part->full_ns);
-		return asprintf(&text, "only until %s, when the log reached --max-size", length) < 0
-			       ? NULL
-			       : text;
+		return xt_asprintf("only until %s, when the log reached --max-size", length);
 	}
 	if (!part->from_ns)
-		return strdup("");
+		return xt_strdup("");
 	format_time(length, part->until_ns > part->from_ns ? part->until_ns - part->from_ns : 0);
 	format_time(from, part->from_ns);
-	return asprintf(&text, "the newest %s, from %s on (%s)", length, from, limit) < 0 ? NULL
-											  : text;
+	return xt_asprintf("the newest %s, from %s on (%s)", length, from, limit);
 }
 
 char *headline_part_text(const struct run *run)
 {
 	const struct recorded_part *part = &run->sums->recording.part;
-	char at[TIME_BYTES], others[96] = "", *span, *text = NULL;
+	char at[TIME_BYTES], others[96] = "", *span, *text;
 	bool is_asked = !strcmp(part->trigger, "request");
 
 	if (!run->sums->recording.part_count)
-		return strdup("");
+		return xt_strdup("");
 	if (run->inputs->count > 1)
 		snprintf(others, sizeof(others), "; only a part of %" PRIu64 " of %zu processes",
 			 run->sums->recording.part_count, run->inputs->count);
 	span = span_text(part);
 	format_time(at, part->until_ns);
-	if (span && part->trigger[0])
-		(void)!asprintf(&text, "%s%ssnapshot at %s, %s%s%s", span, *span ? "; " : "", at,
-				is_asked ? "on request" : "triggered by ",
-				is_asked ? "" : part->trigger, others);
-	else if (span)
-		(void)!asprintf(&text, "%s%s", span, others);
+	if (part->trigger[0])
+		text = xt_asprintf("%s%ssnapshot at %s, %s%s%s", span, *span ? "; " : "", at,
+				   is_asked ? "on request" : "triggered by ",
+				   is_asked ? "" : part->trigger, others);
+	else
+		text = xt_asprintf("%s%s", span, others);
 	free(span);
 	return text;
 }
 
 /* Does nothing if the log has all of the run. */
-static int add_part(struct headline_texts *texts, const struct run *run)
+static void add_part(struct headline_texts *texts, const struct run *run)
 {
 	char *text = headline_part_text(run);
-	int error = !text ? -ENOMEM : *text ? add_text(texts, "recorded", "%s", text) : 0;
 
+	if (*text)
+		add_text(texts, "recorded", "%s", text);
 	free(text);
-	return error;
 }
 
 /* Joins the classes with the most idle time, with their shares of the active time. */
@@ -173,17 +163,16 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 {
 	enum idle_class order[IDLE_CLASSES];
 	size_t count = headline_idle_order(headline, order);
-	char *text = strdup("");
+	char *text = xt_strdup("");
 
-	for (size_t i = 0; text && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint64_t ns = headline->idle_ns[order[i]];
 		char *longer;
 
 		if (ns <= idle_ns / CLASS_SHARE)
 			break;
-		if (asprintf(&longer, "%s%s %s %s", text, i ? "," : "", idle_causes[order[i]],
-			     format_percent_of(ns, headline->span_ns)) < 0)
-			longer = NULL;
+		longer = xt_asprintf("%s%s %s %s", text, i ? "," : "", idle_causes[order[i]],
+				     format_percent_of(ns, headline->span_ns));
 		free(text);
 		text = longer;
 	}
@@ -200,17 +189,18 @@ static void added_over(const struct headline *headline, char *text, size_t text_
 		snprintf(text, text_bytes, ", added over %zu GPUs", headline->device_count);
 }
 
-static int add_activity(struct headline_texts *texts, const struct run *run)
+static void add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
 	const struct rank_row *slowest = ranks_slowest_of(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->sums->collectives.alone_ns;
 	uint64_t known_ns = headline->busy_ns + idle_ns;
 	char active[TIME_BYTES], alone[64] = "", unknown[64] = "", added[64] = "", *classes;
-	int error;
 
-	if (!headline->span_ns)
-		return add_text(texts, "GPU busy", "never: no GPU work was recorded");
+	if (!headline->span_ns) {
+		add_text(texts, "GPU busy", "never: no GPU work was recorded");
+		return;
+	}
 	format_time(active, headline->span_ns);
 	/* A device that runs only collectives mostly waits for other ranks. */
 	if (alone_ns > headline->busy_ns)
@@ -219,36 +209,31 @@ static int add_activity(struct headline_texts *texts, const struct run *run)
 		snprintf(alone, sizeof(alone), ", and %s with collectives only",
 			 format_percent_of(alone_ns, headline->span_ns));
 	added_over(headline, added, sizeof(added));
-	error = add_text(texts, "GPU busy", "%s of %s%s, from its first to its last work%s%s%s%s",
-			 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active,
-			 added, alone,
-			 run->sums->recording.cut_count	    ? ", as far as the log goes back"
-			 : run->sums->recording.pause_count ? ", without pauses of recording"
-							    : "",
-			 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
-	classes = error ? NULL : idle_text(headline, idle_ns);
-	if (!classes)
-		return -ENOMEM;
+	add_text(texts, "GPU busy", "%s of %s%s, from its first to its last work%s%s%s%s",
+		 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active, added,
+		 alone,
+		 run->sums->recording.cut_count	    ? ", as far as the log goes back"
+		 : run->sums->recording.pause_count ? ", without pauses of recording"
+						    : "",
+		 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
+	classes = idle_text(headline, idle_ns);
 	/* A part of a run has gaps that belong to work of other parts. */
 	if (!run->selection && headline->span_ns > known_ns + known_ns / UNKNOWN_SHARE)
 		snprintf(unknown, sizeof(unknown), "; busy or idle is unknown for %s",
 			 format_percent_of(headline->span_ns - known_ns, headline->span_ns));
-	error = add_text(texts, "GPU idle", "%s%s%s%s",
-			 format_percent_of(idle_ns, headline->span_ns), classes[0] ? ":" : "",
-			 classes, unknown);
+	add_text(texts, "GPU idle", "%s%s%s%s", format_percent_of(idle_ns, headline->span_ns),
+		 classes[0] ? ":" : "", classes, unknown);
 	free(classes);
-	return error;
 }
 
-static int add_gap(struct headline_texts *texts, const struct run *run, const char *label,
-		   const struct headline_gap *gap)
+static void add_gap(struct headline_texts *texts, const struct run *run, const char *label,
+		    const struct headline_gap *gap)
 {
 	const bool is_start = gap == &run->found->headline.start_up;
 	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where, *cpu;
-	int error;
 
 	if (!gap->ns)
-		return 0;
+		return;
 	where = finding_place_location(&run->paths, &gap->place);
 	cpu = finding_place_location(&run->paths, &gap->cpu_place);
 	if (!is_start && gap->from_ns >= 0) {
@@ -256,20 +241,17 @@ static int add_gap(struct headline_texts *texts, const struct run *run, const ch
 		snprintf(at, sizeof(at), " at %s", time);
 	}
 	format_time(time, gap->ns);
-	if (!where || !cpu)
-		error = -ENOMEM;
-	else if (gap->cpu_ns)
-		error = add_text(texts, label, "%s%s%s, %s of it in %s", time, at,
-				 is_start ? " before the first GPU work" : "",
-				 format_percent_of(gap->cpu_ns, gap->ns), cpu);
+	if (gap->cpu_ns)
+		add_text(texts, label, "%s%s%s, %s of it in %s", time, at,
+			 is_start ? " before the first GPU work" : "",
+			 format_percent_of(gap->cpu_ns, gap->ns), cpu);
 	else
-		error = add_text(texts, label, "%s%s, ended by %s", time, at, where);
+		add_text(texts, label, "%s%s, ended by %s", time, at, where);
 	free(where);
 	free(cpu);
-	return error;
 }
 
-static int add_launches(struct headline_texts *texts, const struct run *run)
+static void add_launches(struct headline_texts *texts, const struct run *run)
 {
 	char count[COUNT_BYTES], rate[COUNT_BYTES];
 	double active_s = (double)run->found->headline.span_ns / (double)S_NS;
@@ -279,35 +261,27 @@ static int add_launches(struct headline_texts *texts, const struct run *run)
 						     active_s)
 					: 0);
 	if (!run->sums->events.work.gpu_ns || active_s <= 0)
-		return add_text(texts, "launches", "%s", count);
-	return add_text(
-		texts, "launches", "%s (%s per second); %s of GPU time under your own code", count,
-		rate,
-		format_percent_of(run->sums->code.user_code_gpu_ns, run->sums->events.work.gpu_ns));
+		add_text(texts, "launches", "%s", count);
+	else
+		add_text(texts, "launches",
+			 "%s (%s per second); %s of GPU time under your own code", count, rate,
+			 format_percent_of(run->sums->code.user_code_gpu_ns,
+					   run->sums->events.work.gpu_ns));
 }
 
-int headline_texts(struct headline_texts *texts, const struct run *run)
+void headline_texts(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
-	int error;
 
 	*texts = (struct headline_texts){0};
-	error = add_program(texts, run);
-	if (!error)
-		error = add_note(texts, run);
-	if (!error)
-		error = add_time(texts, run);
-	if (!error)
-		error = add_part(texts, run);
-	if (!error)
-		error = add_activity(texts, run);
-	if (!error)
-		error = add_gap(texts, run, "start-up", &headline->start_up);
-	if (!error)
-		error = add_gap(texts, run, "longest gap", &headline->longest);
-	if (!error)
-		error = add_launches(texts, run);
-	return error;
+	add_program(texts, run);
+	add_note(texts, run);
+	add_time(texts, run);
+	add_part(texts, run);
+	add_activity(texts, run);
+	add_gap(texts, run, "start-up", &headline->start_up);
+	add_gap(texts, run, "longest gap", &headline->longest);
+	add_launches(texts, run);
 }
 
 void headline_texts_free(struct headline_texts *texts)
@@ -337,24 +311,18 @@ const char *headline_cost_label(const struct headline_cost *cost)
 
 char *headline_cost_text(const struct headline_cost *cost)
 {
-	char *text;
-
-	return asprintf(&text, "%s%s%s", cost->text, cost_join(cost), cost->where) < 0 ? NULL
-										       : text;
+	return xt_asprintf("%s%s%s", cost->text, cost_join(cost), cost->where);
 }
 
 /*
  * Writes "1. 52.0 % of the GPU time, in step (train.py:12)". Keeps the place in one line if it
  * fits.
  */
-static int put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
+static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
 {
-
 	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
-	char *text;
+	char *text = xt_asprintf("%s%s", cost->text, cost_join(cost));
 
-	if (asprintf(&text, "%s%s", cost->text, cost_join(cost)) < 0)
-		return -ENOMEM;
 	put_label(out, c ? "" : headline_cost_label(cost));
 	output_format(out, "%zu. ", c + 1);
 	put_words(out, text, 0, indent, columns);
@@ -366,32 +334,30 @@ static int put_cost(struct output *out, const struct headline_cost *cost, size_t
 		output_text(out, " ", 1);
 	put_words(out, cost->where, 0, indent, columns);
 	output_text(out, "\n", 1);
-	return 0;
 }
 
-int put_headline(struct output *out, const struct run *run)
+void put_headline(struct output *out, const struct run *run)
 {
 	struct headline_texts texts;
 	size_t columns = out->columns ? out->columns : LINE_COLUMNS;
-	int error = headline_texts(&texts, run);
 
-	for (size_t t = 0; t < texts.count && !error; t++) {
+	headline_texts(&texts, run);
+	for (size_t t = 0; t < texts.count; t++) {
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
 		put_words(out, text, 0, LABEL_COLUMNS, columns);
 		output_text(out, "\n", 1);
 	}
-	for (size_t c = 0, first = 0; c < run->found->headline.cost_count && !error; c++) {
+	for (size_t c = 0, first = 0; c < run->found->headline.cost_count; c++) {
 		const struct headline_cost *cost = &run->found->headline.costs[c];
 
 		if (!cost->rule != !run->found->headline.costs[first].rule)
 			first = c;
-		error = put_cost(out, cost, c - first, columns);
+		put_cost(out, cost, c - first, columns);
 	}
 	headline_texts_free(&texts);
 	output_text(out, "\n", 1);
-	return error;
 }
 
 static void put_file(struct json *json, const struct run *run, uint32_t file, uint32_t line)
@@ -403,12 +369,10 @@ static void put_file(struct json *json, const struct run *run, uint32_t file, ui
 }
 
 /* Writes what the CPU did in most of the gap. */
-static int put_cpu_json(struct json *json, const struct run *run, const struct headline_gap *gap)
+static void put_cpu_json(struct json *json, const struct run *run, const struct headline_gap *gap)
 {
 	char *where = finding_place_location(&run->paths, &gap->cpu_place);
 
-	if (!where)
-		return -ENOMEM;
 	json_begin_object(json, "cpu");
 	json_u64(json, "ns", gap->cpu_ns);
 	json_string(json, "where", where);
@@ -420,20 +384,16 @@ static int put_cpu_json(struct json *json, const struct run *run, const struct h
 	json_end_array(json);
 	json_end_object(json);
 	free(where);
-	return 0;
 }
 
-static int put_gap_json(struct json *json, const char *key, const struct run *run,
-			const struct headline_gap *gap, bool has_class)
+static void put_gap_json(struct json *json, const char *key, const struct run *run,
+			 const struct headline_gap *gap, bool has_class)
 {
 	char *where;
-	int error;
 
 	if (!gap->ns)
-		return 0;
+		return;
 	where = finding_place_location(&run->paths, &gap->place);
-	if (!where)
-		return -ENOMEM;
 	json_begin_object(json, key);
 	json_u64(json, "idle_ns", gap->ns);
 	json_i64(json, "start_ns", gap->from_ns);
@@ -441,10 +401,10 @@ static int put_gap_json(struct json *json, const char *key, const struct run *ru
 		json_string(json, "class", idle_labels[gap->class]);
 	json_string(json, "where", where);
 	put_file(json, run, gap->place.file, gap->place.line);
-	error = gap->cpu_ns ? put_cpu_json(json, run, gap) : 0;
+	if (gap->cpu_ns)
+		put_cpu_json(json, run, gap);
 	json_end_object(json);
 	free(where);
-	return error;
 }
 
 static void put_costs_json(struct json *json, const struct run *run)
@@ -468,12 +428,11 @@ static void put_costs_json(struct json *json, const struct run *run)
 	json_end_array(json);
 }
 
-int put_headline_json(struct json *json, const struct run *run)
+void put_headline_json(struct json *json, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
 	const struct input *first = &run->inputs->logs[0];
 	char *part = headline_part_text(run), *note = headline_note_text(run);
-	int error;
 
 	json_begin_object(json, "headline");
 	json_string(json, "command", first->command[0] ? first->command : first->program);
@@ -482,15 +441,12 @@ int put_headline_json(struct json *json, const struct run *run)
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		json_string(json, NULL, headline->gpus[g]);
 	json_end_array(json);
-	if (part && *part)
+	if (*part)
 		json_string(json, "recorded", part);
-	if (note && *note)
+	if (*note)
 		json_string(json, "note", note);
-	error = part && note ? 0 : -ENOMEM;
 	free(part);
 	free(note);
-	if (error)
-		return error;
 	json_u64(json, "program_count", headline->programs.count);
 	json_u64(json, "wall_ns", headline_wall_ns(headline));
 	json_u64(json, "span_ns", headline->span_ns);
@@ -500,10 +456,8 @@ int put_headline_json(struct json *json, const struct run *run)
 	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
 	json_u64(json, "own_code_gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_string(json, "trust", trust_level_name(run->trust->level));
-	error = put_gap_json(json, "start_up", run, &headline->start_up, false);
-	if (!error)
-		error = put_gap_json(json, "longest_gap", run, &headline->longest, true);
+	put_gap_json(json, "start_up", run, &headline->start_up, false);
+	put_gap_json(json, "longest_gap", run, &headline->longest, true);
 	put_costs_json(json, run);
 	json_end_object(json);
-	return error;
 }

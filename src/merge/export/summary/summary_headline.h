@@ -9,6 +9,7 @@
 #include "merge/findings/headline.h"
 
 struct run;
+struct sink;
 
 #define HEADLINE_LINES 9 /* with the costs, twelve */
 
@@ -21,30 +22,28 @@ struct headline_texts {
 	size_t count;
 };
 
-/* Returns 0 or -ENOMEM. Free the texts in any case. */
-int headline_texts(struct headline_texts *texts, const struct run *run);
+void headline_texts(struct headline_texts *texts, const struct run *run);
 void headline_texts_free(struct headline_texts *texts);
 
 /*
  * "the newest 4.128 s, from 4.000 s on (flight recorder); snapshot at 8.128 s, on request": which
- * part of the run the log has. "" if it has all. The caller frees it. NULL if out of memory.
+ * part of the run the log has. "" if it has all. The caller frees it.
  */
 char *headline_part_text(const struct run *run);
 
 /*
  * "no log of rank 1 of 2", or that the logs are of several programs. "" if they are complete and of
- * one. The caller frees it. NULL if out of memory.
+ * one. The caller frees it.
  */
 char *headline_note_text(const struct run *run);
 
 /* GPU time of a line is no saving, so lines have a list of their own. */
 const char *headline_cost_label(const struct headline_cost *cost);
 
-/* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. NULL if out of memory. */
+/* "52.0 % of the GPU time, in f (a.py:1)". The caller frees it. */
 char *headline_cost_text(const struct headline_cost *cost);
 
-/* Both return 0 or -ENOMEM. */
-int put_headline(struct output *out, const struct run *run);
-int put_headline_json(struct json *json, const struct run *run);
+void put_headline(struct output *out, const struct run *run);
+void put_headline_json(struct json *json, const struct run *run);
 
 #endif
