@@ -44,28 +44,30 @@ def column_schema(column, old):
     return {**new, **SCHEMA_TYPES.get(column["type"], NUMBER)}
 
 
-def row_schema(table, old):
+def row_schema(table, old, places):
     columns = {column["json"]: column for column in in_json(table)}
     old_members = old.get("properties", {})
     members = {name: column_schema(column, old_members.get(name, {}))
                for name, column in columns.items()}
     kept = {name: member for name, member in old_members.items()
-            if name not in members and "description" not in member}
+            if name not in members and ("description" not in member or
+                                        f"{table['json']}.{name}" in places)}
     required = [name for name, column in columns.items() if not column["is_optional"]]
     required += [name for name in old.get("required", []) if name in kept]
     return {"type": "object", "properties": {**members, **kept}, "required": required}
 
 
-def table_schema(table, old):
+def table_schema(table, old, places):
     if table["form"] == "map":
         return {"description": table["what"], "type": "object", "additionalProperties": NUMBER}
     if table["form"] == "texts":
         return {"description": table["what"], "type": "array", "items": {"type": "string"}}
     if table["form"] == "list":
         return {"description": table["what"], "type": "array",
-                "items": row_schema(table, old.get("items", {}))}
+                "items": row_schema(table, old.get("items", {}), places)}
     members = old.get("properties", {})
-    rows = {"type": "array", "items": row_schema(table, members.get("rows", {}).get("items", {}))}
+    old_row = members.get("rows", {}).get("items", {})
+    rows = {"type": "array", "items": row_schema(table, old_row, places)}
     more = [table["left_out"]] if table["left_out"] else []
     required = ["row_count", *more, "rows"]
     required += [name for name in old.get("required", []) if name not in required]
@@ -76,6 +78,7 @@ def table_schema(table, old):
 
 def new_schema(tables, text):
     schema = json.loads(text)
+    places = {table["json"] for table in tables}
     for table in tables:
         if table["form"] == "none":
             continue
@@ -84,7 +87,8 @@ def new_schema(tables, text):
         for name in outer:
             place = place["properties"][name]
             place = place.get("items", place)
-        place["properties"][last] = table_schema(table, place["properties"].get(last, {}))
+        place["properties"][last] = table_schema(table, place["properties"].get(last, {}),
+                                                places)
     return json.dumps(schema, indent="\t", ensure_ascii=False) + "\n"
 
 

@@ -17,7 +17,8 @@ COLUMNS = {"gpu-time": "gpu_time_ns", "count": "count", "cpu-wait": "cpu_wait_ns
            "collective-cause": "collective_cause_ns"}
 TABLES = {"paths", "kernels", "api_calls", "failed_calls", "copies", "memory", "ranges", "idle",
           "losses", "doubts", "findings", "rank_waits", "wait_causes", "communicators",
-          "collective_groups", "spread", "clocks", "mismatches", "unfinished", "duplicates", "mpi"}
+          "collective_groups", "spread", "clocks", "mismatches", "unfinished", "duplicates", "mpi",
+          "processes", "devices", "by_process", "cpu_idle", "nameless", "warnings", "account"}
 NUMBERS = re.compile(r".*(_ns|_bytes|_count)|count|bytes|untimed_launches|error")
 
 
