@@ -27,7 +27,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "log/base/monotonic.h"
 
 #define CHECK(call)  check((call), #call)
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
@@ -65,14 +66,6 @@ static void check(CUresult result, const char *call)
 	exit(1);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void launch_kernel(CUstream stream)
 {
 	CHECK(cuLaunchKernel(bench.kernel, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
@@ -80,12 +73,12 @@ static void launch_kernel(CUstream stream)
 
 static __attribute__((noinline)) void launch_batch(struct job *job)
 {
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = monotonic_ns();
 
 	for (unsigned i = 0; i < bench.launches; i++) {
 		/* Checks the time every 16 launches, so a delayed thread catches up. */
 		while (bench.rate && i % 16 == 0 &&
-		       (now_ns() - begin_ns) * bench.rate < i * UINT64_C(1000000000))
+		       (monotonic_ns() - begin_ns) * bench.rate < i * UINT64_C(1000000000))
 			;
 		if (job->graph)
 			CHECK(cuGraphLaunch(job->graph, job->stream));
@@ -138,15 +131,16 @@ static void *run(void *argument)
 		if (bench.is_paired && job->is_first)
 			switch_recording(batch);
 		pthread_barrier_wait(&bench.together);
-		begin_ns = now_ns();
+		begin_ns = monotonic_ns();
 		below(job, bench.depth);
-		issued_ns = now_ns();
+		issued_ns = monotonic_ns();
 		CHECK(cuStreamSynchronize(job->stream));
 		if (batch < WARM_BATCHES)
 			continue;
 		job->issue_ns[batch - WARM_BATCHES] =
 			(double)(issued_ns - begin_ns) / bench.launches;
-		job->done_ns[batch - WARM_BATCHES] = (double)(now_ns() - begin_ns) / bench.launches;
+		job->done_ns[batch - WARM_BATCHES] =
+			(double)(monotonic_ns() - begin_ns) / bench.launches;
 	}
 	return NULL;
 }
@@ -188,36 +182,18 @@ static void parse(int argc, char **argv)
 						{"rate", required_argument, NULL, 'r'},
 						{"paired", no_argument, NULL, 'p'},
 						{0}};
+	static unsigned *const numbers[] = {
+		['t'] = &bench.threads, ['g'] = &bench.graph_nodes, ['d'] = &bench.depth,
+		['b'] = &bench.batches, ['l'] = &bench.launches,    ['r'] = &bench.rate};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		unsigned number = optarg ? (unsigned)strtoul(optarg, NULL, 10) : 0;
-
-		switch (option) {
-		case 't':
-			bench.threads = number;
-			break;
-		case 'g':
-			bench.graph_nodes = number;
-			break;
-		case 'd':
-			bench.depth = number;
-			break;
-		case 'b':
-			bench.batches = number;
-			break;
-		case 'l':
-			bench.launches = number;
-			break;
-		case 'r':
-			bench.rate = number;
-			break;
-		case 'p':
-			bench.is_paired = true;
-			break;
-		default:
+		if (option == '?')
 			exit(2);
-		}
+		if (option == 'p')
+			bench.is_paired = true;
+		else
+			*numbers[option] = (unsigned)strtoul(optarg, NULL, 10);
 	}
 	if (!bench.threads || !bench.batches || !bench.launches || optind < argc) {
 		fprintf(stderr, "launches: see the head of launches.c\n");
@@ -267,6 +243,6 @@ int main(int argc, char **argv)
 	}
 	free(jobs);
 	printf("\"peak_kib\": %lu, ", peak_kib());
-	printf("\"end_ns\": %llu}\n", (unsigned long long)now_ns());
+	printf("\"end_ns\": %llu}\n", (unsigned long long)monotonic_ns());
 	return 0;
 }

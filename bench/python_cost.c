@@ -17,6 +17,7 @@
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"
+#include "log/base/compare.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -215,13 +216,6 @@ const char *cost_begin_torch(void)
 	return torch_runtime ? "" : torch_info()->why_not;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median of 15 loops that read the state of autograd. Negative if it cannot be read here. */
 double cost_torch_ns(unsigned read_count)
 {
@@ -241,6 +235,6 @@ double cost_torch_ns(unsigned read_count)
 		}
 		ns[loop] = (double)(monotonic_ns() - start_ns) / read_count;
 	}
-	qsort(ns, loops, sizeof(*ns), compare_ns);
+	qsort(ns, loops, sizeof(*ns), compare_doubles);
 	return ns[loops / 2];
 }

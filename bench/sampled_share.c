@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "log/base/monotonic.h"
 
 #define CALIBRATION	 20000000
 #define IN_SECTION(name) __attribute__((noinline, section(#name)))
@@ -31,20 +32,12 @@ IN_SECTION(second_code) static void second_work(uint64_t count)
 		sum = sum * 31 + count;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t cpu_ns_of(void (*work)(uint64_t count), uint64_t count)
 {
-	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin = xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	work(count);
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
 /* Between 0.5 and 1.5, so that the turns have no common period with the samples. */
@@ -66,8 +59,8 @@ int main(int argc, char **argv)
 	chunk_ns = 1e3 * atof(argv[2]);
 	srand48((long)(chunk_ns + 1e6 * share));
 	counts_per_ns = CALIBRATION / (double)cpu_ns_of(first_work, CALIBRATION / 2) / 2;
-	end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(1e9 * atof(argv[3]));
-	while (clock_ns(CLOCK_MONOTONIC) < end) {
+	end = monotonic_ns() + (uint64_t)(1e9 * atof(argv[3]));
+	while (monotonic_ns() < end) {
 		double counts = counts_per_ns * chunk_ns;
 
 		first_ns += cpu_ns_of(first_work, (uint64_t)(draw() * share * counts));

@@ -13,22 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "log/base/compare.h"
+#include "log/base/monotonic.h"
 
 #define TIMES_MAX 10000
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 static double run_us(char **command, char **environment)
 {
-	double begin_us = now_us();
+	uint64_t begin_ns = monotonic_ns();
 	int status;
 	pid_t child;
 
@@ -37,14 +31,7 @@ static double run_us(char **command, char **environment)
 		fprintf(stderr, "startup: %s fails\n", command[0]);
 		exit(1);
 	}
-	return now_us() - begin_us;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
+	return (double)(monotonic_ns() - begin_ns) / 1e3;
 }
 
 int main(int argc, char **argv)
@@ -63,8 +50,8 @@ int main(int argc, char **argv)
 		plain[i] = run_us(argv + 3, without);
 		preloaded[i] = run_us(argv + 3, with);
 	}
-	qsort(plain, (size_t)times, sizeof(*plain), compare);
-	qsort(preloaded, (size_t)times, sizeof(*preloaded), compare);
+	qsort(plain, (size_t)times, sizeof(*plain), compare_doubles);
+	qsort(preloaded, (size_t)times, sizeof(*preloaded), compare_doubles);
 	printf("{\"plain_us\": %.1f, \"preloaded_us\": %.1f}\n", plain[times / 2],
 	       preloaded[times / 2]);
 	return 0;

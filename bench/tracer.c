@@ -34,6 +34,7 @@
 #include "inject/capture/stack_capture.h"
 #include "inject/runtime/process.h"
 #include "inject/unwind/stack_walk.h"
+#include "log/base/compare.h"
 
 #define BATCHES	     31
 #define BATCH_NS     500000 /* minimum duration of a batch */
@@ -227,13 +228,6 @@ static double batch_ns(const struct part *part, const struct caller_regs *regs, 
 	return (double)(monotonic_ns() - begin_ns);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static __attribute__((noinline)) void measure(const struct part *part,
 					      const struct caller_regs *regs, struct result *result)
 {
@@ -247,7 +241,7 @@ static __attribute__((noinline)) void measure(const struct part *part,
 	pthread_barrier_wait(&bench.together);
 	for (int b = 0; b < BATCHES; b++)
 		batches[b] = batch_ns(part, regs, times, &result->frames) / times;
-	qsort(batches, BATCHES, sizeof(*batches), compare);
+	qsort(batches, BATCHES, sizeof(*batches), compare_doubles);
 	result->ns = batches[BATCHES / 2];
 	pthread_barrier_wait(&bench.together);
 	if (part->is_paused)
