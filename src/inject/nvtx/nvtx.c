@@ -445,10 +445,26 @@ void nvtx_abandon(void)
 
 _Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a thread buffer");
 
-static bool nvtx_is_abandoned(void)
-{
-	return atomic_load(&abandoned);
-}
+/* A function that commits the event of these members of struct nvtx_event. */
+#define NVTX_EVENT(name, result, ...)                                                              \
+	NVTX_FUNCTION(name)                                                                        \
+	{                                                                                          \
+		nvtx_commit(&(struct nvtx_event){__VA_ARGS__}, regs);                              \
+		return result;                                                                     \
+	}
+
+/* The same for the start of a range. Returns its key. */
+#define NVTX_START(name, ...)                                                                      \
+	NVTX_FUNCTION(name)                                                                        \
+	{                                                                                          \
+		uint64_t key = nvtx_next_key();                                                    \
+                                                                                                   \
+		nvtx_commit(&(struct nvtx_event){.operation = XT_RANGE_START,                      \
+						 .key = key,                                       \
+						 __VA_ARGS__},                                     \
+			    regs);                                                                 \
+		return key;                                                                        \
+	}
 
 /*
  * Names that programs give to devices, contexts, streams and events. NVTX passes CUDA handles,
@@ -498,12 +514,6 @@ static bool stream_numbers(void *stream, uint64_t *number, uint64_t *context)
 	return true;
 }
 
-static void name_device(uintptr_t device, const char *text, const wchar_t *wide_text,
-			const struct caller_regs *regs)
-{
-	nvtx_note_name(XT_RANGE_NAME_DEVICE, (uint32_t)device, 0, text, wide_text, regs);
-}
-
 static void name_context(uintptr_t context, const char *text, const wchar_t *wide_text,
 			 const struct caller_regs *regs)
 {
@@ -522,12 +532,6 @@ static void name_stream(uintptr_t stream, const char *text, const wchar_t *wide_
 		nvtx_note_name(XT_RANGE_NAME_STREAM, number, context, text, wide_text, regs);
 }
 
-static void name_event(uintptr_t event, const char *text, const wchar_t *wide_text,
-		       const struct caller_regs *regs)
-{
-	nvtx_note_name(XT_RANGE_NAME_EVENT, event, 0, text, wide_text, regs);
-}
-
 /* Handles are pointers, except that a device is an ordinal. */
 #define NAMING_FUNCTIONS(object)                                                                   \
 	NVTX_FUNCTION(name_##object##_a)                                                           \
@@ -540,10 +544,15 @@ static void name_event(uintptr_t event, const char *text, const wchar_t *wide_te
 		name_##object(a, NULL, (const wchar_t *)b, regs);                                  \
 		return 0;                                                                          \
 	}
-NAMING_FUNCTIONS(device)
 NAMING_FUNCTIONS(context)
 NAMING_FUNCTIONS(stream)
-NAMING_FUNCTIONS(event)
+NVTX_EVENT(name_device_a, 0, .operation = XT_RANGE_NAME_DEVICE, .key = (uint32_t)a,
+	   .text = (const char *)b)
+NVTX_EVENT(name_device_w, 0, .operation = XT_RANGE_NAME_DEVICE, .key = (uint32_t)a,
+	   .wide_text = (const wchar_t *)b)
+NVTX_EVENT(name_event_a, 0, .operation = XT_RANGE_NAME_EVENT, .key = a, .text = (const char *)b)
+NVTX_EVENT(name_event_w, 0, .operation = XT_RANGE_NAME_EVENT, .key = a,
+	   .wide_text = (const wchar_t *)b)
 
 const struct nvtx_entry nvtx_cuda_entries[] = {
 	{XT_NVTX_NAME_CU_DEVICE_A, nvtx_name_device_a},
@@ -568,156 +577,41 @@ static const struct nvtx_entry nvtx_cudart_entries[] = {
 	{0, NULL},
 };
 
-/* Commits the event that these members of struct nvtx_event describe. */
-#define COMMIT(...) nvtx_commit(&(struct nvtx_event){__VA_ARGS__}, regs)
-
 /* One function for each entry of NVTX's tables. */
-NVTX_FUNCTION(mark_ex)
-{
-	COMMIT(.operation = XT_RANGE_MARK, .attributes = (const void *)a);
-	return 0;
-}
-
-NVTX_FUNCTION(mark_a)
-{
-	COMMIT(.operation = XT_RANGE_MARK, .text = (const char *)a);
-	return 0;
-}
-
-NVTX_FUNCTION(mark_w)
-{
-	COMMIT(.operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a);
-	return 0;
-}
-
-NVTX_FUNCTION(range_start_ex)
-{
-	uint64_t key = nvtx_next_key();
-
-	COMMIT(.operation = XT_RANGE_START, .key = key, .attributes = (const void *)a);
-	return key;
-}
-
-NVTX_FUNCTION(range_start_a)
-{
-	uint64_t key = nvtx_next_key();
-
-	COMMIT(.operation = XT_RANGE_START, .key = key, .text = (const char *)a);
-	return key;
-}
-
-NVTX_FUNCTION(range_start_w)
-{
-	uint64_t key = nvtx_next_key();
-
-	COMMIT(.operation = XT_RANGE_START, .key = key, .wide_text = (const wchar_t *)a);
-	return key;
-}
-
-NVTX_FUNCTION(range_end)
-{
-	COMMIT(.operation = XT_RANGE_END, .key = a);
-	return 0;
-}
-
-NVTX_FUNCTION(range_push_ex)
-{
-	COMMIT(.operation = XT_RANGE_PUSH, .attributes = (const void *)a);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(range_push_a)
-{
-	COMMIT(.operation = XT_RANGE_PUSH, .text = (const char *)a);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(range_push_w)
-{
-	COMMIT(.operation = XT_RANGE_PUSH, .wide_text = (const wchar_t *)a);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(range_pop)
-{
-	COMMIT(.operation = XT_RANGE_POP);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(name_os_thread_a)
-{
-	COMMIT(.operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a, .text = (const char *)b);
-	return 0;
-}
-
-NVTX_FUNCTION(name_os_thread_w)
-{
-	COMMIT(.operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
-	       .wide_text = (const wchar_t *)b);
-	return 0;
-}
-
-NVTX_FUNCTION(name_category_a)
-{
-	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a, .text = (const char *)b);
-	return 0;
-}
-
-NVTX_FUNCTION(name_category_w)
-{
-	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
-	       .wide_text = (const wchar_t *)b);
-	return 0;
-}
-
-NVTX_FUNCTION(domain_mark_ex)
-{
-	COMMIT(.operation = XT_RANGE_MARK, .domain = nvtx_domain_number(a),
-	       .attributes = (const void *)b);
-	return 0;
-}
-
-NVTX_FUNCTION(domain_range_start_ex)
-{
-	uint64_t key = nvtx_next_key();
-
-	COMMIT(.operation = XT_RANGE_START, .domain = nvtx_domain_number(a), .key = key,
-	       .attributes = (const void *)b);
-	return key;
-}
-
-NVTX_FUNCTION(domain_range_end)
-{
-	COMMIT(.operation = XT_RANGE_END, .domain = nvtx_domain_number(a), .key = b);
-	return 0;
-}
-
-NVTX_FUNCTION(domain_range_push_ex)
-{
-	COMMIT(.operation = XT_RANGE_PUSH, .domain = nvtx_domain_number(a),
-	       .attributes = (const void *)b);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(domain_range_pop)
-{
-	COMMIT(.operation = XT_RANGE_POP, .domain = nvtx_domain_number(a));
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(domain_name_category_a)
-{
-	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .domain = nvtx_domain_number(a),
-	       .key = (uint32_t)b, .text = (const char *)c);
-	return 0;
-}
-
-NVTX_FUNCTION(domain_name_category_w)
-{
-	COMMIT(.operation = XT_RANGE_NAME_CATEGORY, .domain = nvtx_domain_number(a),
-	       .key = (uint32_t)b, .wide_text = (const wchar_t *)c);
-	return 0;
-}
+NVTX_EVENT(mark_ex, 0, .operation = XT_RANGE_MARK, .attributes = (const void *)a)
+NVTX_EVENT(mark_a, 0, .operation = XT_RANGE_MARK, .text = (const char *)a)
+NVTX_EVENT(mark_w, 0, .operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a)
+NVTX_START(range_start_ex, .attributes = (const void *)a)
+NVTX_START(range_start_a, .text = (const char *)a)
+NVTX_START(range_start_w, .wide_text = (const wchar_t *)a)
+NVTX_EVENT(range_end, 0, .operation = XT_RANGE_END, .key = a)
+NVTX_EVENT(range_push_ex, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
+	   .attributes = (const void *)a)
+NVTX_EVENT(range_push_a, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH, .text = (const char *)a)
+NVTX_EVENT(range_push_w, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
+	   .wide_text = (const wchar_t *)a)
+NVTX_EVENT(range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP)
+NVTX_EVENT(name_os_thread_a, 0, .operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
+	   .text = (const char *)b)
+NVTX_EVENT(name_os_thread_w, 0, .operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
+	   .wide_text = (const wchar_t *)b)
+NVTX_EVENT(name_category_a, 0, .operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
+	   .text = (const char *)b)
+NVTX_EVENT(name_category_w, 0, .operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
+	   .wide_text = (const wchar_t *)b)
+NVTX_EVENT(domain_mark_ex, 0, .operation = XT_RANGE_MARK, .domain = nvtx_domain_number(a),
+	   .attributes = (const void *)b)
+NVTX_START(domain_range_start_ex, .domain = nvtx_domain_number(a), .attributes = (const void *)b)
+NVTX_EVENT(domain_range_end, 0, .operation = XT_RANGE_END, .domain = nvtx_domain_number(a),
+	   .key = b)
+NVTX_EVENT(domain_range_push_ex, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
+	   .domain = nvtx_domain_number(a), .attributes = (const void *)b)
+NVTX_EVENT(domain_range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP,
+	   .domain = nvtx_domain_number(a))
+NVTX_EVENT(domain_name_category_a, 0, .operation = XT_RANGE_NAME_CATEGORY,
+	   .domain = nvtx_domain_number(a), .key = (uint32_t)b, .text = (const char *)c)
+NVTX_EVENT(domain_name_category_w, 0, .operation = XT_RANGE_NAME_CATEGORY,
+	   .domain = nvtx_domain_number(a), .key = (uint32_t)b, .wide_text = (const wchar_t *)c)
 
 /* The handle of a registered string is the string. */
 NVTX_FUNCTION(domain_register_string_a)
@@ -781,9 +675,9 @@ static const struct nvtx_entry core2_entries[] = {
 };
 
 /* The functions of the payload extension. Their first argument is the domain. */
-#define COMMIT_PAYLOADS(event_operation, event_key, data, count)                                   \
-	COMMIT(.operation = event_operation, .domain = nvtx_domain_number(a), .key = event_key,    \
-	       .payloads = (const struct xt_nvtx_payload *)(data), .payload_count = count)
+#define PAYLOADS(data, count)                                                                      \
+	.domain = nvtx_domain_number(a), .payloads = (const struct xt_nvtx_payload *)(data),       \
+	.payload_count = count
 
 NVTX_FUNCTION(schema_register)
 {
@@ -795,37 +689,11 @@ NVTX_FUNCTION(enum_register)
 	return nvtx_register_enum(nvtx_domain_number(a), (const struct xt_nvtx_enum *)b);
 }
 
-NVTX_FUNCTION(mark_payload)
-{
-	COMMIT_PAYLOADS(XT_RANGE_MARK, 0, b, c);
-	return 0;
-}
-
-NVTX_FUNCTION(range_push_payload)
-{
-	COMMIT_PAYLOADS(XT_RANGE_PUSH, 0, b, c);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(range_pop_payload)
-{
-	COMMIT_PAYLOADS(XT_RANGE_POP, 0, b, c);
-	return NVTX_NO_TRACKING;
-}
-
-NVTX_FUNCTION(range_start_payload)
-{
-	uint64_t key = nvtx_next_key();
-
-	COMMIT_PAYLOADS(XT_RANGE_START, key, b, c);
-	return key;
-}
-
-NVTX_FUNCTION(range_end_payload)
-{
-	COMMIT_PAYLOADS(XT_RANGE_END, b, c, d);
-	return 0;
-}
+NVTX_EVENT(mark_payload, 0, .operation = XT_RANGE_MARK, PAYLOADS(b, c))
+NVTX_EVENT(range_push_payload, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH, PAYLOADS(b, c))
+NVTX_EVENT(range_pop_payload, NVTX_NO_TRACKING, .operation = XT_RANGE_POP, PAYLOADS(b, c))
+NVTX_START(range_start_payload, PAYLOADS(b, c))
+NVTX_EVENT(range_end_payload, 0, .operation = XT_RANGE_END, .key = b, PAYLOADS(c, d))
 
 static const struct nvtx_entry payload_entries[] = {
 	{XT_NVTX_SCHEMA_REGISTER, nvtx_schema_register},
@@ -856,7 +724,7 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
 	const struct xt_nvtx_export_callbacks *callbacks =
 		get_export_table(XT_NVTX_EXPORT_CALLBACKS);
 
-	if (nvtx_is_abandoned() || !callbacks || callbacks->struct_bytes < sizeof(*callbacks))
+	if (atomic_load(&abandoned) || !callbacks || callbacks->struct_bytes < sizeof(*callbacks))
 		return 0;
 	fill_table(callbacks, XT_NVTX_CORE, core_entries);
 	fill_table(callbacks, XT_NVTX_CORE2, core2_entries);
@@ -867,7 +735,7 @@ int nvtx_take_over(xt_nvtx_get_export_table get_export_table)
 
 int nvtx_take_over_extension(const struct xt_nvtx_extension *extension)
 {
-	if (nvtx_is_abandoned() || !extension || extension->struct_bytes < sizeof(*extension) ||
+	if (atomic_load(&abandoned) || !extension || extension->struct_bytes < sizeof(*extension) ||
 	    extension->module_id != XT_NVTX_PAYLOAD_MODULE ||
 	    extension->compat_id >> 8 != XT_NVTX_PAYLOAD_MAJOR || !extension->segment_count)
 		return 0;
