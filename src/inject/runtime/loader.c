@@ -335,6 +335,24 @@ uint64_t loader_watch_poll(void)
 	return counts.adds;
 }
 
+size_t loader_read_file(const char *path, char *out, size_t out_bytes)
+{
+	size_t length = 0;
+	ssize_t n;
+	int fd;
+
+	loader_lock();
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && length + 1 < out_bytes &&
+	       (n = read(fd, out + length, out_bytes - length - 1)) > 0)
+		length += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	loader_unlock();
+	out[length] = '\0';
+	return length;
+}
+
 static uint32_t gnu_hash(const char *name)
 {
 	uint32_t h = 5381;
@@ -365,31 +383,6 @@ const ElfW(Sym) * module_symbols_find(const struct module_symbols *module, const
 	}
 }
 
-/* The loader relocates these entries, unless the module's dynamic section is read-only. */
-static const void *entry_address(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-	return (const void *)(value < info->dlpi_addr ? value + info->dlpi_addr : value);
-}
-
-bool module_symbols_open(const struct dl_phdr_info *info, struct module_symbols *module)
-{
-	const ElfW(Dyn) *entry = NULL;
-
-	*module = (struct module_symbols){.bias = info->dlpi_addr};
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			entry = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == DT_SYMTAB)
-			module->symbols = entry_address(info, entry->d_un.d_ptr);
-		else if (entry->d_tag == DT_STRTAB)
-			module->strings = entry_address(info, entry->d_un.d_ptr);
-		else if (entry->d_tag == DT_GNU_HASH)
-			module->hash = entry_address(info, entry->d_un.d_ptr);
-	}
-	return module->symbols && module->strings && module->hash;
-}
-
 uintptr_t module_symbols_address(const struct module_symbols *module, const char *name)
 {
 	const ElfW(Sym) *symbol = module_symbols_find(module, name);
@@ -399,11 +392,8 @@ uintptr_t module_symbols_address(const struct module_symbols *module, const char
 
 /* The dynamic section of a loaded library. */
 struct dynamic {
-	ElfW(Addr) bias;
-	const ElfW(Sym) * symbols;
-	size_t symbol_count;
-	size_t import_count; /* imports are among the first so many symbols; 0: unknown */
-	const char *strings;
+	struct module_symbols module;
+	size_t hashed_count;		   /* of DT_HASH; 0: none */
 	const ElfW(Rela) * relocations[2]; /* of data and of calls */
 	size_t relocation_counts[2];
 };
@@ -411,7 +401,9 @@ struct dynamic {
 /* The loader may leave an address relative to the file; then add the bias. */
 static const void *table_at(const struct dynamic *dynamic, ElfW(Addr) address)
 {
-	return (const void *)(address < dynamic->bias ? address + dynamic->bias : address);
+	uintptr_t bias = dynamic->module.bias;
+
+	return (const void *)(address < bias ? address + bias : address);
 }
 
 /* The number of symbols according to a DT_GNU_HASH table: one past the highest in a chain. */
@@ -433,25 +425,24 @@ static size_t count_by_gnu_hash(const uint32_t *hash)
 
 static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) * entry)
 {
-	size_t relative_count = 0, hashed_count;
-	const uint32_t *gnu_hash = NULL;
+	size_t relative_count = 0;
 
-	*out = (struct dynamic){.bias = bias};
+	*out = (struct dynamic){.module.bias = bias};
 	for (; entry->d_tag != DT_NULL; entry++) {
 		const void *table = table_at(out, entry->d_un.d_ptr);
 
 		switch (entry->d_tag) {
 		case DT_SYMTAB:
-			out->symbols = table;
+			out->module.symbols = table;
 			break;
 		case DT_STRTAB:
-			out->strings = table;
+			out->module.strings = table;
 			break;
 		case DT_HASH:
-			out->symbol_count = ((const uint32_t *)table)[1];
+			out->hashed_count = ((const uint32_t *)table)[1];
 			break;
 		case DT_GNU_HASH:
-			gnu_hash = table;
+			out->module.hash = table;
 			break;
 		case DT_RELA:
 			out->relocations[0] = table;
@@ -472,69 +463,98 @@ static void read_dynamic(struct dynamic *out, ElfW(Addr) bias, const ElfW(Dyn) *
 			break;
 		}
 	}
-	/* Symbols in the GNU hash table follow all others. An empty table gives no count. */
-	hashed_count = gnu_hash ? count_by_gnu_hash(gnu_hash) : 0;
-	out->import_count = hashed_count ? gnu_hash[1] : out->symbol_count;
-	if (!out->symbol_count)
-		out->symbol_count = hashed_count;
 	if (out->relocations[0] && relative_count <= out->relocation_counts[0]) {
 		out->relocations[0] += relative_count;
 		out->relocation_counts[0] -= relative_count;
 	}
 }
 
-/* A file that is read character by character. */
-struct text {
-	int fd;
-	char data[4096];
-	ssize_t bytes, at;
-};
-
-static int next_character(struct text *text)
+/* The dynamic section of a module; NULL if it has none. */
+static const ElfW(Dyn) * dynamic_entries(const struct dl_phdr_info *info)
 {
-	if (text->at == text->bytes) {
-		do
-			text->bytes = read(text->fd, text->data, sizeof(text->data));
-		while (text->bytes < 0 && errno == EINTR);
-		text->at = 0;
-	}
-	return text->bytes > 0 ? (unsigned char)text->data[text->at++] : -1;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
 }
 
-static uintptr_t next_address(struct text *text)
+bool module_symbols_open(const struct dl_phdr_info *info, struct module_symbols *module)
 {
-	uintptr_t address = 0;
-	int c;
+	const ElfW(Dyn) *entries = dynamic_entries(info);
+	struct dynamic dynamic;
 
-	while ((c = next_character(text)) > 0 && c != '-' && c != ' ')
-		address = address << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-	return address;
+	if (!entries)
+		return false;
+	read_dynamic(&dynamic, info->dlpi_addr, entries);
+	*module = dynamic.module;
+	return module->symbols && module->strings && module->hash;
 }
 
 /*
- * The protection of the page at an address as PROT_* bits, or -errno. Calls no malloc(): another
- * thread may hold its lock while it waits for the loader's.
+ * The number of symbols; 0: unknown. imports_out: imports are among the first so many. Symbols in
+ * the GNU hash table follow all others. An empty table gives no count.
  */
+static size_t count_symbols(const struct dynamic *dynamic, size_t *imports_out)
+{
+	const uint32_t *hash = dynamic->module.hash;
+	size_t count = hash ? count_by_gnu_hash(hash) : 0;
+
+	*imports_out = count ? hash[1] : dynamic->hashed_count;
+	return dynamic->hashed_count ? dynamic->hashed_count : count;
+}
+
+/* The next line without its end; NULL after the last. Valid until the next call. */
+static char *next_line(struct loader_maps *maps)
+{
+	char *line = maps->text + maps->begin, *end;
+	ssize_t n = 1;
+
+	while (!(end = memchr(line, '\n', maps->end - maps->begin)) && n > 0) {
+		memmove(maps->text, line, maps->end - maps->begin);
+		maps->end -= maps->begin;
+		maps->begin = 0;
+		line = maps->text;
+		do
+			n = read(maps->fd, maps->text + maps->end, sizeof(maps->text) - maps->end);
+		while (n < 0 && errno == EINTR);
+		maps->end += n > 0 ? (size_t)n : 0;
+	}
+	if (!end)
+		return NULL;
+	*end = '\0';
+	maps->begin = (size_t)(end + 1 - maps->text);
+	return line;
+}
+
+int loader_find_mapping(struct loader_maps *maps, uintptr_t address, char **text_out)
+{
+	int error = -EFAULT;
+	char *line, *end;
+
+	maps->begin = maps->end = 0;
+	maps->fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+	if (maps->fd < 0)
+		return -errno;
+	while (error && (line = next_line(maps)) && strtoull(line, &end, 16) <= address)
+		if (*end == '-' && strtoull(end + 1, &end, 16) > address) {
+			*text_out = end + 1;
+			error = 0;
+		}
+	close(maps->fd);
+	return error;
+}
+
+/* The protection of the page at an address as PROT_* bits, or -errno. */
 static int protection_of(uintptr_t address)
 {
-	struct text maps = {.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC)};
-	int protection = maps.fd < 0 ? -errno : -EFAULT;
-	int c = '\n';
+	static struct loader_maps maps; /* too large for a stack */
+	char *text;
+	int error = loader_find_mapping(&maps, address, &text);
 
-	while (maps.fd >= 0 && protection < 0 && c == '\n') {
-		uintptr_t begin = next_address(&maps), end = next_address(&maps);
-
-		if (address >= begin && address < end) {
-			protection = next_character(&maps) == 'r' ? PROT_READ : PROT_NONE;
-			protection |= next_character(&maps) == 'w' ? PROT_WRITE : PROT_NONE;
-			protection |= next_character(&maps) == 'x' ? PROT_EXEC : PROT_NONE;
-		}
-		while ((c = next_character(&maps)) > 0 && c != '\n')
-			;
-	}
-	if (maps.fd >= 0)
-		close(maps.fd);
-	return protection;
+	if (error)
+		return error;
+	return (text[0] == 'r' ? PROT_READ : 0) | (text[1] == 'w' ? PROT_WRITE : 0) |
+	       (text[2] == 'x' ? PROT_EXEC : 0);
 }
 
 /*
@@ -560,11 +580,12 @@ static int write_word(uintptr_t *word, uintptr_t value)
 	return 0;
 }
 
-static int change_symbol(const struct dynamic *library, const struct symbol_hook *hook)
+static int change_symbol(const struct module_symbols *library, size_t count,
+			 const struct symbol_hook *hook)
 {
 	uintptr_t real = (uintptr_t)*hook->real_out;
 
-	for (size_t i = 0; i < library->symbol_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const ElfW(Sym) *symbol = &library->symbols[i];
 
 		if (symbol->st_shndx == SHN_UNDEF || library->bias + symbol->st_value != real ||
@@ -590,14 +611,17 @@ struct rebinding {
 static bool imports_any(const struct dynamic *dynamic, const struct rebinding *rebinding,
 			bool is_program)
 {
-	size_t count = is_program ? dynamic->symbol_count : dynamic->import_count;
+	const struct module_symbols *module = &dynamic->module;
+	size_t import_count, count = count_symbols(dynamic, &import_count);
 
-	if (!dynamic->symbols || !dynamic->strings || !count)
+	if (!is_program)
+		count = import_count;
+	if (!module->symbols || !module->strings || !count)
 		return true;
 	for (size_t i = 1; i < count; i++)
 		for (size_t h = 0; h < rebinding->count; h++)
-			if (dynamic->symbols[i].st_shndx == SHN_UNDEF &&
-			    !strcmp(dynamic->strings + dynamic->symbols[i].st_name,
+			if (module->symbols[i].st_shndx == SHN_UNDEF &&
+			    !strcmp(module->strings + module->symbols[i].st_name,
 				    rebinding->hooks[h].name))
 				return true;
 	return false;
@@ -635,43 +659,45 @@ static int rebind(const struct dl_phdr_info *info, const ElfW(Rela) * relocation
 
 static int rebind_library(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
+	const ElfW(Dyn) *entries = dynamic_entries(info);
 	struct rebinding *rebinding = arg;
 	struct dynamic dynamic;
 
 	(void)info_bytes;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		read_dynamic(&dynamic, info->dlpi_addr,
-			     (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-		if (!imports_any(&dynamic, rebinding, !info->dlpi_name[0]))
-			continue;
-		for (int table = 0; table < 2; table++)
-			for (size_t r = 0; r < dynamic.relocation_counts[table]; r++) {
-				int rc = rebind(info, &dynamic.relocations[table][r], rebinding);
+	if (!entries)
+		return 0;
+	read_dynamic(&dynamic, info->dlpi_addr, entries);
+	if (!imports_any(&dynamic, rebinding, !info->dlpi_name[0]))
+		return 0;
+	for (int table = 0; table < 2; table++)
+		for (size_t r = 0; r < dynamic.relocation_counts[table]; r++) {
+			int rc = rebind(info, &dynamic.relocations[table][r], rebinding);
 
-				if (rc)
-					rebinding->rc = rc;
-			}
-	}
+			if (rc)
+				rebinding->rc = rc;
+		}
 	return 0;
 }
 
 int symbol_hooks_install(void *library, const struct symbol_hook *hooks, size_t count)
 {
 	struct rebinding rebinding = {hooks, count, 0};
+	size_t symbol_count, import_count;
 	struct link_map *map = NULL;
 	struct dynamic dynamic;
 
 	if (dlinfo(library, RTLD_DI_LINKMAP, &map) || !map)
 		return -EINVAL;
 	read_dynamic(&dynamic, map->l_addr, map->l_ld);
-	if (!dynamic.symbols || !dynamic.strings || !dynamic.symbol_count)
+	symbol_count = count_symbols(&dynamic, &import_count);
+	if (!dynamic.module.symbols || !dynamic.module.strings || !symbol_count)
 		return -ENOEXEC;
 	for (size_t i = 0; i < count; i++)
 		*hooks[i].real_out = dlsym(library, hooks[i].name);
 	for (size_t i = 0; i < count; i++) {
-		int rc = *hooks[i].real_out ? change_symbol(&dynamic, &hooks[i]) : 0;
+		int rc = *hooks[i].real_out
+				 ? change_symbol(&dynamic.module, symbol_count, &hooks[i])
+				 : 0;
 
 		if (rc)
 			return rc;

@@ -167,4 +167,24 @@ const ElfW(Sym) * module_symbols_find(const struct module_symbols *module, const
 /* The address of a symbol, or 0. */
 uintptr_t module_symbols_address(const struct module_symbols *module, const char *name);
 
+/* Reads the areas that this process has mapped. */
+struct loader_maps {
+	int fd;
+	size_t begin, end;   /* part of the text not returned yet */
+	char text[2 * 4352]; /* of lines with a path of 4 KiB */
+};
+
+/*
+ * Finds the line of /proc/thread-self/maps with an address: stores its text behind the addresses,
+ * which is valid while *maps is. 0, -EFAULT if nothing is mapped there, or -errno. Calls no
+ * malloc(): another thread may hold its lock while it waits for the loader's.
+ */
+int loader_find_mapping(struct loader_maps *maps, uintptr_t address, char **text_out);
+
+/*
+ * Reads a small file and ends it with a 0. Returns its length, 0 on an error. Under the loader
+ * lock: a child forked meanwhile would inherit the descriptor.
+ */
+size_t loader_read_file(const char *path, char *out, size_t out_bytes);
+
 #endif

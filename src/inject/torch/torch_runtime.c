@@ -17,6 +17,7 @@
 #include "inject/memory/memory.h"
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/loader.h"
+#include "log/base/compare.h"
 
 HOT_STATE const struct torch_runtime *torch_runtime;
 bool torch_wanted;
@@ -42,21 +43,9 @@ struct finding {
 	char path[PATH_MAX];
 };
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 bool torch_is_module(const char *path)
 {
-	return begins(file_name(path), "libtorch");
+	return begins_with(base_name(path), "libtorch");
 }
 
 static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
@@ -65,7 +54,7 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 	struct module_symbols symbols;
 
 	(void)info_bytes;
-	if (!info->dlpi_name || !begins(file_name(info->dlpi_name), "libtorch_cpu.so") ||
+	if (!info->dlpi_name || !begins_with(base_name(info->dlpi_name), "libtorch_cpu.so") ||
 	    !module_symbols_open(info, &symbols))
 		return 0;
 	for (int s = 0; s < SYMBOLS; s++)
@@ -80,21 +69,12 @@ static void read_version(const char *library, char *out, size_t out_bytes)
 {
 	char path[PATH_MAX + 16], text[4096], *quote, *end;
 	const char *slash = strrchr(library, '/');
-	ssize_t length = 0;
-	int fd;
 
 	out[0] = '\0';
 	if (!slash)
 		return;
 	snprintf(path, sizeof(path), "%.*s/../version.py", (int)(slash - library), library);
-	loader_lock(); /* a child forked meanwhile would inherit the descriptor */
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		length = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	loader_unlock();
-	text[length > 0 ? length : 0] = '\0';
+	loader_read_file(path, text, sizeof(text));
 	quote = strstr(text, "__version__ = '");
 	quote = quote ? strchr(quote, '\'') + 1 : NULL;
 	end = quote ? strchr(quote, '\'') : NULL;

@@ -16,6 +16,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/writer/record_run.h"
+#include "log/base/compare.h"
 #include "xtrace/ring_accounts.h"
 
 #define COUNTS_MAX 128
@@ -84,7 +85,7 @@ static enum debug_domain domain_of(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
-		if (!strncmp(name, domains[i].prefix, strlen(domains[i].prefix)))
+		if (begins_with(name, domains[i].prefix))
 			return domains[i].domain;
 	return DEBUG_WRITER;
 }
@@ -205,7 +206,8 @@ static struct losses sum_losses(const struct recorder *rec)
 		[XT_CRASH_BUFFER_RANGES_LOST] =
 			ranges_unplaced + rec->ranges_beyond_size + rec->ranges_lost,
 		[XT_CRASH_BUFFER_STACKS_LOST] = rec->stacks_lost,
-		[XT_CRASH_BUFFER_MODULES_LOST] = modules_lost() + rec->modules_lost,
+		[XT_CRASH_BUFFER_MODULES_LOST] =
+			rec->modules_lost + (rec->scans_failed > 1 ? rec->scans_failed : 0),
 		[XT_CRASH_BUFFER_NAMES_LOST] = rec->names_lost,
 		[XT_CRASH_BUFFER_CUPTI_DROPPED] = flusher_dropped_records(),
 		[XT_CRASH_BUFFER_BUFFERS_DISCARDED] = atomic_load(&activity_discarded),

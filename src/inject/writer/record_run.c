@@ -31,75 +31,27 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/torch/torch_runtime.h"
-
-#define LINE_BYTES_MAX (XT_MODULE_PATH_MAX + 256)
-
-/* Reads /proc/thread-self/maps line by line. */
-struct maps {
-	int fd;
-	size_t begin, end; /* part of the text not returned yet */
-	char text[2 * LINE_BYTES_MAX];
-};
-
-/* The next line without its end; NULL after the last. Valid until the next call. */
-static char *next_line(struct maps *maps)
-{
-	char *line = maps->text + maps->begin, *end;
-	ssize_t n = 1;
-
-	while (!(end = memchr(line, '\n', maps->end - maps->begin)) && n > 0) {
-		memmove(maps->text, line, maps->end - maps->begin);
-		maps->end -= maps->begin;
-		maps->begin = 0;
-		line = maps->text;
-		do
-			n = read(maps->fd, maps->text + maps->end, sizeof(maps->text) - maps->end);
-		while (n < 0 && errno == EINTR);
-		maps->end += n > 0 ? (size_t)n : 0;
-	}
-	if (!end)
-		return NULL;
-	*end = '\0';
-	maps->begin = (size_t)(end + 1 - maps->text);
-	return line;
-}
+#include "log/base/compare.h"
 
 /* Finds the file mapped at an address; false if there is none. */
 static bool find_mapped(uint64_t address, char *path)
 {
 	static const char deleted_suffix[] = " (deleted)";
-	static struct maps maps; /* too large for a stack */
-	char *line, *file, *end;
-	bool is_found = false;
+	static struct loader_maps maps; /* too large for a stack */
+	char *text, *file, *end;
 
-	maps.begin = maps.end = 0;
-	maps.fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-	while (maps.fd >= 0 && !is_found && (line = next_line(&maps))) {
-		if (strtoull(line, &end, 16) > address)
-			break;
-		if (*end != '-' || strtoull(end + 1, NULL, 16) <= address)
-			continue;
-		file = strchr(line, '/');
-		if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
-			break;
-		end = file + strlen(file);
-		if ((size_t)(end - file) > strlen(deleted_suffix) &&
-		    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
-			end -= strlen(deleted_suffix);
-		memcpy(path, file, (size_t)(end - file));
-		path[end - file] = '\0';
-		is_found = true;
-	}
-	if (maps.fd >= 0)
-		close(maps.fd);
-	return is_found;
-}
-
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	if (loader_find_mapping(&maps, address, &text))
+		return false;
+	file = strchr(text, '/');
+	if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
+		return false;
+	end = file + strlen(file);
+	if ((size_t)(end - file) > strlen(deleted_suffix) &&
+	    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
+		end -= strlen(deleted_suffix);
+	memcpy(path, file, (size_t)(end - file));
+	path[end - file] = '\0';
+	return true;
 }
 
 /* Whether the file may have been opened by that name. Another file may be mapped there by now. */
@@ -107,7 +59,7 @@ static bool could_be_file(const char *path, const char *name)
 {
 	static char whole[PATH_MAX];
 
-	return !strcmp(last_component(path), last_component(name)) ||
+	return !strcmp(base_name(path), base_name(name)) ||
 	       (realpath(name, whole) && !strcmp(whole, path));
 }
 
@@ -129,130 +81,6 @@ size_t module_path(const struct module_image *image, const char *name, size_t na
 	name_bytes = strlen(name);
 	memcpy(path, name, name_bytes);
 	return name_bytes;
-}
-
-struct module {
-	struct module_image image;
-	char path[PATH_MAX];
-};
-
-/* Called for each module found; `module` is valid during the call. */
-struct module_sink {
-	void (*loaded)(void *context, const struct module *module);
-	void (*unloaded)(void *context, const struct module *module);
-	void *context;
-};
-
-#define MODULES_MAX 8192
-
-struct module_list {
-	struct module *modules; /* MODULES_MAX elements; pages are used as needed */
-	uint32_t count;
-};
-
-static struct {
-	struct module_list known, seen;
-	uint64_t generation;
-	uint64_t seen_generation; /* of the last list */
-	bool scanned;
-	uint64_t failed_count; /* scans that ran out of memory */
-} state;
-
-static bool map_list(struct module_list *list)
-{
-	list->modules = map_memory(MODULES_MAX * sizeof(struct module));
-	return list->modules;
-}
-
-static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)
-{
-	struct module *module = &state.seen.modules[state.seen.count];
-
-	(void)info_bytes, (void)unused;
-	state.seen_generation = info->dlpi_adds;
-	if (state.seen.count == MODULES_MAX)
-		return 1;
-	if (!module_image_read(&module->image, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum))
-		return 0;
-	if (info->dlpi_name)
-		memccpy(module->path, info->dlpi_name, '\0', sizeof(module->path) - 1);
-	else
-		module->path[0] = '\0';
-	state.seen.count++;
-	return 0;
-}
-
-/* Whether a list has the module; most keep their position. */
-static bool is_in(const struct module_list *list, const struct module *module, uint32_t likely)
-{
-	for (uint32_t n = 0; n < list->count; n++) {
-		const struct module *other = &list->modules[(likely + n) % list->count];
-
-		if (module_image_is_same(&other->image, &module->image) &&
-		    !strcmp(other->path, module->path))
-			return true;
-	}
-	return false;
-}
-
-/* Reports modules that are in one list and not in the other. */
-static bool report_changes(const struct module_list *list, const struct module_list *other,
-			   void (*told)(void *, const struct module *), void *context)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < list->count; i++) {
-		if (is_in(other, &list->modules[i], i))
-			continue;
-		any = true;
-		told(context, &list->modules[i]);
-	}
-	return any;
-}
-
-/* Not under the loader's lock: makes system calls. */
-static void find_path(struct module *module)
-{
-	char path[PATH_MAX];
-
-	if (module->path[0] == '/')
-		return;
-	path[module_path(&module->image, module->path, strlen(module->path), path)] = '\0';
-	memcpy(module->path, path, sizeof(path));
-}
-
-/* Reports modules loaded or unloaded since the last call. True if any was loaded. */
-static bool modules_scan(const struct module_sink *sink)
-{
-	uint64_t generation = loader_watch_poll();
-	struct module_list seen;
-	bool any_came;
-
-	if ((!state.known.modules && !map_list(&state.known)) ||
-	    (!state.seen.modules && !map_list(&state.seen))) {
-		state.failed_count++;
-		return false;
-	}
-	/* An unload alone does not change the count; it is found at the next load. */
-	if (state.scanned && generation == state.generation)
-		return false;
-	state.seen.count = 0;
-	loader_iterate(see_module, NULL);
-	for (uint32_t i = 0; i < state.seen.count; i++)
-		find_path(&state.seen.modules[i]);
-	any_came = report_changes(&state.seen, &state.known, sink->loaded, sink->context);
-	report_changes(&state.known, &state.seen, sink->unloaded, sink->context);
-	seen = state.seen;
-	state.seen = state.known;
-	state.known = seen;
-	state.scanned = true;
-	state.generation = state.seen_generation;
-	return any_came;
-}
-
-uint64_t modules_lost(void)
-{
-	return state.failed_count > 1 ? state.failed_count : 0;
 }
 
 #define META_VALUE_BYTES_MAX (32u << 10)
@@ -278,26 +106,6 @@ static void record_meta_number(struct recorder *rec, const char *key, uint64_t v
 	record_meta(rec, key, text);
 }
 
-/* Reads a small file in /proc; returns its length, 0 on an error. */
-static size_t read_file(const char *path, char *out, size_t out_bytes)
-{
-	size_t length = 0;
-	ssize_t n;
-	int fd;
-
-	/* A child forked meanwhile would inherit the descriptor. */
-	loader_lock();
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && length + 1 < out_bytes &&
-	       (n = read(fd, out + length, out_bytes - length - 1)) > 0)
-		length += (size_t)n;
-	if (fd >= 0)
-		close(fd);
-	loader_unlock();
-	out[length] = '\0';
-	return length;
-}
-
 #define FIELDS_TO_START 20 /* in /proc/self/stat, counted from the name, which may contain spaces */
 
 /*
@@ -307,7 +115,7 @@ static void record_start_time(struct recorder *rec)
 {
 	char text[1024];
 	const char *field =
-		read_file("/proc/self/stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+		loader_read_file("/proc/self/stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
 	struct timespec boot, real;
 	uint64_t ticks, hundredths, ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
 
@@ -334,7 +142,7 @@ static void record_identity(struct recorder *rec)
 	record_meta(rec, "process.identity", text);
 	if (!stat("/proc/thread-self/ns/pid", &status))
 		record_meta_number(rec, "process.pid_namespace", status.st_ino);
-	length = read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	length = loader_read_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	if (length && boot[length - 1] == '\n')
 		boot[length - 1] = '\0';
 	if (length)
@@ -356,7 +164,7 @@ static void record_ranks(struct recorder *rec)
 static void record_process(struct recorder *rec)
 {
 	char text[16 << 10];
-	size_t length = read_file("/proc/thread-self/cmdline", text, sizeof(text));
+	size_t length = loader_read_file("/proc/thread-self/cmdline", text, sizeof(text));
 	struct utsname host;
 
 	for (size_t i = 0; i + 1 < length; i++)
@@ -450,10 +258,64 @@ void record_start(struct recorder *rec)
 		rec->stopped_ns = rec->start_ns;
 }
 
-static void module_loaded(void *context, const struct module *module)
-{
-	struct recorder *rec = context;
+struct module {
+	struct module_image image;
+	char path[PATH_MAX];
+};
 
+#define MODULES_MAX 8192
+
+struct module_list {
+	struct module *modules; /* MODULES_MAX elements; pages are used as needed */
+	uint32_t count;
+};
+
+static struct {
+	struct module_list known, seen;
+	uint64_t generation;
+	uint64_t seen_generation; /* of the last list */
+	bool scanned;
+} state;
+
+static bool map_list(struct module_list *list)
+{
+	list->modules = map_memory(MODULES_MAX * sizeof(struct module));
+	return list->modules;
+}
+
+static int see_module(struct dl_phdr_info *info, size_t info_bytes, void *unused)
+{
+	struct module *module = &state.seen.modules[state.seen.count];
+
+	(void)info_bytes, (void)unused;
+	state.seen_generation = info->dlpi_adds;
+	if (state.seen.count == MODULES_MAX)
+		return 1;
+	if (!module_image_read(&module->image, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum))
+		return 0;
+	if (info->dlpi_name)
+		memccpy(module->path, info->dlpi_name, '\0', sizeof(module->path) - 1);
+	else
+		module->path[0] = '\0';
+	state.seen.count++;
+	return 0;
+}
+
+/* Whether a list has the module; most keep their position. */
+static bool is_in(const struct module_list *list, const struct module *module, uint32_t likely)
+{
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct module *other = &list->modules[(likely + n) % list->count];
+
+		if (module_image_is_same(&other->image, &module->image) &&
+		    !strcmp(other->path, module->path))
+			return true;
+	}
+	return false;
+}
+
+static void module_loaded(struct recorder *rec, const struct module *module)
+{
 	debug_log(DEBUG_STACK, "module loaded at %#llx: %s",
 		  (unsigned long long)module->image.start, module->path);
 	/* No row will refer to it. */
@@ -463,9 +325,8 @@ static void module_loaded(void *context, const struct module *module)
 					      strlen(module->path), rec->last_scan_ns);
 }
 
-static void module_unloaded(void *context, const struct module *module)
+static void module_unloaded(struct recorder *rec, const struct module *module)
 {
-	struct recorder *rec = context;
 	struct xt_table *table;
 	uint32_t id;
 
@@ -483,10 +344,64 @@ static void module_unloaded(void *context, const struct module *module)
 	xt_write_module_unload(table, &(struct xt_row_module_unload){id, monotonic_ns()});
 }
 
+/* Reports modules that are in one list and not in the other. */
+static bool report_changes(const struct module_list *list, const struct module_list *other,
+			   void (*told)(struct recorder *, const struct module *),
+			   struct recorder *rec)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		if (is_in(other, &list->modules[i], i))
+			continue;
+		any = true;
+		told(rec, &list->modules[i]);
+	}
+	return any;
+}
+
+/* Not under the loader's lock: makes system calls. */
+static void find_path(struct module *module)
+{
+	char path[PATH_MAX];
+
+	if (module->path[0] == '/')
+		return;
+	path[module_path(&module->image, module->path, strlen(module->path), path)] = '\0';
+	memcpy(module->path, path, sizeof(path));
+}
+
+/* Reports modules loaded or unloaded since the last call. True if any was loaded. */
+static bool scan_modules(struct recorder *rec)
+{
+	uint64_t generation = loader_watch_poll();
+	struct module_list seen;
+	bool any_came;
+
+	if ((!state.known.modules && !map_list(&state.known)) ||
+	    (!state.seen.modules && !map_list(&state.seen))) {
+		rec->scans_failed++;
+		return false;
+	}
+	/* An unload alone does not change the count; it is found at the next load. */
+	if (state.scanned && generation == state.generation)
+		return false;
+	state.seen.count = 0;
+	loader_iterate(see_module, NULL);
+	for (uint32_t i = 0; i < state.seen.count; i++)
+		find_path(&state.seen.modules[i]);
+	any_came = report_changes(&state.seen, &state.known, module_loaded, rec);
+	report_changes(&state.known, &state.seen, module_unloaded, rec);
+	seen = state.seen;
+	state.seen = state.known;
+	state.known = seen;
+	state.scanned = true;
+	state.generation = state.seen_generation;
+	return any_came;
+}
+
 void record_modules(struct recorder *rec)
 {
-	const struct module_sink sink = {module_loaded, module_unloaded, rec};
-
 	uint64_t now_ns = monotonic_ns();
 	bool any_came;
 
@@ -495,7 +410,7 @@ void record_modules(struct recorder *rec)
 		return;
 	if (!rec->last_scan_ns)
 		rec->last_scan_ns = rec->start_ns;
-	any_came = modules_scan(&sink);
+	any_came = scan_modules(rec);
 	rec->last_scan_ns = now_ns;
 	if (any_came && python_find())
 		record_python(rec);
@@ -510,7 +425,7 @@ bool record_thread(struct recorder *rec, struct thread_buffer *tb)
 	size_t length;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tb->ring->tid);
-	length = read_file(path, name, sizeof(name));
+	length = loader_read_file(path, name, sizeof(name));
 	if (length && name[length - 1] == '\n')
 		length--;
 	if (!length) { /* the thread has ended */

@@ -32,7 +32,4 @@ void record_devices(struct recorder *rec); /* once the driver has answered */
 size_t module_path(const struct module_image *image, const char *name, size_t name_bytes,
 		   char *path);
 
-/* Scans that ran out of memory. The next scan makes up for a single one. */
-uint64_t modules_lost(void);
-
 #endif

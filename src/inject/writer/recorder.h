@@ -145,6 +145,7 @@ struct recorder {
 	uint64_t names_lost;   /* kernels without a name */
 	/* Rows lost for lack of memory. */
 	uint64_t stacks_lost, modules_lost, nodes_lost, ranges_lost;
+	uint64_t scans_failed; /* of modules, for lack of memory; the next one makes up for one */
 	uint64_t buffers_completed_before; /* at the last prefetch_names() */
 	uint64_t launches;		   /* calls of classes that launch kernels */
 	uint64_t threads_seen;
