@@ -153,7 +153,7 @@ static const enum api_level class_levels[XT_API_CLASSES] = {
 uint32_t api_class_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(class_rules) / sizeof(*class_rules); i++)
-		if (!strncmp(name, class_rules[i].beginning, strlen(class_rules[i].beginning)) &&
+		if (begins_with(name, class_rules[i].beginning) &&
 		    (!class_rules[i].part || strstr(name, class_rules[i].part)))
 			return class_rules[i].class;
 	return NOT_RECORDED;
@@ -191,7 +191,7 @@ static const struct {
 uint32_t api_use_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(use_rules) / sizeof(*use_rules); i++)
-		if (!strncmp(name, use_rules[i].beginning, strlen(use_rules[i].beginning)) &&
+		if (begins_with(name, use_rules[i].beginning) &&
 		    (!use_rules[i].part || strstr(name, use_rules[i].part)))
 			return use_rules[i].use;
 	return 0;

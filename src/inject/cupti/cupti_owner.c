@@ -19,13 +19,13 @@
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/activity_pool.h"
-#include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
+#include "log/base/compare.h"
 
 #define SLOW_FLUSH_NS UINT64_C(1000000)
 
@@ -684,7 +684,7 @@ static int (*find_object)(void *address,
 static void module_name(const void *address, char *out, size_t out_bytes)
 {
 	struct dl_find_object object;
-	const char *path, *slash;
+	const char *path;
 
 	if (!find_object || find_object((void *)(uintptr_t)address, &object)) {
 		snprintf(out, out_bytes, UNNAMED);
@@ -693,8 +693,7 @@ static void module_name(const void *address, char *out, size_t out_bytes)
 	path = object.dlfo_link_map->l_name;
 	if (!path || !*path)
 		path = program_invocation_short_name;
-	slash = strrchr(path, '/');
-	snprintf(out, out_bytes, "%s", slash ? slash + 1 : path);
+	snprintf(out, out_bytes, "%s", base_name(path));
 }
 
 /* The effects of a CUPTI function when another tool calls it. */

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "inject/cupti/activity.h"
-#include "inject/cupti/cupti.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/log_message.h"
+#include "log/base/compare.h"
 
 #define PROFILER_CALLS_MAX 8
 
@@ -45,7 +45,7 @@ static enum profiler_call profiler_call_of_name(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(name, names[i].beginning, strlen(names[i].beginning)))
+		if (begins_with(name, names[i].beginning))
 			return names[i].call;
 	return PROFILER_NONE;
 }

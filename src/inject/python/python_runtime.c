@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
