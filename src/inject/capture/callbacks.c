@@ -16,7 +16,6 @@
 #include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/torch_capture.h"
-#include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/memory/crash_buffer.h"

@@ -5,8 +5,6 @@
  */
 #include "inject/capture/sampling.h"
 
-#include "inject/runtime/hot_state.h"
-
 #define PERIOD_NS      UINT64_C(100000000)
 #define HOLD_PERIODS   2  /* periods after a change before the next one */
 #define BACK_PERIODS   10 /* periods below the limit before more stacks are captured */

@@ -6,14 +6,11 @@
  */
 #include "inject/capture/stack_capture.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache_match.h"
-#include "inject/capture/thread_buffer.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/hot_state.h"
 #include "inject/runtime/loader.h"
 #include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"

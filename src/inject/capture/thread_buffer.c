@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "inject/capture/ring.h"
-#include "inject/capture/stack_cache.h"
 #include "inject/cupti/cupti.h"
 #include "inject/memory/crash_buffer.h"
 #include "inject/memory/memory.h"

@@ -15,7 +15,6 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
-#include "inject/capture/thread_buffer.h"
 #include "inject/python/python_walk.h"
 #include "inject/runtime/clock.h"
 #include "inject/unwind/stack_walk.h"

@@ -406,7 +406,7 @@ static bool start(char *why, size_t why_bytes)
 	atomic_store(&callbacks_active, true);
 	process_exit_watch_end();
 	cupti_owner_ready();
-	writer_thread_allow_flush();
+	flusher_allow();
 	cupti_handoff_begin();
 	cpu_sampler_start(&config);
 	debug_log(DEBUG_PROCESS, "%s",

@@ -473,9 +473,25 @@ static const struct {
 };
 #define LAYOUT_COUNT (sizeof(layout) / sizeof(*layout))
 
-#define STRING_KEYS_BYTES (16u << 20)
-#define STACK_KEYS_BYTES  (16u << 20)
-#define SMALL_KEYS_BYTES  (4u << 20)
+static const struct {
+	size_t offset, keys_bytes;
+} interns[] = {
+	{offsetof(struct recorder, strings), 16u << 20},
+	{offsetof(struct recorder, modules), 4u << 20},
+	{offsetof(struct recorder, python_frames), 4u << 20},
+	{offsetof(struct recorder, stacks), 16u << 20},
+	{offsetof(struct recorder, autograd), 4u << 20},
+	{offsetof(struct recorder, streams), 4u << 20},
+	{offsetof(struct recorder, shapes), 4u << 20},
+	{offsetof(struct recorder, copy_shapes), 4u << 20},
+	{offsetof(struct recorder, crash_buffer_names), 16u << 20},
+};
+#define INTERNS_COUNT (sizeof(interns) / sizeof(*interns))
+
+static struct intern *intern_at(struct recorder *rec, size_t i)
+{
+	return (struct intern *)((uint8_t *)rec + interns[i].offset);
+}
 
 int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start_ns)
 {
@@ -487,24 +503,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
 		rc = xt_table_init(&rec->tables[layout[i].kind], layout[i].kind, layout[i].rows,
 				   layout[i].content);
-	if (!rc)
-		rc = intern_init(&rec->strings, STRING_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->modules, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->python_frames, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->stacks, STACK_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->autograd, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->streams, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->shapes, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->copy_shapes, SMALL_KEYS_BYTES);
-	if (!rc)
-		rc = intern_init(&rec->crash_buffer_names, STRING_KEYS_BYTES);
+	for (size_t i = 0; i < INTERNS_COUNT && !rc; i++)
+		rc = intern_init(intern_at(rec, i), interns[i].keys_bytes);
 	return rc;
 }
 
@@ -516,15 +516,8 @@ void recorder_free(struct recorder *rec)
 	suppressed_ids_free(&rec->shutdown_dropped);
 	free(rec->open_ranges.rows);
 	memory_totals_free(&rec->memory_totals);
-	intern_free(&rec->strings);
-	intern_free(&rec->modules);
-	intern_free(&rec->python_frames);
-	intern_free(&rec->stacks);
-	intern_free(&rec->autograd);
-	intern_free(&rec->streams);
-	intern_free(&rec->shapes);
-	intern_free(&rec->copy_shapes);
-	intern_free(&rec->crash_buffer_names);
+	for (size_t i = 0; i < INTERNS_COUNT; i++)
+		intern_free(intern_at(rec, i));
 	xt_writer_close(rec->writer);
 	rec->writer = NULL;
 }

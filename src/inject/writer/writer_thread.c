@@ -448,11 +448,6 @@ void writer_thread_at_end(void (*function)(void))
 	atomic_store(&threads.at_end, function);
 }
 
-void writer_thread_allow_flush(void)
-{
-	flusher_allow();
-}
-
 /*
  * A signal handler may have interrupted this thread while it loaded a library. Then the writer
  * waits for its lock, and this thread for the writer.

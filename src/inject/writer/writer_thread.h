@@ -32,9 +32,6 @@ bool writer_thread_has_started(void);
 /* Calls this function on the writer thread at the end, after the last write to the log. */
 void writer_thread_at_end(void (*function)(void));
 
-/* Allows flushes of CUPTI; before this, it may not be set up. */
-void writer_thread_allow_flush(void);
-
 /*
  * Flushes CUPTI, writes everything and closes the log; waits at most timeout_ns. Returns 0, or why
  * the log is not closed; the rest is then in the crash buffer:

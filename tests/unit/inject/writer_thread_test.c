@@ -68,7 +68,7 @@ static void begin(uint32_t (*flush)(uint32_t))
 	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct writer_limits){0}), 0);
 	cupti_owner_begin(&(struct cupti_owner_config){.is_subscribed = true});
 	cupti_owner_ready();
-	writer_thread_allow_flush();
+	flusher_allow();
 }
 
 static NOINLINE void call(void)
