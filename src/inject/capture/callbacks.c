@@ -13,7 +13,6 @@
 
 #include "inject/capture/graph_nodes.h"
 #include "inject/capture/ring.h"
-#include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/capture/torch_capture.h"
 #include "inject/cupti/cupti_subscriber.h"

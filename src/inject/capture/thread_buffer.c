@@ -22,6 +22,7 @@
 #include "inject/memory/memory.h"
 #include "inject/runtime/clock.h"
 
+HOT_STATE atomic_uint sampling_shift;
 atomic_uint_fast64_t torch_threads_seen;
 
 void torch_thread_forget(struct torch_thread *torch)

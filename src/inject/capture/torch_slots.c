@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "inject/capture/ring.h"
-#include "inject/capture/sampling.h"
 #include "inject/capture/stack_capture.h"
 #include "inject/python/python_walk.h"
 #include "inject/runtime/clock.h"

@@ -30,8 +30,8 @@
 #define SLOW_FLUSH_NS UINT64_C(1000000)
 
 static _Atomic(void (*)(void)) requested_work;
-static atomic_bool allowed, stopping, done;
-static atomic_uint_fast64_t dropped_records, cpu_ns, flush_count;
+static atomic_bool flusher_is_allowed, flusher_is_stopping, flusher_has_ended;
+atomic_uint_fast64_t flusher_flush_count, flusher_cpu_ns, flusher_dropped_records;
 
 /* Flusher thread only: flushes CUPTI's records. flag: enum xt_cupti_flush. */
 static void flusher_flush(uint32_t flag)
@@ -43,13 +43,13 @@ static void flusher_flush(uint32_t flag)
 	took_ns = monotonic_ns() - start_ns;
 	if (cupti.cuptiActivityGetNumDroppedRecords &&
 	    cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == XT_CUPTI_SUCCESS)
-		atomic_fetch_add(&dropped_records, dropped);
+		atomic_fetch_add(&flusher_dropped_records, dropped);
 	if (took_ns >= SLOW_FLUSH_NS || dropped || flag == XT_CUPTI_FLUSH_FORCED)
 		debug_log(DEBUG_CUPTI, "%s flush took %llu us; CUPTI dropped %zu records",
 			  flag == XT_CUPTI_FLUSH_FORCED ? "forced" : "slow",
 			  (unsigned long long)took_ns / 1000, dropped);
-	atomic_store(&cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	atomic_fetch_add(&flush_count, 1);
+	atomic_store(&flusher_cpu_ns, xt_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	atomic_fetch_add(&flusher_flush_count, 1);
 }
 
 /*
@@ -74,54 +74,25 @@ static bool flusher_run(void (*work)(void), uint64_t timeout_ns)
 	uint64_t deadline_ns = monotonic_ns() + timeout_ns;
 
 	atomic_store(&requested_work, work);
-	while (atomic_load(&requested_work) && !atomic_load(&done) && monotonic_ns() < deadline_ns)
+	while (atomic_load(&requested_work) && !atomic_load(&flusher_has_ended) &&
+	       monotonic_ns() < deadline_ns)
 		xt_sleep_ns(1000000);
 	return !atomic_exchange(&requested_work, NULL);
 }
 
 void flusher_allow(void)
 {
-	atomic_store(&allowed, true);
-}
-
-static bool flusher_is_allowed(void)
-{
-	return atomic_load(&allowed);
-}
-
-static bool flusher_is_stopping(void)
-{
-	return atomic_load(&stopping);
-}
-
-static void flusher_mark_done(void)
-{
-	atomic_store(&done, true);
+	atomic_store(&flusher_is_allowed, true);
 }
 
 void flusher_stop(void)
 {
-	atomic_store(&stopping, true);
+	atomic_store(&flusher_is_stopping, true);
 }
 
 bool flusher_is_done(void)
 {
-	return atomic_load(&done);
-}
-
-uint64_t flusher_flush_count(void)
-{
-	return atomic_load(&flush_count);
-}
-
-uint64_t flusher_cpu_ns(void)
-{
-	return atomic_load(&cpu_ns);
-}
-
-uint64_t flusher_dropped_records(void)
-{
-	return atomic_load(&dropped_records);
+	return atomic_load(&flusher_has_ended);
 }
 
 #define NAP_NS		   1000000
@@ -247,11 +218,6 @@ const char *cupti_owner_problem(void)
 }
 
 /* Whether we step back for a tool that subscribes. Any thread. */
-static bool cupti_owner_yields(void)
-{
-	return config.yields;
-}
-
 /* Whether another tool's call takes effect: we do not use CUPTI. */
 static bool cupti_owner_is_released(void)
 {
@@ -437,7 +403,7 @@ static void stop_recording(void)
 	bool are_locked;
 
 	/* A later request may have seen that recording runs. At the end, all is stopped anyway. */
-	if (atomic_load(&is_wanted) || flusher_is_stopping()) {
+	if (atomic_load(&is_wanted) || atomic_load(&flusher_is_stopping)) {
 		atomic_store(&state, OWNER_SUBSCRIBED);
 		return;
 	}
@@ -623,13 +589,13 @@ void *flusher_main(void *unused)
 
 	(void)unused;
 	prctl(PR_SET_NAME, "xtrace-flush");
-	while (!flusher_is_stopping()) {
+	while (!atomic_load(&flusher_is_stopping)) {
 		unsigned nap_ms = cupti_owner_may_flush() ? STOP_CHECK_MS : IDLE_CHECK_MS;
 
 		xt_sleep_ns(nap_ms * 1000000);
 		waited_ms += nap_ms;
 		flusher_do_work();
-		if (!flusher_is_allowed())
+		if (!atomic_load(&flusher_is_allowed))
 			continue;
 		cupti_owner_update();
 		if (!cupti_owner_may_flush())
@@ -643,14 +609,14 @@ void *flusher_main(void *unused)
 			waited_ms = 0;
 		}
 	}
-	if (flusher_is_allowed() && cupti_owner_may_flush()) {
+	if (atomic_load(&flusher_is_allowed) && cupti_owner_may_flush()) {
 		if (!gpu_names())
 			gpu_names_read();
 		/* Completed buffers first, then all records, finished or not. */
 		flusher_flush(XT_CUPTI_FLUSH_COMPLETED);
 		flusher_flush(XT_CUPTI_FLUSH_FORCED);
 	}
-	flusher_mark_done();
+	atomic_store(&flusher_has_ended, true);
 	return NULL;
 }
 
@@ -742,7 +708,7 @@ static void before_foreign_call(const char *function, enum effect effect, const 
 	 * harmless: libraries try which kinds exist.
 	 */
 	bool comes = effect & ACQUIRES && !(effect & ENABLES) &&
-		     (cupti_owner_yields() || !(effect & SUBSCRIBES));
+		     (config.yields || !(effect & SUBSCRIBES));
 
 	if (!(effect & ACQUIRES) || !is_foreign_call(caller))
 		return;
@@ -784,7 +750,7 @@ static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t resul
 		return;
 	if (effect & RELEASES || is_refused)
 		atomic_store(&has_unsubscribed, true);
-	if (cupti_owner_yields() && atomic_load(&has_unsubscribed) && !wants_records())
+	if (config.yields && atomic_load(&has_unsubscribed) && !wants_records())
 		cupti_owner_tool_left();
 }
 
@@ -885,7 +851,7 @@ void cupti_handoff_begin(void)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
 	atomic_store(&is_active, !rc);
-	if (rc && cupti_owner_yields())
+	if (rc && config.yields)
 		log_message("cannot step back for another profiler in this program: cannot hook "
 			    "%s: %s",
 			    cupti.path, strerror(-rc));

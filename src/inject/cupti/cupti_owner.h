@@ -16,6 +16,7 @@
 #ifndef XT_INJECT_CUPTI_OWNER_H
 #define XT_INJECT_CUPTI_OWNER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -74,14 +75,9 @@ void flusher_stop(void);
 /* Whether the last flush is done. */
 bool flusher_is_done(void);
 
-/* Flushes of CUPTI that have ended. */
-uint64_t flusher_flush_count(void);
-
-/* CPU time of the thread at its last flush. */
-uint64_t flusher_cpu_ns(void);
-
-/* Records that CUPTI reports as dropped, so far. */
-uint64_t flusher_dropped_records(void);
+/* Flushes of CUPTI that have ended, and the CPU time of the thread at the last one. */
+extern atomic_uint_fast64_t flusher_flush_count, flusher_cpu_ns;
+extern atomic_uint_fast64_t flusher_dropped_records; /* that CUPTI reports as dropped, so far */
 
 /*
  * The main function of the flusher thread. Returns after flusher_stop() and a last, forced flush.

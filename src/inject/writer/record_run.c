@@ -20,7 +20,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "inject/capture/sampling.h"
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/memory/memory.h"
@@ -31,6 +30,7 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/torch/torch_runtime.h"
+#include "inject/writer/record_account.h"
 #include "log/base/compare.h"
 
 /* Finds the file mapped at an address; false if there is none. */

@@ -78,7 +78,7 @@ static void start(const char *trigger, size_t trigger_bytes, bool is_automatic)
 	snprintf(snapshot.trigger, sizeof(snapshot.trigger), "%.*s", (int)trigger_bytes, trigger);
 	snapshot.is_automatic = is_automatic;
 	snapshot.time_ns = monotonic_ns();
-	snapshot.flush_count = flusher_flush_count();
+	snapshot.flush_count = atomic_load(&flusher_flush_count);
 	snapshot.state = SNAPSHOT_FLUSHING;
 	debug_log(DEBUG_WRITER, "snapshot begins: %s", snapshot.trigger);
 }
@@ -229,7 +229,7 @@ void snapshot_update(struct recorder *rec)
 
 	if (snapshot.state == SNAPSHOT_FLUSHING) {
 		/* The first of two flushes may have begun before the trigger. */
-		if (flusher_flush_count() < snapshot.flush_count + 2 &&
+		if (atomic_load(&flusher_flush_count) < snapshot.flush_count + 2 &&
 		    monotonic_ns() < snapshot.time_ns + FLUSH_TIMEOUT_NS)
 			return;
 		error = begin_copy(rec);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "inject/capture/sampling.h"
+#include "inject/writer/record_account.h"
 
 #define PERIOD_NS     UINT64_C(100000000)
 #define LIMIT_PERCENT 1.0
