@@ -15,13 +15,20 @@
 #include "inject/runtime/process.h"
 
 #define AUDIT_INTERVAL_DEFAULT 16384
-#define CPU_HZ_MAX	       1000
 
-static void read_path(const char *name, const char *fallback, char *out)
+/* The value of a variable; NULL if it is not set or empty. */
+static const char *wanted(const char *name)
 {
 	const char *value = setting(name);
 
-	snprintf(out, PATH_MAX, "%s", value && *value ? value : fallback);
+	return value && *value ? value : NULL;
+}
+
+static void read_path(const char *name, const char *fallback, char *out)
+{
+	const char *value = wanted(name);
+
+	snprintf(out, PATH_MAX, "%s", value ? value : fallback);
 }
 
 /* The program may change its working directory; the log must not move. */
@@ -52,18 +59,23 @@ static void find_own_directory(char *out)
 		strcpy(out, ".");
 }
 
+static void reject(const char *name, const char *why)
+{
+	log_message("cannot use %s=%s: %s", name, setting(name), why);
+}
+
 /* The index of the variable's value in a list of words. */
 static int read_choice(const char *name, const char *const *words, size_t count, int fallback,
 		       const char *advice)
 {
-	const char *value = setting(name);
+	const char *value = wanted(name);
 
-	if (!value || !*value)
+	if (!value)
 		return fallback;
 	for (size_t i = 0; i < count; i++)
 		if (words[i] && !strcmp(value, words[i]))
 			return (int)i;
-	log_message("cannot use %s=%s: %s", name, value, advice);
+	reject(name, advice);
 	return fallback;
 }
 
@@ -96,146 +108,120 @@ static enum start_mode read_start(void)
 }
 
 /* Whether the variable has its only valid value. */
-static bool read_word(const char *name, const char *word)
+static bool read_word(const char *name, const char *word, const char *advice)
 {
-	const char *value = setting(name);
-
-	if (!value || !*value)
-		return false;
-	if (!strcmp(value, word))
-		return true;
-	log_message("cannot use %s=%s: the only value is %s; ignored", name, value, word);
-	return false;
+	return read_choice(name, &word, 1, -1, advice) == 0;
 }
 
 /* On unless it says off. */
 static bool read_switch(const char *name)
 {
-	const char *value = setting(name);
+	static const char *const words[] = {"off", "on"};
 
-	if (!value || !*value || !strcmp(value, "on"))
-		return true;
-	if (!strcmp(value, "off"))
+	return read_choice(name, words, 2, 1, "choose on or off; using on");
+}
+
+/* False if the value is not a number within these bounds. */
+static bool parse_number(const char *value, unsigned long from, unsigned long to, uint32_t *out)
+{
+	char *end;
+	unsigned long number = strtoul(value, &end, 10);
+
+	if (*end || number < from || number > to || *value == '-')
 		return false;
-	log_message("cannot use %s=%s: choose on or off; using on", name, value);
+	*out = (uint32_t)number;
 	return true;
 }
 
 static void read_cpu(unsigned *hz)
 {
-	const char *value = setting("XTRACE_CPU");
-	unsigned long number;
-	char *end;
+	const char *value = wanted("XTRACE_CPU");
 
-	*hz = 0;
-	if (!value || !*value || !strcmp(value, "off"))
-		return;
-	number = strtoul(value, &end, 10);
-	if (!*end && number >= 1 && number <= CPU_HZ_MAX && *value != '-')
-		*hz = (unsigned)number;
-	else
-		log_message("cannot use XTRACE_CPU=%s: not off, or a number of samples per second "
-			    "from 1 to %d; using off",
-			    value, CPU_HZ_MAX);
+	if (value && strcmp(value, "off") != 0 && !parse_number(value, 1, 1000, hz))
+		reject("XTRACE_CPU",
+		       "not off, or a number of samples per second from 1 to 1000; using off");
 }
 
 static void read_max_size(struct xt_size_bound *bound)
 {
-	const char *value = setting("XTRACE_MAX_SIZE");
+	const char *value = wanted("XTRACE_MAX_SIZE");
 
 	*bound = (struct xt_size_bound){0};
-	if (value && *value && !xt_size_bound_parse(value, bound))
-		log_message(
-			"cannot use XTRACE_MAX_SIZE=%s: not a size of 256K or more, such as 500M, "
-			"2G or 2G:newest; using no limit",
-			value);
+	if (value && !xt_size_bound_parse(value, bound))
+		reject("XTRACE_MAX_SIZE",
+		       "not a size of 256K or more, such as 500M, 2G or 2G:newest; using no limit");
 }
 
 static void read_flight_recorder(struct xt_size_bound *bound)
 {
-	const char *value = setting("XTRACE_FLIGHT_RECORDER");
-	struct xt_size_bound wanted;
+	const char *value = wanted("XTRACE_FLIGHT_RECORDER");
+	struct xt_size_bound parsed;
 
-	if (!value || !*value)
+	if (!value)
 		return;
-	if (!xt_flight_recorder_parse(value, &wanted)) {
-		log_message(
-			"cannot use XTRACE_FLIGHT_RECORDER=%s: not a time of 1s or more, such as "
-			"30s, or a size of 256K or more, such as 200M; recording everything",
-			value);
+	if (!xt_flight_recorder_parse(value, &parsed)) {
+		reject("XTRACE_FLIGHT_RECORDER",
+		       "not a time of 1s or more, such as 30s, or a size of 256K or more, such as "
+		       "200M; recording everything");
 		return;
 	}
 	if (bound->bytes)
 		log_message("cannot use both XTRACE_MAX_SIZE and XTRACE_FLIGHT_RECORDER; ignoring "
 			    "the first");
-	*bound = wanted;
+	*bound = parsed;
 }
 
 /* A removed option must not record a whole service in silence. */
 static void report_duty(void)
 {
-	const char *value = setting("XTRACE_DUTY");
-
-	if (value && *value)
+	if (wanted("XTRACE_DUTY"))
 		log_message("ignoring XTRACE_DUTY: it was removed; use XTRACE_FLIGHT_RECORDER, or "
 			    "XTRACE_START=armed with xtrace start --duration");
 }
 
 static void read_triggers(struct config *config)
 {
-	const char *value = setting("XTRACE_SNAPSHOT_ON");
+	const char *value = wanted("XTRACE_SNAPSHOT_ON");
 	int count;
 
-	if (!value || !*value)
+	if (!value)
 		return;
 	snprintf(config->trigger_text, sizeof(config->trigger_text), "%s", value);
 	count = xt_snapshot_triggers_parse(config->trigger_text, config->triggers);
 	if (count < 0)
-		log_message("cannot use XTRACE_SNAPSHOT_ON=%s: not a list such as "
-			    "range:NAME>500ms,iteration>3x,hang>10s,error,oom; ignored",
-			    value);
+		reject("XTRACE_SNAPSHOT_ON", "not a list such as range:NAME>500ms,iteration>3x,"
+					     "hang>10s,error,oom; ignored");
 	else
 		config->trigger_count = (uint32_t)count;
 }
 
 static void read_snapshot_limits(struct snapshot_limits *limits)
 {
-	const char *interval = setting("XTRACE_SNAPSHOT_INTERVAL");
-	const char *count = setting("XTRACE_SNAPSHOT_MAX");
+	const char *interval = wanted("XTRACE_SNAPSHOT_INTERVAL");
+	const char *count = wanted("XTRACE_SNAPSHOT_MAX");
 
 	*limits = (struct snapshot_limits){XT_SNAPSHOT_INTERVAL_NS, XT_SNAPSHOT_COUNT_MAX};
-	if (interval && *interval &&
-	    !xt_time_parse(interval, strlen(interval), &limits->interval_ns))
-		log_message("cannot use XTRACE_SNAPSHOT_INTERVAL=%s: not a time such as 60s; using "
-			    "60s",
-			    interval);
-	if (count && *count) {
-		char *end;
-		unsigned long number = strtoul(count, &end, 10);
-
-		if (!*end && number <= UINT32_MAX && *count != '-')
-			limits->count_max = (uint32_t)number;
-		else
-			log_message("cannot use XTRACE_SNAPSHOT_MAX=%s: not a number; using %u",
-				    count, XT_SNAPSHOT_COUNT_MAX);
-	}
+	if (interval && !xt_time_parse(interval, strlen(interval), &limits->interval_ns))
+		reject("XTRACE_SNAPSHOT_INTERVAL", "not a time such as 60s; using 60s");
+	if (count && !parse_number(count, 0, UINT32_MAX, &limits->count_max))
+		log_message("cannot use XTRACE_SNAPSHOT_MAX=%s: not a number; using %u", count,
+			    XT_SNAPSHOT_COUNT_MAX);
 }
 
 static void read_max_overhead(double *percent)
 {
-	const char *value = setting("XTRACE_MAX_OVERHEAD");
+	const char *value = wanted("XTRACE_MAX_OVERHEAD");
 
 	*percent = 0;
-	if (value && *value && !xt_percent_parse(value, percent))
-		log_message("cannot use XTRACE_MAX_OVERHEAD=%s: not a percentage above 0 and up to "
-			    "100; "
-			    "using no limit",
-			    value);
+	if (value && !xt_percent_parse(value, percent))
+		reject("XTRACE_MAX_OVERHEAD",
+		       "not a percentage above 0 and up to 100; using no limit");
 }
 
 bool config_read(struct config *config)
 {
 	const char *audit;
+	char *end;
 
 	if (getauxval(AT_SECURE))
 		return false;
@@ -247,14 +233,16 @@ bool config_read(struct config *config)
 	process_ranks_read();
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
-	config->modules = config->python && read_word("XTRACE_MODULES", "1");
+	config->modules =
+		config->python && read_word("XTRACE_MODULES", "1", "the only value is 1; ignored");
 	config->api_level = read_api_level();
 	config->start = read_start();
 	config->forces_graph_nodes = read_graph_detail();
 	if (config->forces_graph_nodes)
 		log_message("CUDA graphs with conditional nodes can make the program fail "
 			    "(--graph-detail node)");
-	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi");
+	config->follows_profiler = read_word("XTRACE_CAPTURE_RANGE", "cudaProfilerApi",
+					     "the only value is cudaProfilerApi; ignored");
 	if (config->follows_profiler && config->start != START_RECORDING) {
 		log_message("cannot use XTRACE_START and XTRACE_CAPTURE_RANGE together; using "
 			    "XTRACE_CAPTURE_RANGE");
@@ -268,17 +256,13 @@ bool config_read(struct config *config)
 	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
 	config->yields = read_switch("XTRACE_YIELD");
-	audit = setting("XTRACE_AUDIT");
-	config->audit_interval = AUDIT_INTERVAL_DEFAULT;
-	if (audit && *audit) {
-		char *end;
-
-		config->audit_interval = (uint32_t)strtoul(audit, &end, 10);
-		if (*end) {
-			log_message("cannot use XTRACE_AUDIT=%s: not a number; using %u", audit,
-				    AUDIT_INTERVAL_DEFAULT);
-			config->audit_interval = AUDIT_INTERVAL_DEFAULT;
-		}
+	audit = wanted("XTRACE_AUDIT");
+	config->audit_interval =
+		audit ? (uint32_t)strtoul(audit, &end, 10) : AUDIT_INTERVAL_DEFAULT;
+	if (audit && *end) {
+		log_message("cannot use XTRACE_AUDIT=%s: not a number; using %u", audit,
+			    AUDIT_INTERVAL_DEFAULT);
+		config->audit_interval = AUDIT_INTERVAL_DEFAULT;
 	}
 	return true;
 }
