@@ -53,33 +53,30 @@ struct object_entry {
  * Offsets that differ between versions are in struct python_layout. These are the same in all of
  * them, for builds with a global lock.
  */
-#define CLASS_BYTES	   296 /* to the end of the offset of the dict */
-#define CLASS_INSTANCE	   32
-#define CLASS_FLAGS	   168
-#define CLASS_DICT_OFFSET  288
-#define DICT_KEYS	   32
-#define DICT_VALUES	   40
-#define DICT_BYTES	   48
-#define KEYS_SIZE	   8 /* to 3.10 */
-#define KEYS_SHAPE	   8 /* later: logarithm of the size, of the index bytes, kind */
-#define KEYS_SHAPE_MASK	   UINT64_C(0xffffff)
-#define KEYS_BYTES	   40
-#define KEYS_LOG_MAX	   30
-#define KIND_GENERAL	   0
-#define KIND_LAST	   2
-#define VALUES_VALID	   3 /* from 3.13: a byte of the values in an object */
-#define VALUES_VALID_MASK  (UINT64_C(0xff) << VALUES_VALID * 8)
-#define WORDS_BEFORE	   4 /* words before an object: values, dict, garbage collection */
-#define HASH_BEHIND_LENGTH 8
-#define NO_HASH		   UINT64_MAX
-#define STR_HEAD_BYTES	   40
-#define CHARACTERS_MAX	   512
-#define MODULES_NAME	   "_modules"
+#define CLASS_BYTES	  296 /* to the end of the offset of the dict */
+#define CLASS_INSTANCE	  32
+#define CLASS_FLAGS	  168
+#define CLASS_DICT_OFFSET 288
+#define DICT_KEYS	  32
+#define DICT_VALUES	  40
+#define DICT_BYTES	  48
+#define KEYS_SIZE	  8 /* to 3.10 */
+#define KEYS_SHAPE	  8 /* later: logarithm of the size, of the index bytes, kind */
+#define KEYS_SHAPE_MASK	  UINT64_C(0xffffff)
+#define KEYS_BYTES	  40
+#define KEYS_LOG_MAX	  30
+#define KIND_GENERAL	  0
+#define KIND_LAST	  2
+#define VALUES_VALID	  3 /* from 3.13: a byte of the values in an object */
+#define VALUES_VALID_MASK (UINT64_C(0xff) << VALUES_VALID * 8)
+#define WORDS_BEFORE	  4 /* words before an object: values, dict, garbage collection */
+#define STR_HEAD_BYTES	  40
+#define CHARACTERS_MAX	  512
+#define MODULES_NAME	  "_modules"
 
 #define FLAG_EMBEDS_VALUES (UINT64_C(1) << 2) /* from 3.13 */
 #define FLAG_MANAGES_DICT  (UINT64_C(1) << 4) /* from 3.11 */
 #define FLAG_IS_READY	   (UINT64_C(1) << 12)
-#define FLAG_OF_STR	   (UINT64_C(1) << 28)
 #define FLAG_OF_DICT	   (UINT64_C(1) << 29)
 #define FLAG_OF_CLASS	   (UINT64_C(1) << 31)
 
@@ -486,13 +483,6 @@ struct naming {
 	struct object_entries entries;
 };
 
-static bool ends_with(const uint8_t *text, size_t bytes, const char *end)
-{
-	size_t end_bytes = strlen(end);
-
-	return bytes >= end_bytes && !memcmp(text + bytes - end_bytes, end, end_bytes);
-}
-
 static bool is_text(const uint8_t *text, size_t bytes, const char *wanted)
 {
 	return bytes == strlen(wanted) && !memcmp(text, wanted, bytes);
@@ -505,7 +495,7 @@ bool python_modules_is_call(const struct python_walk *walk, const struct xt_pyth
 					    "Module._call_impl", "_call_impl"};
 
 	if (!python_modules_wanted || !walk->python->layout.frame_locals ||
-	    !ends_with(code->text + code->name_bytes, code->file_bytes, FILE_END))
+	    !python_ends_with(code->text + code->name_bytes, code->file_bytes, FILE_END))
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (is_text(code->text, code->name_bytes, names[i]))
@@ -526,18 +516,6 @@ static bool list_code(uintptr_t code)
 	return false;
 }
 
-/* A function whose inner functions use its argument keeps it in a cell. */
-static bool is_cell(const struct python_walk *walk, uintptr_t object)
-{
-	const struct python_layout *layout = &walk->python->layout;
-	uintptr_t class, name;
-	char text[8];
-
-	return read_memory(&class, object + layout->object_type, sizeof(class)) &&
-	       read_memory(&name, class + layout->type_name, sizeof(name)) &&
-	       read_memory_text(text, sizeof(text), name) && !strcmp(text, "cell");
-}
-
 void python_modules_note(struct python_walk *walk, uintptr_t frame, uintptr_t code)
 {
 	struct python_called self = {.step = walk->step_count};
@@ -551,7 +529,8 @@ void python_modules_note(struct python_walk *walk, uintptr_t frame, uintptr_t co
 	if (!python_read(walk, frame + walk->python->layout.frame_locals, 8, false, &object))
 		return;
 	object &= ~UINT64_C(3);
-	self.is_in_cell = object && is_cell(walk, object);
+	/* A function whose inner functions use its argument keeps it in a cell. */
+	self.is_in_cell = object && python_has_type(&walk->python->layout, object, "cell");
 	if (self.is_in_cell && !python_read(walk, object + PYTHON_CELL_CONTENTS, 8, false, &object))
 		return;
 	/* To 3.10, a cell is elsewhere; the caller's frame has the module. */

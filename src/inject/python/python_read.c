@@ -128,6 +128,24 @@ bool python_is_a(struct python_walk *walk, uintptr_t object, const char *type_na
 	return false;
 }
 
+bool python_ends_with(const void *text, size_t bytes, const char *end)
+{
+	size_t end_bytes = strlen(end);
+
+	return bytes >= end_bytes &&
+	       !memcmp((const uint8_t *)text + bytes - end_bytes, end, end_bytes);
+}
+
+bool python_has_type(const struct python_layout *layout, uintptr_t object, const char *type_name)
+{
+	uintptr_t type, name;
+	char text[16];
+
+	return read_memory(&type, object + layout->object_type, sizeof(type)) &&
+	       read_memory(&name, type + layout->type_name, sizeof(name)) &&
+	       read_memory_text(text, sizeof(text), name) && !strcmp(text, type_name);
+}
+
 #define CHARACTERS_MAX (UINT64_C(1) << 30)
 
 struct string {
@@ -137,14 +155,11 @@ struct string {
 };
 
 /* Bits above the kind: compact (the text follows the head) and ASCII. */
-#define KIND_MASK	   7u
-#define COMPACT_BIT	   3
-#define ASCII_BIT	   4
-#define STATE_MASK	   31u
-#define HASH_BEHIND_LENGTH 8
-#define FLAGS_BEHIND_NAME  144 /* of a type object, in all versions */
-#define FLAG_OF_STR	   (UINT64_C(1) << 28)
-#define NO_HASH		   UINT64_MAX
+#define KIND_MASK	  7u
+#define COMPACT_BIT	  3
+#define ASCII_BIT	  4
+#define STATE_MASK	  31u
+#define FLAGS_BEHIND_NAME 144 /* of a type object, in all versions */
 
 /* If the string's hash is computed, it identifies the whole text. */
 static bool note_string(struct python_walk *walk, uintptr_t object, const struct string *string,

@@ -8,6 +8,11 @@
 
 #include "inject/python/python_walk.h"
 
+/* Offsets and values that are the same in all versions. */
+#define HASH_BEHIND_LENGTH 8
+#define NO_HASH		   UINT64_MAX
+#define FLAG_OF_STR	   (UINT64_C(1) << 28) /* of a type object */
+
 /*
  * Reads a naturally aligned member of 1, 2, 4 or 8 bytes. False if not readable; the walk is then
  * incomplete, as after each false below.
@@ -27,6 +32,11 @@ bool python_can_read(struct python_walk *walk, uintptr_t address, size_t bytes);
 
 /* Whether the object has the type of this name. */
 bool python_is_a(struct python_walk *walk, uintptr_t object, const char *type_name);
+
+/* The same for an object that another thread may free meanwhile: copies memory. */
+bool python_has_type(const struct python_layout *layout, uintptr_t object, const char *type_name);
+
+bool python_ends_with(const void *text, size_t bytes, const char *end);
 
 /* Which part to keep of a string that does not fit. */
 enum python_keep { PYTHON_KEEP_BEGINNING, PYTHON_KEEP_END };

@@ -134,23 +134,6 @@ static bool text_of(const struct python_layout *layout, uintptr_t object, char o
 	return true;
 }
 
-static bool has_type(const struct python_layout *layout, uintptr_t object, const char *type_name)
-{
-	uintptr_t type, name;
-	char text[16];
-
-	return read_memory(&type, object + layout->object_type, sizeof(type)) &&
-	       read_memory(&name, type + layout->type_name, sizeof(name)) &&
-	       read_memory_text(text, sizeof(text), name) && !strcmp(text, type_name);
-}
-
-static bool ends(const char *text, size_t length, const char *end)
-{
-	size_t end_length = strlen(end);
-
-	return length >= end_length && !strcmp(text + length - end_length, end);
-}
-
 bool python_code_is(const struct python_runtime *python, uintptr_t code, const char *name,
 		    const char *file_end)
 {
@@ -159,14 +142,14 @@ bool python_code_is(const struct python_runtime *python, uintptr_t code, const c
 	char text[TEXT_BYTES];
 	size_t length;
 
-	if (code % 8 || !has_type(layout, code, "code") ||
+	if (code % 8 || !python_has_type(layout, code, "code") ||
 	    !read_memory(&name_object, code + layout->code_name, sizeof(name_object)) ||
 	    !read_memory(&file_object, code + layout->code_file, sizeof(file_object)))
 		return false;
 	if (!text_of(layout, name_object, text, &length) || strcmp(text, name) != 0)
 		return false;
-	return !file_end ||
-	       (text_of(layout, file_object, text, &length) && ends(text, length, file_end));
+	return !file_end || (text_of(layout, file_object, text, &length) &&
+			     python_ends_with(text, length, file_end));
 }
 
 #define PYTHON_FILE_BYTES_MAX 4096
