@@ -29,10 +29,10 @@ static uint8_t classes[API_CBID_END]; /* of recorded calls; else XT_API_OTHER */
  * Classes by the start of a name and a part of it; the first match counts, so exceptions precede
  * their families. Calls that only query or set an option are not recorded.
  */
-static const struct {
+static const struct rule {
 	const char *beginning;
 	const char *part; /* NULL: any */
-	uint32_t class;
+	uint32_t value;
 } class_rules[] = {
 	{"cuLaunchHostFunc", NULL, XT_API_OTHER},
 	{"cuStreamAddCallback", NULL, XT_API_OTHER},
@@ -150,21 +150,22 @@ static const enum api_level class_levels[XT_API_CLASSES] = {
 	[XT_API_LIFE] = API_LEVEL_ALL,	    [XT_API_OTHER] = API_LEVEL_ALL,
 };
 
-uint32_t api_class_of(const char *name)
+/* The value of the first rule that matches. */
+static uint32_t match(const struct rule *rules, size_t count, const char *name, uint32_t fallback)
 {
-	for (size_t i = 0; i < sizeof(class_rules) / sizeof(*class_rules); i++)
-		if (begins_with(name, class_rules[i].beginning) &&
-		    (!class_rules[i].part || strstr(name, class_rules[i].part)))
-			return class_rules[i].class;
-	return NOT_RECORDED;
+	for (size_t i = 0; i < count; i++)
+		if (begins_with(name, rules[i].beginning) &&
+		    (!rules[i].part || strstr(name, rules[i].part)))
+			return rules[i].value;
+	return fallback;
 }
 
-/* By the start of a name and a part of it, as in `class_rules`. */
-static const struct {
-	const char *beginning;
-	const char *part;
-	uint32_t use;
-} use_rules[] = {
+uint32_t api_class_of(const char *name)
+{
+	return match(class_rules, sizeof(class_rules) / sizeof(*class_rules), name, NOT_RECORDED);
+}
+
+static const struct rule use_rules[] = {
 	{"cuMemFreeAsync", NULL, API_FREES_ASYNC},
 	{"cuCtxCreate", NULL, API_DELAYS_STOP},
 	{"cuCtxDestroy", NULL, API_DELAYS_STOP},
@@ -190,11 +191,7 @@ static const struct {
 
 uint32_t api_use_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(use_rules) / sizeof(*use_rules); i++)
-		if (begins_with(name, use_rules[i].beginning) &&
-		    (!use_rules[i].part || strstr(name, use_rules[i].part)))
-			return use_rules[i].use;
-	return 0;
+	return match(use_rules, sizeof(use_rules) / sizeof(*use_rules), name, 0);
 }
 
 uint32_t api_class(uint32_t id)
