@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "inject/capture/stack_cache_match.h"
 #include "inject/memory/memory.h"
 #include "inject/python/python_modules.h"
 #include "inject/runtime/hotpath.h"

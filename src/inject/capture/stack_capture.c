@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "inject/capture/ring.h"
-#include "inject/capture/stack_cache_match.h"
+#include "inject/capture/stack_cache.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader.h"
 #include "inject/torch/torch_runtime.h"

@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -364,28 +363,6 @@ static bool cupti_owner_yield(const char *function, const char *who)
 	return false;
 }
 
-/* The other tool seems to be done, or was refused: we may come back in a while. */
-static void cupti_owner_tool_left(void)
-{
-	atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
-}
-
-/* In the thread of another tool, before its call: what the call does to the clock of records. */
-static void cupti_owner_tool_sets_clock(void)
-{
-	atomic_store(&clock_is_foreign, true);
-}
-
-/*
- * Records keep our clock until another is registered. A tool that registers none expects CUPTI's
- * default. Registering spoils a record, so it is done only then.
- */
-static void cupti_owner_tool_needs_clock(void)
-{
-	if (!atomic_load(&clock_is_foreign) && !atomic_exchange(&clock_is_default, true))
-		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
-}
-
 /* ---- The flusher thread starts and stops recording. */
 
 static void set_problem(const char *why)
@@ -719,9 +696,14 @@ static void before_foreign_call(const char *function, enum effect effect, const 
 	if (!cupti_owner_is_released())
 		return;
 	if (effect & (SETS_CLOCK | RESETS_CLOCK))
-		cupti_owner_tool_sets_clock();
-	else if (effect & NEEDS_CLOCK)
-		cupti_owner_tool_needs_clock();
+		atomic_store(&clock_is_foreign, true);
+	else if (effect & NEEDS_CLOCK && !atomic_load(&clock_is_foreign) &&
+		 !atomic_exchange(&clock_is_default, true))
+		/*
+		 * Records keep our clock until another is registered. A tool that registers none
+		 * expects CUPTI's default. Registering spoils a record, so it is done only then.
+		 */
+		cupti.cuptiActivityRegisterTimestampCallback(realtime_ns);
 }
 
 static bool wants_records(void)
@@ -751,7 +733,8 @@ static void after_foreign_call(enum effect effect, uint32_t kind, uint32_t resul
 	if (effect & RELEASES || is_refused)
 		atomic_store(&has_unsubscribed, true);
 	if (config.yields && atomic_load(&has_unsubscribed) && !wants_records())
-		cupti_owner_tool_left();
+		/* We may come back in a while. */
+		atomic_store(&resume_at_ns, monotonic_ns() + QUIET_NS);
 }
 
 /*

@@ -18,7 +18,7 @@
 #include "guard/interpreter.h"
 #include "inject/capture/ring.h"
 #include "inject/memory/memory.h"
-#include "inject/capture/stack_cache_match.h"
+#include "inject/capture/stack_cache.h"
 #include "inject/capture/stack_capture.h"
 #include "support.h"
 
