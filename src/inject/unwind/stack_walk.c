@@ -394,6 +394,12 @@ static bool is_code(const struct stack_walk *walk, uintptr_t address)
 	return UNWIND_READS_CODE && address - walk->ip < 2 * sizeof(unw_word_t);
 }
 
+static void hide_signed_returns(const struct stack_walk *walk, uintptr_t address, uint64_t *word)
+{
+	if (UNWIND_HAS_SIGNATURES)
+		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address, word);
+}
+
 static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
 {
@@ -408,8 +414,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 	 */
 	if (is_in_tables(walk, address) && address - (uintptr_t)walk->regs > WALK_STACK_BYTES) {
 		memcpy(value, (const void *)address, sizeof(*value));
-		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address,
-				    value);
+		hide_signed_returns(walk, address, value);
 		return 0;
 	}
 	if (is_code(walk, address)) {
@@ -423,8 +428,7 @@ static int access_mem(unw_addr_space_t as, unw_word_t address, unw_word_t *value
 	memcpy(value, (const void *)address, sizeof(*value));
 	note_input(walk, address, *value);
 	if (is_in_tables(walk, address))
-		signed_returns_hide(walk->signed_returns, walk->signed_return_count, address,
-				    value);
+		hide_signed_returns(walk, address, value);
 	else /* The word may be a signed return address. */
 		*value = machine_strip_signature(*value);
 	return 0;
