@@ -77,10 +77,6 @@ static uint32_t node_type(struct thread_buffer *tb, const struct cupti_graph_dat
 	return tb->made.node == graph->node ? tb->made.type : graph->node_type;
 }
 
-/*
- * This thread created or cloned a graph node. The stack is that of the call: a launch under stream
- * capture, or one that adds a node.
- */
 void graph_node(struct thread_buffer *tb, uint32_t cbid, const struct cupti_resource_data *data,
 		const struct caller_regs *regs)
 {
@@ -111,12 +107,6 @@ static uint64_t graph_id_of(void *graph)
 	return id;
 }
 
-/*
- * A call that changes what nodes do has returned. The changed nodes are attributed to this call:
- * - a node of one executable graph,
- * - a node of a graph, also in later instances of the graph, or
- * - all nodes of an executable graph that was updated from another graph.
- */
 void graph_node_set(struct thread_buffer *tb, uint32_t use, const struct cupti_callback_data *data,
 		    const struct caller_regs *regs)
 {

@@ -608,7 +608,7 @@ void *flusher_main(void *unused)
  */
 #define UNNAMED "another tool"
 
-static atomic_bool is_active; /* the hooks have an effect */
+static atomic_bool hooks_are_active; /* the hooks have an effect */
 
 /* State of the other tool. */
 #define KINDS_COUNT 256
@@ -655,7 +655,7 @@ enum effect {
 static bool is_foreign_call(const void *caller)
 {
 	/* CUPTI calls some of its functions itself. Not dladdr(), which takes the loader's lock. */
-	return atomic_load(&is_active) &&
+	return atomic_load(&hooks_are_active) &&
 	       !((uintptr_t)caller >= cupti_begin && (uintptr_t)caller < cupti_end);
 }
 
@@ -833,7 +833,7 @@ void cupti_handoff_begin(void)
 	if (!cupti_end)
 		return;
 	rc = symbol_hooks_install(cupti.library, hooks, sizeof(hooks) / sizeof(*hooks));
-	atomic_store(&is_active, !rc);
+	atomic_store(&hooks_are_active, !rc);
 	if (rc && config.yields)
 		log_message("cannot step back for another profiler in this program: cannot hook "
 			    "%s: %s",
@@ -842,5 +842,5 @@ void cupti_handoff_begin(void)
 
 void cupti_handoff_abandon(void)
 {
-	atomic_store(&is_active, false);
+	atomic_store(&hooks_are_active, false);
 }

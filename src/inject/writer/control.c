@@ -51,7 +51,7 @@ static void stop_at_limit(struct recorder *rec)
 }
 
 /* The log of a flight recorder may wait for space. Others must stay within their limit. */
-static bool may_retry(struct recorder *rec, int error)
+static bool may_retry_compaction(struct recorder *rec, int error)
 {
 	if (!rec->size_limit.bound.is_flight_recorder || (error != -ENOSPC && error != -EDQUOT))
 		return false;
@@ -59,7 +59,7 @@ static bool may_retry(struct recorder *rec, int error)
 	return true;
 }
 
-static int start_copy(struct recorder *rec)
+static int start_compaction(struct recorder *rec)
 {
 	const struct xt_size_bound *bound = &rec->size_limit.bound;
 	uint64_t from_ns = snapshot_wants_from_ns() - bound->keep_ns;
@@ -76,7 +76,7 @@ static int start_copy(struct recorder *rec)
 
 static void begin_compaction(struct recorder *rec)
 {
-	int rc = start_copy(rec);
+	int rc = start_compaction(rec);
 
 	debug_log(DEBUG_WRITER, "compaction starts at %llu bytes: %s",
 		  (unsigned long long)rec->size_limit.file_bytes, rc ? strerror(-rc) : "ok");
@@ -84,7 +84,7 @@ static void begin_compaction(struct recorder *rec)
 		rec->size_limit.state = SIZE_COMPACTING;
 		return;
 	}
-	if (rc == -ENODATA || may_retry(rec, rc))
+	if (rc == -ENODATA || may_retry_compaction(rec, rc))
 		return;
 	log_message("cannot remove the oldest events from the log: %s",
 		    rc == -EFBIG ? "metadata alone exceeds its limit" : strerror(-rc));
@@ -148,7 +148,7 @@ static void finish_compaction(struct recorder *rec)
 	}
 	xt_compact_end(rec->writer);
 	count_removed(rec, &compacted, (uint64_t)-1);
-	if (!may_retry(rec, rec->write_error))
+	if (!may_retry_compaction(rec, rec->write_error))
 		stop_at_limit(rec);
 }
 
@@ -171,7 +171,7 @@ static void continue_compaction(struct recorder *rec)
 		finish_compaction(rec);
 	} else if (rc < 0) {
 		rec->size_limit.state = SIZE_WITHIN_LIMIT;
-		if (may_retry(rec, rc))
+		if (may_retry_compaction(rec, rc))
 			return;
 		log_message("cannot remove the oldest events from the log: %s", strerror(-rc));
 		stop_at_limit(rec);
@@ -196,7 +196,7 @@ void size_limit_end(struct recorder *rec)
 }
 
 /* A log of a limited time may have events of twice that time, so that each is copied once. */
-static bool is_due(const struct recorder *rec)
+static bool is_compaction_due(const struct recorder *rec)
 {
 	const struct size_limit *limit = &rec->size_limit;
 	uint64_t now_ns = monotonic_ns(), ahead, from_ns;
@@ -222,7 +222,7 @@ void size_limit_enforce(struct recorder *rec)
 	measure_flush(rec);
 	switch (rec->size_limit.state) {
 	case SIZE_WITHIN_LIMIT:
-		if (!is_due(rec))
+		if (!is_compaction_due(rec))
 			return;
 		if (rec->size_limit.bound.keeps_newest)
 			begin_compaction(rec);
@@ -401,7 +401,7 @@ static void resume(struct recorder *rec)
 }
 
 /* True if everything that CUPTI and the threads have delivered is in the file. */
-static bool drain(struct recorder *rec)
+static bool drain_all(struct recorder *rec)
 {
 	do {
 		record_calls(rec);
@@ -416,7 +416,7 @@ static bool drain(struct recorder *rec)
  */
 static void complete_log(struct recorder *rec)
 {
-	if (rec->write_error || !drain(rec))
+	if (rec->write_error || !drain_all(rec))
 		return; /* again when the log can be written */
 	record_clock(rec);
 	record_account(rec);

@@ -212,11 +212,6 @@ static uint64_t thread_buffers_field_sum(size_t offset)
 	return sum;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	return xt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* The debug domain of a counter, by the first part of its name. */
 static enum debug_domain domain_of(const char *name)
 {
@@ -488,7 +483,7 @@ static bool add_account(struct recorder *rec, bool is_snapshot)
 		{"tracer.memory_bytes", budget_peak_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
 		{"callbacks.ns", sampling_cost_ns()},
-		{"writer.cpu_ns", own_cpu_ns()},
+		{"writer.cpu_ns", xt_clock_ns(CLOCK_THREAD_CPUTIME_ID)},
 		{"flusher.cpu_ns", atomic_load(&flusher_cpu_ns)},
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},
 	};

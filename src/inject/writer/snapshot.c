@@ -73,7 +73,7 @@ uint64_t snapshot_wants_from_ns(void)
 	return snapshot_is_busy() ? snapshot.time_ns : monotonic_ns();
 }
 
-static void start(const char *trigger, size_t trigger_bytes, bool is_automatic)
+static void start_snapshot(const char *trigger, size_t trigger_bytes, bool is_automatic)
 {
 	snprintf(snapshot.trigger, sizeof(snapshot.trigger), "%.*s", (int)trigger_bytes, trigger);
 	snapshot.is_automatic = is_automatic;
@@ -90,7 +90,7 @@ bool snapshot_request(void)
 	if (snapshot_is_busy())
 		return false;
 	snapshot.is_request_done = false;
-	start(trigger, strlen(trigger), false);
+	start_snapshot(trigger, strlen(trigger), false);
 	return true;
 }
 
@@ -119,7 +119,7 @@ static bool snapshot_fire(struct recorder *rec, const char *trigger, size_t trig
 	}
 	rec->snapshots_automatic++;
 	snapshot.last_automatic_ns = now_ns;
-	start(trigger, trigger_bytes, true);
+	start_snapshot(trigger, trigger_bytes, true);
 	return true;
 }
 
@@ -160,7 +160,7 @@ static int create_draft(struct recorder *rec)
 	return error;
 }
 
-static void finish(const char *path, int error)
+static void finish_snapshot(const char *path, int error)
 {
 	snapshot.state = SNAPSHOT_NONE;
 	snapshot.is_request_done |= !snapshot.is_automatic;
@@ -206,7 +206,7 @@ static int begin_copy(struct recorder *rec)
 }
 
 /* Gives the copy the next free name. A process with the same name may have left some. */
-static int commit(struct recorder *rec, char path[PATH_BYTES])
+static int commit_snapshot(struct recorder *rec, char path[PATH_BYTES])
 {
 	int error = 0;
 
@@ -237,21 +237,21 @@ void snapshot_update(struct recorder *rec)
 	} else if (snapshot.state == SNAPSHOT_COPYING) {
 		error = xt_snapshot_step(rec->writer, STEP_BYTES);
 		if (error > 0)
-			error = commit(rec, path);
+			error = commit_snapshot(rec, path);
 		else if (!error)
 			return;
 	} else {
 		return;
 	}
 	if (error || path[0])
-		finish(path, error);
+		finish_snapshot(path, error);
 }
 
 void snapshot_end(struct recorder *rec)
 {
 	xt_snapshot_give_up(rec->writer);
 	if (snapshot_is_busy())
-		finish("", -ECANCELED);
+		finish_snapshot("", -ECANCELED);
 }
 
 uint64_t typical_time_median_ns(const struct typical_time *typical)
@@ -260,14 +260,14 @@ uint64_t typical_time_median_ns(const struct typical_time *typical)
 }
 
 /* The first place whose time is not less. */
-static uint32_t place_of(const struct typical_time *typical, uint64_t time_ns)
+static uint32_t time_place(const struct typical_time *typical, uint64_t time_ns)
 {
 	return FIRST_NOT(i, 0, typical->count, typical->sorted_ns[i] < time_ns);
 }
 
 static void forget_oldest(struct typical_time *typical)
 {
-	uint32_t place = place_of(typical, typical->latest_ns[typical->oldest]);
+	uint32_t place = time_place(typical, typical->latest_ns[typical->oldest]);
 
 	typical->count--;
 	memmove(&typical->sorted_ns[place], &typical->sorted_ns[place + 1],
@@ -280,7 +280,7 @@ void typical_time_add(struct typical_time *typical, uint64_t time_ns)
 
 	if (typical->count == TYPICAL_TIMES)
 		forget_oldest(typical);
-	place = place_of(typical, time_ns);
+	place = time_place(typical, time_ns);
 	memmove(&typical->sorted_ns[place + 1], &typical->sorted_ns[place],
 		(typical->count - place) * sizeof(*typical->sorted_ns));
 	typical->sorted_ns[place] = time_ns;
@@ -311,7 +311,7 @@ static void forget_launches(struct launch_period *period)
 }
 
 /* The index of a place, or UINT32_MAX if out of memory. */
-static uint32_t index_of(struct launch_period *period, struct launch_place place)
+static uint32_t place_index(struct launch_period *period, struct launch_place place)
 {
 	uint32_t hash = xt_hash_u64((uint64_t)place.thread_id << 32 | place.stack_id);
 	struct xt_hash_slot *slot;
@@ -349,7 +349,7 @@ static int keep_launch(struct launch_period *period, struct launch_place place)
 		}
 		period->next_search = FIRST_SEARCH;
 	}
-	index = index_of(period, place);
+	index = place_index(period, place);
 	if (index == UINT32_MAX)
 		return -ENOMEM;
 	period->launches[period->launch_count++] = index;
@@ -384,7 +384,7 @@ static uint32_t busiest_thread(const struct launch_period *period, uint32_t *cou
 }
 
 /* Returns 0 or -ENOMEM. */
-static int search(struct launch_period *period)
+static int search_period(struct launch_period *period)
 {
 	uint32_t *own = calloc(period->launch_count, sizeof(*own)), thread_id, count = 0, marker;
 	uint32_t *counts = calloc(period->place_count, sizeof(*counts));
@@ -408,13 +408,13 @@ out:
 	return error;
 }
 
-static int learn(struct launch_period *period, struct launch_place place)
+static int learn_period(struct launch_period *period, struct launch_place place)
 {
 	int error = keep_launch(period, place);
 
 	if (error || period->launch_count < period->next_search)
 		return error;
-	error = search(period);
+	error = search_period(period);
 	if (period->marker.stack_id || period->launch_count == PERIOD_LAUNCHES_MAX)
 		forget_launches(period);
 	else
@@ -433,7 +433,7 @@ uint64_t launch_period_add(struct launch_period *period, struct launch_place pla
 		return 0;
 	if (!period->marker.stack_id) {
 		*is_new = true;
-		period->has_failed = learn(period, place) != 0;
+		period->has_failed = learn_period(period, place) != 0;
 		if (period->has_failed)
 			forget_launches(period);
 		return 0;
@@ -450,11 +450,11 @@ uint64_t launch_period_add(struct launch_period *period, struct launch_place pla
 	return passed_ns;
 }
 
-#define RETRY_NS UINT64_C(1000000000)
+#define ALLOC_RETRY_NS UINT64_C(1000000000)
 
 static uint32_t waiting_count; /* threads with a failed allocation */
 
-static void forget(struct thread_buffer *tb)
+static void forget_failed_alloc(struct thread_buffer *tb)
 {
 	waiting_count -= tb->failed_alloc_ns != 0;
 	tb->failed_alloc_ns = 0;
@@ -487,11 +487,11 @@ static bool allocation_retry_call(struct thread_buffer *tb, const struct xt_reco
 	if (!tb->failed_alloc_ns)
 		return false;
 	if (makes_work(class)) {
-		forget(tb);
+		forget_failed_alloc(tb);
 		return true;
 	}
 	if (record->api == tb->failed_alloc_api)
-		forget(tb);
+		forget_failed_alloc(tb);
 	else
 		tb->failed_alloc_ns = record->exit_ns;
 	return false;
@@ -516,10 +516,10 @@ static bool allocation_retry_is_over(uint64_t now_ns)
 		/* A thread that has ended does not retry. */
 		if (atomic_load(&tb->state) != THREAD_BUFFER_FREE &&
 		    (ring_written(tb) != tb->read_pos || is_in_call(tb) ||
-		     now_ns < tb->failed_alloc_ns + RETRY_NS))
+		     now_ns < tb->failed_alloc_ns + ALLOC_RETRY_NS))
 			continue;
 		is_over = true;
-		forget(tb);
+		forget_failed_alloc(tb);
 	}
 	return is_over;
 }
