@@ -9,6 +9,9 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/kernels.h"
+#include "merge/sums/calls.h"
+#include "merge/sums/kernels.h"
+#include "merge/sums/processes.h"
 
 /* The file is closed with the sink. */
 static int open_file(struct sink *sink, const char *table)
@@ -26,6 +29,9 @@ static int open_file(struct sink *sink, const char *table)
 		sink->file_count++;
 	return error;
 }
+
+const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
+					       &analysis_processes, NULL};
 
 static int begin(struct sink *sink)
 {

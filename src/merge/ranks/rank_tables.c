@@ -184,7 +184,7 @@ static void put_cause(struct table_rows *rows, size_t index, const void *record,
 	}
 
 const struct table_def table_wait_causes = CAUSE_TABLE(open_causes);
-const struct table_def table_large_causes = CAUSE_TABLE(open_large_causes);
+const struct table_def text_large_causes = CAUSE_TABLE(open_large_causes);
 
 static const struct column_def spread_columns[] = {
 	COLUMN("process", TEXT, OTHER, "process with the longest time"),
@@ -332,7 +332,7 @@ static void put_operations(struct json *json, const struct table_rows *rows, siz
 	}
 
 const struct table_def table_communicators = COMMUNICATOR_TABLE(open_communicators);
-const struct table_def table_sorted_communicators = COMMUNICATOR_TABLE(open_sorted_communicators);
+const struct table_def text_sorted_communicators = COMMUNICATOR_TABLE(open_sorted_communicators);
 
 static const struct column_def group_columns[] = {
 	COLUMN("operation", WORD, OTHER, "operation"),

@@ -137,17 +137,17 @@ static void open_leaked(struct table_rows *rows)
 		.shows = shown, .open = open_rows, .row = put_top, .close = close_top              \
 	}
 
-const struct table_def table_time_by_path =
+const struct table_def text_time_by_path =
 	TOP_TABLE("GPU time by call path", NS, "time", open_time, "value share count path");
-const struct table_def table_untimed = TOP_TABLE(
+const struct table_def text_untimed = TOP_TABLE(
 	"Kernels in CUDA graphs recorded as a whole, one for each node and launch. Loops run more",
 	COUNT, "kernels", open_untimed, "value path");
-const struct table_def table_held_at_peak =
+const struct table_def text_held_at_peak =
 	TOP_TABLE("Memory at the peak, by call path", BYTES, "bytes", open_peak, "value path");
-const struct table_def table_held_at_end =
+const struct table_def text_held_at_end =
 	TOP_TABLE("Memory at the end, by call path", BYTES, "bytes", open_leaked, "value path");
-const struct table_def table_held = TOP_TABLE("Memory at the peak and at the end, by call path",
-					      BYTES, "bytes", open_peak, "value path");
+const struct table_def text_held = TOP_TABLE("Memory at the peak and at the end, by call path",
+					     BYTES, "bytes", open_peak, "value path");
 
 static const struct column_def idle_columns[] = {
 	COLUMN("gpu_idle_ns", NS, OTHER, "idle time of all GPUs"),
@@ -313,4 +313,4 @@ static void put_cpu_idle(struct table_rows *rows, size_t index, const void *reco
 	}
 
 const struct table_def table_cpu_idle = CPU_IDLE_TABLE(open_cpu_idle);
-const struct table_def table_large_cpu_idle = CPU_IDLE_TABLE(open_large_cpu_idle);
+const struct table_def text_large_cpu_idle = CPU_IDLE_TABLE(open_large_cpu_idle);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table is declared once, as data, in the file of the analysis that has its rows. Each output
- * prints any table. To add one, write its definition and name it in table_defs.
+ * prints any table. To add one, write its definition in sums, ranks or
+ * findings: cmake/ListTables.cmake lists it.
  *
  * A definition has columns, and functions that list the rows. A row may have a record: a struct
  * with the numbers of most columns. The order of the columns is that of CSV, JSON and SQLite.
@@ -171,11 +172,11 @@ struct table_rows {
 };
 
 /* Parts of table_all_paths, largest weight first, only for text. */
-extern const struct table_def table_time_by_path, table_untimed, table_held, table_held_at_end,
-	table_held_at_peak;
+extern const struct table_def text_time_by_path, text_untimed, text_held, text_held_at_end,
+	text_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
-extern const struct table_def table_large_causes, table_large_cpu_idle, table_sorted_communicators;
+extern const struct table_def text_large_causes, text_large_cpu_idle, text_sorted_communicators;
 
 extern const struct table_def table_accounts, table_all_paths, table_by_process, table_calls,
 	table_clocks, table_collective_groups, table_communicators, table_cpu_idle, table_devices,

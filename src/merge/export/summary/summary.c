@@ -350,7 +350,7 @@ static void put_cpu(struct sink *sink, const struct run *run)
 	if (!run->cpu->facts.process_count)
 		return;
 	if (run_wants(run, WEIGHT_GPU_IDLE))
-		table_put_text(sink, run, &table_large_cpu_idle, true);
+		table_put_text(sink, run, &text_large_cpu_idle, true);
 	put_cpu_facts(&sink->out, run);
 }
 
@@ -404,10 +404,10 @@ static void put_held_memory(struct sink *sink, const struct run *run)
 	table_paths(&peak, &run->paths, WEIGHT_PEAK_BYTES);
 	table_paths(&left, &run->paths, WEIGHT_LEAKED_BYTES);
 	if (are_equal(&peak, &left)) {
-		table_put_text(sink, run, &table_held, true);
+		table_put_text(sink, run, &text_held, true);
 	} else {
-		table_put_text(sink, run, &table_held_at_peak, true);
-		table_put_text(sink, run, &table_held_at_end, true);
+		table_put_text(sink, run, &text_held_at_peak, true);
+		table_put_text(sink, run, &text_held_at_end, true);
 	}
 	if (has_cache(run, &left))
 		put_note(&sink->out, "PyTorch keeps freed memory to use it again. Its cache at "
@@ -419,9 +419,9 @@ static void put_held_memory(struct sink *sink, const struct run *run)
 static void end(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {
-		&table_time_by_path, &table_kernels,   &table_untimed,
-		&table_ranges_def,   &table_transfers, &table_calls,
-		&table_failures,     &table_memory,    NULL};
+		&text_time_by_path, &table_kernels,   &text_untimed,
+		&table_ranges_def,  &table_transfers, &table_calls,
+		&table_failures,    &table_memory,    NULL};
 	struct output *out = &sink->out;
 
 	put_headline(out, run);

@@ -111,8 +111,8 @@ static void put_problems(struct output *out, const struct run *run)
 
 void summary_put_collectives(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {&table_sorted_communicators,
-							 &table_large_causes, &table_spread};
+	static const struct table_def *const tables[] = {&text_sorted_communicators,
+							 &text_large_causes, &table_spread};
 	const struct collectives_report *report = &run->compared->report;
 	struct output *out = &sink->out;
 

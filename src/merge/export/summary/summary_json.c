@@ -210,6 +210,14 @@ static void put_trust(struct json *json, const struct run *run)
 	json_end_object(json);
 }
 
+/* Whether the document has the table in a certain place. */
+static bool has_place(const struct table_def *def, const struct table_def *const *tables)
+{
+	while (*tables && *tables != def)
+		tables++;
+	return *tables || def == &table_by_process || def == &table_findings;
+}
+
 void summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths)
 {
 	/* The page makes those of paths from its tree. */
@@ -252,6 +260,9 @@ void summary_json_put(struct json *json, const char *key, const struct run *run,
 	for (size_t t = 0; tables[t]; t++)
 		if (with_paths || t >= PATH_TABLES)
 			table_put_json(json, run, tables[t]);
+	for (size_t t = 0; table_defs[t]; t++)
+		if (table_defs[t]->form == FORM_TABLE && !has_place(table_defs[t], tables))
+			table_put_json(json, run, table_defs[t]);
 	if (with_paths)
 		put_weights(json, run);
 	json_end_object(json);
