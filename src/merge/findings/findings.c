@@ -25,7 +25,7 @@
 
 /* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
 static const struct rule_functions {
-	int (*detect)(struct detection *detection);
+	void (*detect)(struct detection *detection);
 	void (*describe)(const struct detection *detection, struct finding *finding);
 } rule_functions[RULES] = {
 	[RULE_API_ERRORS] = {detect_api_errors, describe_api_errors},
@@ -120,61 +120,52 @@ static void add_costs(struct detection *detection, bool is_thread_time)
 			scale_ns(detection->candidates[c].cost_ns, detection->cost_ns, sum_ns);
 }
 
-static int apply_rule(struct detection *detection, enum rule rule)
+static void apply_rule(struct detection *detection, enum rule rule)
 {
 	struct findings *findings = &detection->reading->run->found->findings;
 	struct finding finding = {.rule = rule};
 	bool is_reported;
-	int error;
 
 	if (detection->reading->is_blind && rule_specs[rule].is_about_idle)
-		return 0;
+		return;
 	detection->candidate_count = 0;
 	detection->cost_ns = 0;
 	detection->has_cost = false;
 	memset(detection->facts, 0, sizeof(detection->facts));
 	if (!rule_functions[rule].detect)
-		return 0;
-	error = rule_functions[rule].detect(detection);
+		return;
+	rule_functions[rule].detect(detection);
 	add_costs(detection, rule_specs[rule].is_thread_time);
-	if (error || !detection->candidate_count)
-		return error;
+	if (!detection->candidate_count)
+		return;
 	is_reported = rule_reports(detection->reading->run->settings, rule, detection->cost_ns,
 				   detection->whole_ns);
 	if (is_reported || rule_reaches(rule, rule_specs[rule].share_percent, detection->cost_ns,
 					detection->whole_ns))
 		mark_explained(detection, rule);
 	if (!is_reported)
-		return 0;
+		return;
 	build_finding(detection, &finding);
-	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
-	error = 0;
-	if (error)
-		finding_free(&finding);
-	else
-		findings->list[findings->count++] = finding;
-	return error;
+	xt_append(findings->list, findings->count, findings->capacity, finding);
 }
 
-int findings_detect(struct reading *reading)
+void findings_detect(struct reading *reading)
 {
 	struct callsites *callsites = &reading->callsites;
 	struct detection detection = {.reading = reading, .callsites = callsites};
-	int error = 0;
 
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
-		return error;
+		return;
 	callsites_finish(callsites, &reading->aggregate);
 	detection.whole_ns = callsites_active_ns(callsites);
 	detection.device_count = callsites->device_count ? callsites->device_count : 1;
-	for (int rule = 0; rule < RULE_CPU_FIRST && !error; rule++)
-		error = apply_rule(&detection, (enum rule)rule);
-	if (!error && !reading->is_blind)
+	for (int rule = 0; rule < RULE_CPU_FIRST; rule++)
+		apply_rule(&detection, (enum rule)rule);
+	if (!reading->is_blind)
 		cpu_findings_detect(&detection);
-	if (!error && reading->process.process_count > 1)
+	if (reading->process.process_count > 1)
 		findings_note_devices(&detection);
 	free(detection.candidates);
-	return error;
 }
 
 static bool is_same_place(const struct finding *a, const struct finding *b)

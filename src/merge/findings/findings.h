@@ -51,11 +51,8 @@ struct findings {
 struct reading;
 struct run;
 
-/*
- * Applies the rules to the process that was just read, while its totals exist. Returns 0 or
- * -ENOMEM.
- */
-int findings_detect(struct reading *reading);
+/* Applies the rules to the process that was just read, while its totals exist. */
+void findings_detect(struct reading *reading);
 
 /*
  * Finish after all logs are read: compare devices of different processes, merge equal findings of

@@ -73,7 +73,7 @@ static uint64_t serial_loss_ns(const struct shared *shared, const struct device_
 	return min_u64(shared->serialized_ns, shape_share(shared->ns, 1 - 1 / beside));
 }
 
-int detect_serial_streams(struct detection *detection)
+void detect_serial_streams(struct detection *detection)
 {
 	const struct callsites *callsites = detection->callsites;
 	uint64_t loss_ns = 0;
@@ -95,7 +95,6 @@ int detect_serial_streams(struct detection *detection)
 			detection_add(detection, s, callsites->list[s].kernel_ns,
 				      callsites->list[s].count);
 	detection_set_cost(detection, loss_ns / detection->device_count);
-	return 0;
 }
 
 void describe_serial_streams(const struct detection *detection, struct finding *finding)
@@ -134,7 +133,7 @@ static void add_device(struct detection *detection, uint32_t callsite, uint64_t 
 	detection_add(detection, callsite, cost_ns, detection->callsites->list[callsite].count);
 }
 
-int detect_stream_imbalance(struct detection *detection)
+void detect_stream_imbalance(struct detection *detection)
 {
 	const struct callsites *callsites = detection->callsites;
 	uint64_t most_ns = 0;
@@ -162,7 +161,6 @@ int detect_stream_imbalance(struct detection *detection)
 		}
 		add_device(detection, top, ns / detection->device_count);
 	}
-	return 0;
 }
 
 void describe_stream_imbalance(const struct detection *detection, struct finding *finding)
@@ -199,7 +197,7 @@ uint32_t busiest_callsite(const struct callsites *callsites, uint32_t device)
 	return best;
 }
 
-int detect_device_imbalance(struct detection *detection)
+void detect_device_imbalance(struct detection *detection)
 {
 	const struct callsites *callsites = detection->callsites;
 	uint64_t sum_ns = 0, most_ns = 0, count = 0, ns;
@@ -220,13 +218,12 @@ int detect_device_imbalance(struct detection *detection)
 	ns = imbalance_ns(most_ns, sum_ns, count);
 	top = busiest_callsite(callsites, busiest);
 	if (!ns || !top)
-		return 0;
+		return;
 	detection->facts[0] = count;
 	detection->facts[1] = most_ns;
 	detection->facts[2] = sum_ns / count;
 	detection->facts[3] = busiest;
 	detection_add(detection, top, ns, callsites->list[top].count);
-	return 0;
 }
 
 void describe_device_imbalance(const struct detection *detection, struct finding *finding)
@@ -261,7 +258,7 @@ static uint64_t spare_ns(const struct callsites *callsites)
 	return ns;
 }
 
-int detect_small_grids(struct detection *detection)
+void detect_small_grids(struct detection *detection)
 {
 	uint64_t loss_ns = 0;
 
@@ -276,7 +273,6 @@ int detect_small_grids(struct detection *detection)
 	}
 	detection_set_cost(detection, min_u64(loss_ns, spare_ns(detection->callsites)) /
 					      detection->device_count);
-	return 0;
 }
 
 void describe_small_grids(const struct detection *detection, struct finding *finding)

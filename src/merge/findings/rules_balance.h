@@ -4,11 +4,11 @@
 
 #include "merge/findings/detection.h"
 
-/* Rules: detect_*() adds candidates (0 or -ENOMEM), describe_*() writes the finding. */
-int detect_serial_streams(struct detection *detection);
-int detect_stream_imbalance(struct detection *detection);
-int detect_device_imbalance(struct detection *detection);
-int detect_small_grids(struct detection *detection);
+/* Rules: detect_*() adds candidates, describe_*() writes the finding. */
+void detect_serial_streams(struct detection *detection);
+void detect_stream_imbalance(struct detection *detection);
+void detect_device_imbalance(struct detection *detection);
+void detect_small_grids(struct detection *detection);
 void describe_serial_streams(const struct detection *detection, struct finding *finding);
 void describe_stream_imbalance(const struct detection *detection, struct finding *finding);
 void describe_device_imbalance(const struct detection *detection, struct finding *finding);

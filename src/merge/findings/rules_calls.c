@@ -20,7 +20,7 @@ static const uint32_t checked_classes = 1u << XT_API_LAUNCH | 1u << XT_API_GRAPH
 					1u << XT_API_COPY | 1u << XT_API_SET | 1u << XT_API_ALLOC |
 					1u << XT_API_FREE | 1u << XT_API_SYNC | 1u << XT_API_MODULE;
 
-int detect_api_errors(struct detection *detection)
+void detect_api_errors(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -31,7 +31,6 @@ int detect_api_errors(struct detection *detection)
 					       callsite->count),
 				      callsite->failed_count);
 	}
-	return 0;
 }
 
 void describe_api_errors(const struct detection *detection, struct finding *finding)
@@ -58,7 +57,7 @@ void describe_api_errors(const struct detection *detection, struct finding *find
 	finding_add_evidence(finding, "error", callsite->last_result);
 }
 
-int detect_module_loads(struct detection *detection)
+void detect_module_loads(struct detection *detection)
 {
 	const struct model *model = detection->reading->model;
 
@@ -71,7 +70,6 @@ int detect_module_loads(struct detection *detection)
 		    !strstr(name, "Unload"))
 			detection_add(detection, s, callsite->time_ns, callsite->count);
 	}
-	return 0;
 }
 
 void describe_module_loads(const struct detection *detection, struct finding *finding)
@@ -101,7 +99,7 @@ static uint64_t cost_ns(const struct callsite *callsite)
 	return ns;
 }
 
-int detect_alloc_loop(struct detection *detection)
+void detect_alloc_loop(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -110,7 +108,6 @@ int detect_alloc_loop(struct detection *detection)
 		    callsite->after_free_count >= ALLOCS_MIN)
 			detection_add(detection, s, cost_ns(callsite), callsite->count);
 	}
-	return 0;
 }
 
 void describe_alloc_loop(const struct detection *detection, struct finding *finding)

@@ -43,7 +43,7 @@ static uint64_t row_ns(const struct callsite *callsite)
 			callsite->count);
 }
 
-int detect_small_copies(struct detection *detection)
+void detect_small_copies(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -53,7 +53,6 @@ int detect_small_copies(struct detection *detection)
 		    mean_bytes(&callsite->copies) <= SMALL_BYTES_MAX)
 			detection_add(detection, s, row_ns(callsite), callsite->count);
 	}
-	return 0;
 }
 
 /* The sum of all callsites of a finding. */
@@ -96,7 +95,7 @@ void describe_small_copies(const struct detection *detection, struct finding *fi
 	finding_add_evidence(finding, "call_time_ns", sum.time_ns);
 }
 
-int detect_pageable_async(struct detection *detection)
+void detect_pageable_async(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -110,7 +109,6 @@ int detect_pageable_async(struct detection *detection)
 					       callsite->copies.count),
 				      callsite->count);
 	}
-	return 0;
 }
 
 void describe_pageable_async(const struct detection *detection, struct finding *finding)
@@ -174,7 +172,7 @@ static void judge_callsite(const struct callsite *callsite, struct transfer *pin
 	*pageable = judge(&callsite->pageable, pageable_ns(callsite), PAGEABLE_BYTES_PER_US);
 }
 
-int detect_low_bandwidth(struct detection *detection)
+void detect_low_bandwidth(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -188,7 +186,6 @@ int detect_low_bandwidth(struct detection *detection)
 			detection_add(detection, s, pinned.lost_ns / detection->device_count,
 				      callsite->count);
 	}
-	return 0;
 }
 
 void describe_low_bandwidth(const struct detection *detection, struct finding *finding)
@@ -249,7 +246,7 @@ static uint64_t exposed_ns(const struct detection *detection)
 	return exposed > explained ? exposed - explained : 0;
 }
 
-int detect_copy_share(struct detection *detection)
+void detect_copy_share(struct detection *detection)
 {
 	uint64_t copies_ns = 0, exposed = exposed_ns(detection);
 
@@ -265,7 +262,6 @@ int detect_copy_share(struct detection *detection)
 	detection->facts[0] = copies_ns;
 	detection->facts[1] = exposed < copies_ns ? exposed : copies_ns;
 	detection_set_cost(detection, detection->facts[1] / detection->device_count);
-	return 0;
 }
 
 void describe_copy_share(const struct detection *detection, struct finding *finding)

@@ -20,7 +20,7 @@
 #define LATE_PART	    4 /* at least one in this many must start late */
 #define GAPS_MIN	    16
 
-int detect_sync_idle(struct detection *detection)
+void detect_sync_idle(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -30,7 +30,6 @@ int detect_sync_idle(struct detection *detection)
 			detection_add(detection, s, callsite->stall_ns / detection->device_count,
 				      callsite->count);
 	}
-	return 0;
 }
 
 void describe_sync_idle(const struct detection *detection, struct finding *finding)
@@ -64,7 +63,7 @@ void describe_sync_idle(const struct detection *detection, struct finding *findi
 	finding_add_evidence(finding, "wait_time_ns", wait_ns);
 }
 
-int detect_short_kernels(struct detection *detection)
+void detect_short_kernels(struct detection *detection)
 {
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -83,7 +82,6 @@ int detect_short_kernels(struct detection *detection)
 	if (detection->facts[3] < LATE_LAUNCHES_MIN ||
 	    detection->facts[3] < detection->facts[0] / LATE_PART)
 		detection->candidate_count = 0;
-	return 0;
 }
 
 void describe_short_kernels(const struct detection *detection, struct finding *finding)
@@ -128,7 +126,7 @@ static uint64_t unexplained_ns(const struct detection *detection, enum idle_clas
 	return idle_ns > explained_ns ? idle_ns - explained_ns : 0;
 }
 
-int detect_gpu_idle(struct detection *detection)
+void detect_gpu_idle(struct detection *detection)
 {
 	enum idle_class most = IDLE_LAUNCH_LATE;
 	uint64_t gap_count;
@@ -159,7 +157,6 @@ int detect_gpu_idle(struct detection *detection)
 	}
 	detection->facts[2] = most;
 	detection_set_cost(detection, detection->facts[0] / detection->device_count);
-	return 0;
 }
 
 /* The reason for each class and the advice. */

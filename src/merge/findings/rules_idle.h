@@ -4,10 +4,10 @@
 
 #include "merge/findings/detection.h"
 
-/* Rules: detect_*() adds candidates (0 or -ENOMEM), describe_*() writes the finding. */
-int detect_sync_idle(struct detection *detection);
-int detect_short_kernels(struct detection *detection);
-int detect_gpu_idle(struct detection *detection);
+/* Rules: detect_*() adds candidates, describe_*() writes the finding. */
+void detect_sync_idle(struct detection *detection);
+void detect_short_kernels(struct detection *detection);
+void detect_gpu_idle(struct detection *detection);
 void describe_sync_idle(const struct detection *detection, struct finding *finding);
 void describe_short_kernels(const struct detection *detection, struct finding *finding);
 void describe_gpu_idle(const struct detection *detection, struct finding *finding);
