@@ -56,9 +56,7 @@ struct choice {
 	uint32_t *ranges;	 /* by node of html->ranges: number in the page, from 1 */
 	uint32_t *listed_ranges; /* by number in the page - 1: node of html->ranges */
 	uint32_t range_count;
-	uint32_t event_count;	 /* most events of each kind */
-	uint32_t track_halvings; /* how often the resolution of tracks is halved */
-	bool has_other_range;	 /* HTML_OTHER follows as the last range */
+	bool has_other_range; /* HTML_OTHER follows as the last range */
 	uint64_t other_range_openings;
 	uint64_t left_out_path_count;
 	uint64_t left_out_gpu_ns;
@@ -214,7 +212,6 @@ static void choose_samples(struct choice *choice, const struct html *html,
 		choice->left_out_path_count = ranking->path_count - path_count;
 }
 
-/* Keeps the largest paths and ranges if ranking is not NULL, otherwise all. */
 static void choose(struct choice *choice, const struct html *html, const struct ranking *ranking,
 		   uint32_t path_count, uint32_t range_count)
 {
@@ -562,10 +559,25 @@ static void put_kernels(struct json *json, const struct run *run)
 	table_put_json(json, run, &table_kernels);
 }
 
-static void put_document(struct output *out, struct html *html, const struct choice *choice,
-			 const struct tree *tree, const struct run *run,
-			 const struct page_columns *columns, const struct event_counts *events)
+/* Looks for the largest page that fits. */
+struct fit {
+	struct sink *sink;
+	const struct run *run;
+	struct ranking ranking;
+	uint32_t path_count; /* of the current page */
+	uint32_t range_count;
+	uint32_t event_count; /* of each kind, at most */
+	uint32_t track_halvings;
+	struct output page;
+	struct output_bytes bytes;
+};
+
+static void put_document(struct output *out, const struct fit *fit, const struct choice *choice,
+			 const struct tree *tree, const struct page_columns *columns,
+			 const struct event_counts *events)
 {
+	const struct html *html = fit->sink->state;
+	const struct run *run = fit->run;
 	struct json json = {.out = out};
 
 	json_begin_object(&json, NULL);
@@ -595,7 +607,7 @@ static void put_document(struct output *out, struct html *html, const struct cho
 		json_string(&json, NULL, cpu_state_name((enum xt_cpu_state)state));
 	json_end_array(&json);
 	put_lists(&json, html, choice, tree, &run->paths);
-	put_track_list(&json, html, choice->track_halvings);
+	put_track_list(&json, html, fit->track_halvings);
 	html_put_event_lists(&json, html, events);
 	put_loss_words(&json, run);
 	json_begin_array(&json, "columns");
@@ -617,59 +629,41 @@ static void write_piece(void *context, const char *text, size_t length)
 	output_text(context, text, length);
 }
 
-static void make_page(struct output *out, struct html *html, struct choice *choice,
-		      const struct run *run)
+/* Makes the page with the largest paths and ranges, or all if ranking is NULL. */
+static void make(struct fit *fit, const struct ranking *ranking)
 {
+	const struct html *html = fit->sink->state;
+	const struct paths *paths = &fit->run->paths;
 	struct page_columns columns = {0};
-	struct tree tree = {.has_other = choice->left_out_path_count};
 	struct event_counts events = {0};
 	struct page_numbers numbers;
 	struct output document;
 	struct output_bytes bytes;
+	struct choice choice;
+	struct tree tree;
 
-	make_tree(&tree, choice, &run->paths);
-	merge_samples(choice, &tree);
-	put_tree(&columns, &tree, &run->paths);
-	put_samples(&columns, choice, run_listed_weights(run));
-	put_tracks(&columns, html, choice->track_halvings);
+	choose(&choice, html, ranking, fit->path_count, fit->range_count);
+	tree = (struct tree){.has_other = choice.left_out_path_count};
+	make_tree(&tree, &choice, paths);
+	merge_samples(&choice, &tree);
+	put_tree(&columns, &tree, paths);
+	put_samples(&columns, &choice, run_listed_weights(fit->run));
+	put_tracks(&columns, html, fit->track_halvings);
 	numbers = (struct page_numbers){.nodes = tree.numbers,
-					.ranges = choice->ranges,
+					.ranges = choice.ranges,
 					.other_node = tree.has_other ? tree.count + 1 : 0};
-	html_put_events(&columns, html, choice->event_count, &numbers, &events);
+	html_put_events(&columns, html, fit->event_count, &numbers, &events);
 	output_open_memory(&document);
-	put_document(&document, html, choice, &tree, run, &columns, &events);
+	put_document(&document, fit, &choice, &tree, &columns, &events);
 	bytes = output_bytes(&document);
-	page_write(bytes.data, bytes.length, &columns, write_piece, out);
+	output_discard(&fit->page);
+	output_open_memory(&fit->page);
+	page_write(bytes.data, bytes.length, &columns, write_piece, &fit->page);
+	fit->bytes = output_bytes(&fit->page);
 	output_discard(&document);
 	event_counts_free(&events);
 	page_columns_free(&columns);
 	free_tree(&tree);
-}
-
-struct fit {
-	struct sink *sink;
-	const struct run *run;
-	struct ranking ranking;
-	uint32_t path_count; /* of the current page */
-	uint32_t range_count;
-	uint32_t event_count; /* of each kind, at most */
-	uint32_t track_halvings;
-	struct output page;
-	struct output_bytes bytes;
-};
-
-static void make(struct fit *fit, const struct ranking *ranking)
-{
-	struct html *html = fit->sink->state;
-	struct choice choice;
-
-	choose(&choice, html, ranking, fit->path_count, fit->range_count);
-	choice.track_halvings = fit->track_halvings;
-	choice.event_count = fit->event_count;
-	output_discard(&fit->page);
-	output_open_memory(&fit->page);
-	make_page(&fit->page, html, &choice, fit->run);
-	fit->bytes = output_bytes(&fit->page);
 	choice_free(&choice);
 }
 
