@@ -151,6 +151,7 @@ def types_text(tables):
 def main(arguments):
     tables = json.loads(subprocess.run(arguments[:1], check=True, stdout=subprocess.PIPE).stdout)
     if arguments[1:2] == ["--types"]:
+        os.makedirs(os.path.dirname(os.path.abspath(arguments[2])), exist_ok=True)
         with open(arguments[2], "w", encoding="utf-8") as file:
             file.write(types_text(tables))
         return 0

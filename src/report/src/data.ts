@@ -4,6 +4,27 @@
  * docs/SUMMARY.md the summary.
  */
 
+import type {
+	ApiCallsRow,
+	ByProcessRow,
+	ClocksRow,
+	CollectiveGroupsRow,
+	CommunicatorsRow,
+	CopiesRow,
+	CpuIdleRow,
+	DevicesRow,
+	FailedCallsRow,
+	FindingsRow,
+	KernelsRow,
+	MemoryRow,
+	MismatchesRow,
+	ProcessesRow,
+	RankWaitsRow,
+	SpreadRow,
+	UnfinishedRow,
+	WaitCausesRow,
+} from '../generated/rows'; /* of the declared tables */
+
 export interface Weight {
 	name: string;
 	unit: string;
@@ -28,63 +49,11 @@ export interface Track {
 	span_ns?: number; /* devices only: from the first to the last work */
 }
 
-export interface CallRow {
-	name: string;
-	count: number;
-	failed_count: number;
-	total_ns: number;
-	min_ns: number;
-	p99_ns: number;
-	max_ns: number;
-}
-
-export interface FailureRow {
-	count: number;
-	error: number;
-	error_name: string;
-	name: string;
-	frames: string[];
-}
-
-export interface TransferRow {
-	kind: string;
-	name: string;
-	count: number;
-	bytes: number;
-	gpu_time_ns: number;
-}
-
-/* docs/SUMMARY.md describes the members. Unknown values are absent. */
-export interface KernelRow {
-	kind: 'kernel' | 'collective' | 'copy' | 'set';
-	name: string;
-	count: number;
-	gpu_time_ns: number;
-	min_ns?: number;
-	p50_ns?: number;
-	p99_ns?: number;
-	max_ns?: number;
-	histogram?: number[];
-	launch_count?: number;
-	shorter_than_launch_count?: number;
-	shape_count?: number;
-	grid?: number[];
-	block?: number[];
-	register_count?: number;
-	static_shared_bytes?: number;
-	dynamic_shared_bytes?: number;
-	occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] };
-}
-
-export interface MemoryRow {
-	name: string;
-	alloc_count: number;
-	alloc_bytes: number;
-	free_count: number;
-	peak_bytes: number;
-	peak_at_ns: number;
-	leaked_bytes: number;
-}
+export type CallRow = ApiCallsRow;
+export type FailureRow = FailedCallsRow;
+export type TransferRow = CopiesRow;
+export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
+export type { CpuIdleRow, MemoryRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -97,64 +66,16 @@ export interface FindingPlace {
 	frames: string[];
 }
 
-export interface Finding {
-	rule: string;
-	severity: 'error' | 'high' | 'medium' | 'low';
-	process: string;
-	process_count: number;
-	cost_ns: number;
-	whole_ns: number;
-	whole: string; /* what whole_ns is, as in "of 22 ms active time" */
-	estimate: string;
-	where: string;
-	what: string;
-	advice: string;
-	evidence: Record<string, number>;
-	place_count: number;
-	places: FindingPlace[];
-}
+export type Finding = FindingsRow & { evidence: Record<string, number>; place_count: number; places: FindingPlace[] };
 
 interface Rows<Row> {
 	row_count: number;
 	rows: Row[];
 }
 
-export interface Device {
-	device?: number;
-	name: string;
-	gpu_busy_ns: number;
-	collective_alone_ns?: number; /* part of it in which only collectives ran */
-	gpu_idle_ns: number;
-	first_start_ns: number;
-	last_end_ns: number;
-}
-
-export interface Process {
-	label: string;
-	name: string;
-	title: string; /* the script that it ran, or else its name */
-	command: string;
-	host: string;
-	pid: number;
-	log?: string; /* path; prefix of warnings about this log */
-	start_realtime_ns: number;
-	devices: Device[];
-}
-
-/* Sums of one process. */
-export interface ProcessRow {
-	label: string;
-	rank?: number;
-	local_rank?: number;
-	host: string;
-	gpus: { device: number; name: string; uuid: string }[];
-	gpu_time_ns: number;
-	gpu_busy_ns: number;
-	gpu_idle_ns: number;
-	span_ns: number;
-	collective_alone_ns: number;
-	own_ns: number; /* span without collectives, per GPU */
-}
+export type Device = DevicesRow;
+export type Process = ProcessesRow & { devices: Device[] };
+export type ProcessRow = ByProcessRow & { gpus: { device: number; name: string; uuid: string }[] };
 
 /* A place in the program: function, with file and line if known. */
 export interface Place {
@@ -167,13 +88,6 @@ export interface HeadlineGap extends Place {
 	idle_ns: number;
 	start_ns: number; /* since the start of the first log */
 	cpu?: Place & { ns: number }; /* what the CPU did in most of it */
-}
-
-/* Idle time of GPUs by what the CPU did. */
-export interface CpuIdleRow {
-	gpu_idle_ns: number;
-	code: string;
-	state: string; /* '' if the thread ran */
 }
 
 export interface HeadlineCost extends Place {
@@ -199,62 +113,13 @@ export interface Headline {
 	costs: HeadlineCost[];
 }
 
-/* Waits of ranks for each other. docs/SUMMARY.md describes the members. */
-export interface CollectiveRank {
-	process: string; /* label */
-	rank?: number;
-	time_ns: number; /* from its first to its last collective */
-	compute_ns: number;
-	communication_ns: number;
-	idle_ns: number;
-	wait_ns: number;
-	exposed_wait_ns: number; /* part of it in which no other work ran */
-	cost_ns: number; /* the others were later because of it, added up */
-	late_count: number;
-	waiting_percent: number[]; /* of each of equal parts of job_ns */
-	late_percent: number[];
-}
+export type CollectiveRank = RankWaitsRow;
+export type CollectiveGroup = CollectiveGroupsRow;
+export type Communicator = CommunicatorsRow & { operations: Record<string, number> };
+export type CollectiveCause = WaitCausesRow;
+export type CollectiveSpread = SpreadRow;
 
-export interface CollectiveGroup {
-	operation: string;
-	communicator: string;
-	ranks: number;
-	bytes: number; /* per collective */
-	count: number;
-	wait_ns: number;
-	transfer_ns: number; /* median */
-	slow_ns: number;
-	algorithm_bytes_per_second?: number;
-	bus_bytes_per_second?: number;
-}
-
-export interface Communicator {
-	communicator: string;
-	log_count: number;
-	ranks: string;
-	wait_ns: number;
-	operations: Record<string, number>; /* calls of the rank that has most of them */
-}
-
-export interface CollectiveCause {
-	process: string;
-	cost_ns: number;
-	kind: string;
-	where: string; /* '' if no path takes longer than in other ranks */
-	path: string[];
-}
-
-/* A call path whose GPU time differs between ranks. */
-export interface CollectiveSpread {
-	process: string; /* with the longest time */
-	process_count: number; /* that have the path */
-	mean_ns: number;
-	min_ns: number;
-	max_ns: number;
-	where: string;
-	path: string[];
-}
-
+/* Waits of ranks for each other. */
 export interface Collectives {
 	count: number;
 	matched: number;
@@ -270,9 +135,9 @@ export interface Collectives {
 	groups: CollectiveGroup[];
 	causes: CollectiveCause[]; /* largest first */
 	spread: CollectiveSpread[]; /* largest difference first */
-	clocks: { host: string; is_aligned: boolean; error_ns?: number; bound_count: number }[];
-	mismatches: { communicator: string; index: number; what: 'operation' | 'bytes'; processes: string[]; values: (number | string)[] }[];
-	unfinished: { communicator: string; index: number; operation: string; present: string[]; absent: string[] }[];
+	clocks: ClocksRow[];
+	mismatches: MismatchesRow[];
+	unfinished: UnfinishedRow[];
 	duplicates: string[];
 }
 
