@@ -294,9 +294,9 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 			     is_apart ? " (most likely at " : "", is_apart ? begin : "",
 			     is_apart ? ")" : "", request->reason);
 	else
-		print_error("cannot accept a change in '%s': %s does not change at %s; this does: "
-			    "%s",
-			    request->file, request->row ? request->row : "it", label, all);
+		print_error(
+			"cannot accept a change in '%s': %s does not change at %s; this does: %s",
+			request->file, request->row ? request->row : "it", label, all);
 	free(all);
 	free(some);
 	return is_done;
@@ -311,14 +311,14 @@ static bool check_change(const struct changes *changes, const struct baseline_se
 
 	r = find_point(changes, set, &place);
 	if (!r) {
-		print_error("cannot accept a change in '%s': xtrace history cannot use the set "
-			    "'%s'",
-			    request->file, set->label);
+		print_error(
+			"cannot accept a change in '%s': xtrace history cannot use the set '%s'",
+			request->file, set->label);
 		return false;
 	}
 	if (request->row && !has_row(r, place, request->row)) {
-		print_error("cannot accept a change in '%s': the set '%s' has no row %s; "
-			    "'xtrace history --csv -' lists all rows",
+		print_error("cannot accept a change in '%s': the set '%s' has no row %s; 'xtrace "
+			    "history --csv -' lists all rows",
 			    request->file, set->label, request->row);
 		return false;
 	}
@@ -733,8 +733,7 @@ static const struct verb *find_verb(const char *name)
 			    near.best, message_name());
 	else
 		print_error("unknown verb '%s': the verbs are save, update, show, prune and accept "
-			    "(see %s "
-			    "--help)",
+			    "(see %s --help)",
 			    name, message_name());
 	return NULL;
 }

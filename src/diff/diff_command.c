@@ -86,8 +86,7 @@ static const struct option_row option_rows[] = {
 	 .help = "Read rules and exceptions from FILE, one per line"},
 	{"only-counts", .apply = apply_only_counts,
 	 .help = "Judge only numbers of launches, copies, bytes, waits, kernels and allocations "
-		 "that "
-		 "were equal in five or more runs of BASE. The rest is listed"},
+		 "that were equal in five or more runs of BASE. The rest is listed"},
 	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(load),
 	 .help = "Compare the mean of one iteration instead of the whole run: an instance of this "
 		 "NVTX range, or 'detected'"},

@@ -532,8 +532,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 	if (c->is_common_known && c->common.is_significant && fabs(ratio) >= COMMON_SHOWN)
 		problems_add(&c->notes,
 			     "GPU work present on both sides became %.2g %% %s%s; call paths are "
-			     "compared relative "
-			     "to that",
+			     "compared relative to that",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
 			     c->is_clock_change ? ", as did the GPU clocks"
 			     : fabs(ratio) >= COMMON_NOTED
@@ -542,8 +541,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
 		problems_add(&c->notes,
 			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
-			     "baseline differ as "
-			     "much",
+			     "baseline differ as much",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
 	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
 		problems_add(&c->notes, "mean GPU clock: %.0f MHz in BASE, %.0f MHz in NEW",
@@ -552,8 +550,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
 		problems_add(&c->notes,
 			     "detecting a change of 3 %% in a path of median noise needs %s%.0f "
-			     "runs of each "
-			     "side",
+			     "runs of each side",
 			     c->runs_needed > RUNS_SHOWN_MAX ? "more than " : "",
 			     fmin(c->runs_needed, RUNS_SHOWN_MAX));
 }

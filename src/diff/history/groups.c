@@ -244,8 +244,7 @@ static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
 	}
 	if (dropped)
 		problems_add(&h->notes,
-			     "%zu set%s of runs occur in several sources: each counts "
-			     "once",
+			     "%zu set%s of runs occur in several sources: each counts once",
 			     dropped, dropped == 1 ? "" : "s");
 	return kept;
 }
@@ -304,8 +303,8 @@ static void history_order(struct history *h, const char *const *branches, size_t
 	back = sort_ranked(h, points, count, ranked);
 	if (back)
 		problems_add(&h->notes,
-			     "%zu commit%s measured before an earlier commit, or a "
-			     "clock went back: the order is that of the commits",
+			     "%zu commit%s measured before an earlier commit, or a clock went "
+			     "back: the order is that of the commits",
 			     back, back == 1 ? " was" : "s were");
 	if (untimed)
 		problems_add(&h->notes,

@@ -373,8 +373,7 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 			continue;
 		problems_add(problems,
 			     "different iterations: %s and %s launch about as much, but in %llu "
-			     "and %llu "
-			     "iterations; name an NVTX range with --iteration",
+			     "and %llu iterations; name an NVTX range with --iteration",
 			     run->origin, first->origin, (unsigned long long)run->found_count,
 			     (unsigned long long)first->found_count);
 		return;

@@ -118,8 +118,8 @@ static int write_junit(struct output *out, const void *context)
 	output_string(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 	output_format(out,
 		      "  <testsuite name=\"" SUITE
-		      "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
-		      "skipped=\"0\" time=\"0\">\n    <properties>\n",
+		      "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"0\" "
+		      "time=\"0\">\n    <properties>\n",
 		      verdict->result_count + extra, counts[OUTCOME_FAIL],
 		      counts[OUTCOME_UNKNOWN] + extra);
 	for (int s = 0; s < SIDES; s++) {

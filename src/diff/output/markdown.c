@@ -224,9 +224,8 @@ static void put_paths(struct output *out, const struct comparison *c)
 	else
 		output_string(out, comparison_measures_noise(c)
 					   ? "No call path changed significantly.\n\n"
-					   : "There are too few runs to measure noise, so it "
-					     "is unknown whether a "
-					     "call path changed.\n\n");
+					   : "There are too few runs to measure noise, so it is "
+					     "unknown whether a call path changed.\n\n");
 	for (size_t r = 0; r < shown; r++)
 		put_path_row(out, rows[r]);
 	if (count)
@@ -263,12 +262,10 @@ static void put_others(struct output *out, const struct comparison *c)
 			rows[kept++] = rows[r];
 	count = kept;
 	if (count)
-		output_format(
-			out,
-			"<details><summary>%zu changes by kernel, function, range, copy, memory "
-			"and "
-			"idle time</summary>\n\n" OTHER_HEAD,
-			count);
+		output_format(out,
+			      "<details><summary>%zu changes by kernel, function, range, copy, "
+			      "memory and idle time</summary>\n\n" OTHER_HEAD,
+			      count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
 		row_change_text(change, sizeof(change), rows[r]);
 		output_char(out, '|');

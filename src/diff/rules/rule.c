@@ -283,9 +283,9 @@ static int read_metric(struct parser *p, struct rule *rule)
 			rule->level = metrics[i].level;
 		return 0;
 	}
-	return syntax_error(p, at,
-			    "expected time, count or each; wall or launches for ranges, bytes for "
-			    "copies");
+	return syntax_error(
+		p, at,
+		"expected time, count or each; wall or launches for ranges, bytes for copies");
 }
 
 static int read_subject(struct parser *p, struct rule *rule)

@@ -361,9 +361,9 @@ char *rule_describe(const struct comparison *c, const struct rule *rule,
 		return xt_asprintf("%s -> %s, %s: too few runs to measure noise", numbers.base,
 				   numbers.new, numbers.ratio);
 	if (effect->is_boundary_shift)
-		return xt_asprintf("%s -> %s, %s: equally often per run; only the end of warm-up "
-				   "differs",
-				   numbers.base, numbers.new, numbers.ratio);
+		return xt_asprintf(
+			"%s -> %s, %s: equally often per run; only the end of warm-up differs",
+			numbers.base, numbers.new, numbers.ratio);
 	if (effect->is_exact)
 		return describe_exact(effect, &numbers, outcome);
 	if (outcome == OUTCOME_UNKNOWN && effect->is_drift && !effect->is_significant)
@@ -376,8 +376,7 @@ char *rule_describe(const struct comparison *c, const struct rule *rule,
 	if (!isfinite(low) && !isfinite(high))
 		return xt_asprintf("%s -> %s, %s, no confidence interval", numbers.base,
 				   numbers.new, numbers.ratio);
-	return xt_asprintf("%s -> %s, %s (%s%s%sinterval %s to %s); smallest detectable "
-			   "change: %s",
+	return xt_asprintf("%s -> %s, %s (%s%s%sinterval %s to %s); smallest detectable change: %s",
 			   numbers.base, numbers.new, numbers.ratio, apart ? "net " : "",
 			   apart ? net_ratio : "", apart ? ", " : "", numbers.low, numbers.high,
 			   numbers.detectable_text);

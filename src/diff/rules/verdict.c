@@ -557,10 +557,9 @@ static void drop_findings(struct verdict *v, size_t first)
 
 static void describe_counting(const struct row_tally *tally, struct rule_result *result)
 {
-	result->text =
-		xt_asprintf("%zu of %zu more in all runs of NEW; %zu vary in BASE and are not "
-			    "judged",
-			    tally->failed, tally->selected, tally->varying);
+	result->text = xt_asprintf(
+		"%zu of %zu more in all runs of NEW; %zu vary in BASE and are not judged",
+		tally->failed, tally->selected, tally->varying);
 }
 
 /* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
@@ -689,10 +688,9 @@ static void check_renamed(struct evaluation *e, const struct rule *rule, struct 
 	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
 	name = row_name(successor, SIZE_MAX);
-	result->text =
-		xt_asprintf("%s gone, but other rows grew as much, most of all %s(%s): was it "
-			    "renamed?",
-			    amount, level_specs[successor->level].word, name);
+	result->text = xt_asprintf(
+		"%s gone, but other rows grew as much, most of all %s(%s): was it renamed?", amount,
+		level_specs[successor->level].word, name);
 	free(name);
 }
 
@@ -747,8 +745,7 @@ static void note_uncovered(struct evaluation *e)
 	name = row_name(largest, SIZE_MAX);
 	problems_add(&v->notes,
 		     "%zu call path%s more GPU time, but no rule covers %s; the largest increase "
-		     "is %s in "
-		     "path(%s)",
+		     "is %s in path(%s)",
 		     v->uncovered_count, v->uncovered_count > 1 ? "s use" : " uses",
 		     v->uncovered_count > 1 ? "them" : "it",
 		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
@@ -785,10 +782,10 @@ static bool check_counting(const struct evaluation *e)
 		if (e->verdict->results[r].rule->is_counting)
 			e->verdict->results[r].outcome = OUTCOME_UNKNOWN;
 	if (has_few)
-		problems_add(&e->verdict->problems,
-			     "--only-counts needs %d runs of each side to learn which counts never "
-			     "vary",
-			     COUNTING_RUNS_MIN);
+		problems_add(
+			&e->verdict->problems,
+			"--only-counts needs %d runs of each side to learn which counts never vary",
+			COUNTING_RUNS_MIN);
 	else if (!e->judged_count)
 		problems_add(&e->verdict->problems,
 			     "--only-counts found no count that is equal in all runs of BASE");
