@@ -59,11 +59,11 @@ static size_t place_of(const struct movement *movement)
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
 static void put_lead(FILE *out, const struct group_result *r, const struct finding *lead)
 {
-	char title[ROW_TITLE_BYTES], ratio[AMOUNT_BYTES];
+	char title[ROW_TITLE_BYTES];
 
 	fprintf(out, "%s%s %s%s", lead->is_drift ? "slow drift of " : "",
 		row_title(title, finding_row(r, lead), finding_track(r, lead)->metric),
-		format_ratio(ratio, lead->is_drift ? lead->per_run : lead->ratio),
+		format_ratio(lead->is_drift ? lead->per_run : lead->ratio),
 		lead->is_drift ? " per run" : "");
 }
 
@@ -613,7 +613,7 @@ static void show_set(const struct baseline_set *set)
 {
 	time_t seconds = (time_t)(set->time_ns / 1000000000);
 	double *times = xt_calloc(set->runs.count, sizeof(*times)), middle = NAN, spread = NAN;
-	char day[32], time_text[AMOUNT_BYTES], spread_text[AMOUNT_BYTES];
+	char day[32];
 	struct tm parts;
 	size_t known = 0;
 
@@ -632,7 +632,7 @@ static void show_set(const struct baseline_set *set)
 	gmtime_r(&seconds, &parts);
 	strftime(day, sizeof(day), "%Y-%m-%d %H:%M", &parts);
 	printf("%-16s  %4zu %11s %9s  %s\n", set->time_ns ? day : "-", set->runs.count,
-	       format_amount(time_text, UNIT_NS, middle), format_percent(spread_text, spread),
+	       format_amount(UNIT_NS, middle), format_percent(spread),
 	       *set->label ? set->label : "-");
 	free(times);
 }

@@ -5,6 +5,7 @@
 #include "diff/base/level.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,19 +42,29 @@ enum unit total_unit(const char *name)
 	return UNIT_NS;
 }
 
+#define AMOUNT_BYTES 32
+
+/* Formats a short-lived text. */
+static __attribute__((format(printf, 1, 2))) const char *print(const char *format, ...)
+{
+	static char texts[16][AMOUNT_BYTES];
+	static unsigned next;
+	char *text = texts[next++ % 16];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, AMOUNT_BYTES, format, arguments);
+	va_end(arguments);
+	return text;
+}
+
 /* Decimals for three significant digits. */
 static int decimals_of(double value)
 {
 	return fabs(value) >= 99.95 ? 0 : fabs(value) >= 9.995 ? 1 : 2;
 }
 
-static void put_scaled(char out[AMOUNT_BYTES], double value, const char *unit)
-{
-	snprintf(out, AMOUNT_BYTES, "%.*f%s%s", decimals_of(value), value, unit[0] ? " " : "",
-		 unit);
-}
-
-const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value)
+const char *format_amount(enum unit unit, double value)
 {
 	static const struct {
 		const char *name;
@@ -64,50 +75,40 @@ const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value)
 	};
 	size_t i = 0;
 
-	if (isnan(value)) {
-		snprintf(out, AMOUNT_BYTES, "?");
-	} else if (unit == UNIT_COUNT) {
-		if (fabs(value - round(value)) < 5e-4 || fabs(value) >= 1e5)
-			snprintf(out, AMOUNT_BYTES, "%.0f", value);
-		else
-			put_scaled(out, value, "");
-	} else {
-		while (i < 3 && fabs(value) < names[unit][i].factor)
-			i++;
-		if (i == 3 && fabs(value - round(value)) < 5e-3)
-			snprintf(out, AMOUNT_BYTES, "%.0f %s", value, names[unit][i].name);
-		else
-			put_scaled(out, value / names[unit][i].factor, names[unit][i].name);
-	}
-	return out;
+	if (isnan(value))
+		return "?";
+	if (unit == UNIT_COUNT)
+		return fabs(value - round(value)) < 5e-4 || fabs(value) >= 1e5
+			       ? print("%.0f", value)
+			       : print("%.*f", decimals_of(value), value);
+	while (i < 3 && fabs(value) < names[unit][i].factor)
+		i++;
+	if (i == 3 && fabs(value - round(value)) < 5e-3)
+		return print("%.0f %s", value, names[unit][i].name);
+	value /= names[unit][i].factor;
+	return print("%.*f %s", decimals_of(value), value, names[unit][i].name);
 }
 
-const char *format_percent(char out[AMOUNT_BYTES], double ratio)
+const char *format_percent(double ratio)
 {
 	if (isnan(ratio))
-		snprintf(out, AMOUNT_BYTES, "?");
-	else if (isinf(ratio))
-		snprintf(out, AMOUNT_BYTES, "any");
-	else
-		put_scaled(out, ratio * 100.0, "%");
-	return out;
+		return "?";
+	return isinf(ratio) ? "any" : print("%.*f %%", decimals_of(ratio * 100.0), ratio * 100.0);
 }
 
-const char *format_ratio(char out[AMOUNT_BYTES], double ratio)
+const char *format_ratio(double ratio)
 {
 	double percent = ratio * 100.0;
 
 	if (isnan(ratio))
-		snprintf(out, AMOUNT_BYTES, "?");
-	else if (isinf(ratio))
-		snprintf(out, AMOUNT_BYTES, "new");
-	else if (ratio == -1.0)
-		snprintf(out, AMOUNT_BYTES, "gone");
-	else if (fabs(percent) < 0.005)
-		snprintf(out, AMOUNT_BYTES, "+0.00 %%");
-	else
-		snprintf(out, AMOUNT_BYTES, "%+.*f %%", decimals_of(percent), percent);
-	return out;
+		return "?";
+	if (isinf(ratio))
+		return "new";
+	if (ratio == -1.0)
+		return "gone";
+	if (fabs(percent) < 0.005)
+		return "+0.00 %";
+	return print("%+.*f %%", decimals_of(percent), percent);
 }
 
 const char *format_argument(char *out, size_t out_bytes, const char *argument)

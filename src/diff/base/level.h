@@ -49,16 +49,16 @@ enum metric {
 /* The unit of a row of LEVEL_TOTAL, by its name. */
 enum unit total_unit(const char *name);
 
-#define AMOUNT_BYTES 32
+/* These texts are valid until 16 more of them are made. For the main thread only. */
 
 /* "12.3 ms", "4.50 MB", "96". NAN: "?". */
-const char *format_amount(char out[AMOUNT_BYTES], enum unit unit, double value);
+const char *format_amount(enum unit unit, double value);
 
 /* With sign: "+4.82 %", "new", "gone". */
-const char *format_ratio(char out[AMOUNT_BYTES], double ratio);
+const char *format_ratio(double ratio);
 
 /* Without sign: "1.4 %". */
-const char *format_percent(char out[AMOUNT_BYTES], double ratio);
+const char *format_percent(double ratio);
 
 #define ARGUMENT_BYTES 256
 

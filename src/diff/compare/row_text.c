@@ -248,10 +248,8 @@ char *row_name(const struct comparison_row *row, size_t columns_max)
 
 static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
 {
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES];
-	int length =
-		snprintf(out, out_bytes, ": %s to %s", format_amount(base, UNIT_COUNT, count->base),
-			 format_amount(new, UNIT_COUNT, count->new));
+	int length = snprintf(out, out_bytes, ": %s to %s", format_amount(UNIT_COUNT, count->base),
+			      format_amount(UNIT_COUNT, count->new));
 
 	return length > 0 ? (size_t)length : 0;
 }

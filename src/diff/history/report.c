@@ -34,13 +34,12 @@ const char *movement_word(const struct group_result *r, const struct movement *m
 
 const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct finding *finding)
 {
-	char low[AMOUNT_BYTES], high[AMOUNT_BYTES];
 
 	if (!isfinite(finding->ratio) || !isfinite(finding->low))
 		snprintf(out, FINDING_INTERVAL_BYTES, "exact");
 	else
 		snprintf(out, FINDING_INTERVAL_BYTES, "interval %s to %s",
-			 format_ratio(low, finding->low), format_ratio(high, finding->high));
+			 format_ratio(finding->low), format_ratio(finding->high));
 	return out;
 }
 
@@ -76,15 +75,14 @@ const char *row_title(char out[ROW_TITLE_BYTES], const struct history_row *row, 
 static void put_finding(struct output *out, const struct group_result *r,
 			const struct finding *finding)
 {
-	char title[ROW_TITLE_BYTES], before[AMOUNT_BYTES], after[AMOUNT_BYTES];
-	char ratio[AMOUNT_BYTES], interval[FINDING_INTERVAL_BYTES];
+	char title[ROW_TITLE_BYTES];
+	char interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
 	output_format(out, "    %s\n        %s -> %s, %s (%s)%s%s\n",
 		      row_title(title, finding_row(r, finding), finding_track(r, finding)->metric),
-		      format_amount(before, unit, finding->before),
-		      format_amount(after, unit, finding->after),
-		      format_ratio(ratio, finding->ratio), finding_interval(interval, finding),
+		      format_amount(unit, finding->before), format_amount(unit, finding->after),
+		      format_ratio(finding->ratio), finding_interval(interval, finding),
 		      finding->reason ? "; accepted: " : "",
 		      finding->reason ? finding->reason : "");
 }
@@ -111,15 +109,14 @@ static void put_movement(struct output *out, const struct history_report *report
 	const struct movement *movement = &r->movements[index];
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	const struct finding *lead = &r->detection.findings[movement->lead];
-	char why[WHY_BYTES], label[LABEL_BYTES], percent[AMOUNT_BYTES];
+	char why[WHY_BYTES], label[LABEL_BYTES];
 	size_t count;
 
 	count = movement_findings(r, index, list);
 	output_string(out, "\n  ");
 	if (movement->is_drift)
 		output_format(out, "slow drift since %s: %s per run",
-			      result_label(label, r, movement->first),
-			      format_ratio(percent, lead->per_run));
+			      result_label(label, r, movement->first), format_ratio(lead->per_run));
 	else
 		put_range(out, r, movement);
 	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
@@ -139,7 +136,6 @@ static void put_movement(struct output *out, const struct history_report *report
 static void put_noise(struct output *out, const struct group_result *r)
 {
 	static const char *const totals[] = {"gpu-time", "wall"};
-	char amount[AMOUNT_BYTES], noise[AMOUNT_BYTES];
 
 	for (size_t t = 0; t < 2; t++) {
 		const struct track *track = detection_find(&r->detection, r->history, LEVEL_TOTAL,
@@ -151,12 +147,12 @@ static void put_noise(struct output *out, const struct group_result *r)
 			continue;
 		deviation = track_noise(track, r->group, NOISE_SPAN, &count);
 		last = track->values[track->count - 1];
-		output_format(out, "  %s %s in the newest set", totals[t],
-			      format_amount(amount, r->history->rows[track->row].unit,
-					    track_value(track, last)));
+		output_format(
+			out, "  %s %s in the newest set", totals[t],
+			format_amount(r->history->rows[track->row].unit, track_value(track, last)));
 		if (isfinite(deviation))
 			output_format(out, ", noise %s over the newest %zu sets",
-				      format_percent(noise, deviation), count);
+				      format_percent(deviation), count);
 		output_char(out, '\n');
 	}
 }

@@ -102,7 +102,6 @@ static void put_axis(const struct chart *chart)
 {
 	const size_t ends[] = {0, chart->r->group->count - 1};
 	struct output *out = chart->out;
-	char amount[AMOUNT_BYTES];
 
 	for (int i = 0; i < 3; i++) {
 		double value = chart->low + (chart->high - chart->low) * (0.08 + 0.42 * i);
@@ -112,7 +111,7 @@ static void put_axis(const struct chart *chart)
 			      "<path class='axis' d='M%.0f %.1fH%.0f'/><text x='%.0f' y='%.1f' "
 			      "text-anchor='end'>%s</text>\n",
 			      LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
-			      format_amount(amount, chart->unit, value));
+			      format_amount(chart->unit, value));
 	}
 	for (int e = 0; e < 2; e++) {
 		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
@@ -128,7 +127,6 @@ static void put_dots(const struct chart *chart)
 	const struct track *track = chart->track;
 	bool has_titles = track->count <= TITLES_MAX;
 	struct output *out = chart->out;
-	char amount[AMOUNT_BYTES];
 
 	if (!has_titles)
 		output_string(out, "<path class='dots' d='");
@@ -141,8 +139,7 @@ static void put_dots(const struct chart *chart)
 			continue;
 		output_string(out, "'><title>");
 		put_label(out, chart->r, track->places[i]);
-		output_format(out, ": %s</title></path>\n",
-			      format_amount(amount, chart->unit, value));
+		output_format(out, ": %s</title></path>\n", format_amount(chart->unit, value));
 	}
 	if (!has_titles)
 		output_string(out, "'/>\n");
@@ -167,7 +164,6 @@ static void put_mark(const struct chart *chart, const struct finding *finding)
 {
 	double x = x_of(chart, (double)finding->place - 0.5), y = 11.0;
 	const char *class = class_of(&chart->r->movements[finding->movement]);
-	char ratio[AMOUNT_BYTES];
 	struct output *out = chart->out;
 	bool is_left = x > WIDTH - 70.0;
 
@@ -189,7 +185,7 @@ static void put_mark(const struct chart *chart, const struct finding *finding)
 	put_label(out, chart->r, finding->place);
 	output_format(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
 		      x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
-		      finding->is_drift ? "drift " : "", format_ratio(ratio, finding->ratio));
+		      finding->is_drift ? "drift " : "", format_ratio(finding->ratio));
 }
 
 /* A row over time, with the movements of the row. */
@@ -246,17 +242,16 @@ static const char style[] =
 static void put_finding(struct output *out, const struct group_result *r,
 			const struct finding *finding)
 {
-	char title[ROW_TITLE_BYTES], before[AMOUNT_BYTES], after[AMOUNT_BYTES];
-	char ratio[AMOUNT_BYTES], interval[FINDING_INTERVAL_BYTES];
+	char title[ROW_TITLE_BYTES];
+	char interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
 	output_string(out, "<div><code>");
 	html_text(out,
 		  row_title(title, finding_row(r, finding), finding_track(r, finding)->metric));
 	output_format(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
-		      format_amount(before, unit, finding->before),
-		      format_amount(after, unit, finding->after),
-		      format_ratio(ratio, finding->ratio), finding_interval(interval, finding));
+		      format_amount(unit, finding->before), format_amount(unit, finding->after),
+		      format_ratio(finding->ratio), finding_interval(interval, finding));
 }
 
 static void put_where(struct output *out, const struct group_result *r,

@@ -73,17 +73,15 @@ static const struct comparison_row *find_total(const struct comparison *c, const
 static void put_headline(struct output *out, const struct comparison *c)
 {
 	const struct comparison_row *row = find_total(c, "gpu-time");
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
+	char interval[INTERVAL_BYTES];
 	const struct effect *effect;
 
 	if (!row)
 		return;
 	effect = &row->effects[METRIC_VALUE];
 	output_format(out, "**%s \xe2\x86\x92 %s** GPU time %s, **%s**",
-		      format_amount(base, UNIT_NS, effect->base),
-		      format_amount(new, UNIT_NS, effect->new),
-		      c->has_iterations ? "per iteration" : "per run",
-		      format_ratio(ratio, effect->ratio));
+		      format_amount(UNIT_NS, effect->base), format_amount(UNIT_NS, effect->new),
+		      c->has_iterations ? "per iteration" : "per run", format_ratio(effect->ratio));
 	if (*effect_interval(interval, effect))
 		output_format(out, " (%s)", interval);
 	output_format(out, "%s. Values of %s.\n\n", effect_doubt(effect), comparison_values(c));
@@ -150,16 +148,14 @@ static void put_problems(struct output *out, const struct problems *problems)
 static void put_numbers(struct output *out, const struct comparison_row *row, const char *change)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], ratio[AMOUNT_BYTES], interval[INTERVAL_BYTES];
-	char difference[AMOUNT_BYTES];
+	char interval[INTERVAL_BYTES];
 
 	effect_interval(interval, effect);
-	output_format(
-		out, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ", effect->change > 0 ? "+" : "",
-		format_amount(difference, row->unit, effect->change),
-		format_amount(base, row->unit, effect->base),
-		format_amount(new, row->unit, effect->new), format_ratio(ratio, effect->ratio),
-		*interval ? " (" : "", interval, *interval ? ")" : "");
+	output_format(out, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ",
+		      effect->change > 0 ? "+" : "", format_amount(row->unit, effect->change),
+		      format_amount(row->unit, effect->base), format_amount(row->unit, effect->new),
+		      format_ratio(effect->ratio), *interval ? " (" : "", interval,
+		      *interval ? ")" : "");
 	put_text(out, change);
 	output_string(out, " | ");
 }
@@ -195,11 +191,10 @@ static void put_path_row(struct output *out, const struct comparison_row *row)
 static size_t put_call_path(struct output *out, const struct comparison_row *row)
 {
 	const struct profile_entry *entry = change_entry(row);
-	char ratio[AMOUNT_BYTES];
 	uint32_t first = entry->frame_count > FRAMES_MAX ? entry->frame_count - FRAMES_MAX : 0;
 	size_t bytes = 0;
 
-	output_format(out, "%s\n", format_ratio(ratio, row->effects[METRIC_VALUE].ratio));
+	output_format(out, "%s\n", format_ratio(row->effects[METRIC_VALUE].ratio));
 	if (first)
 		output_format(out, "    (%u outer frames omitted)\n", first);
 	for (uint32_t f = first; f < entry->frame_count; f++) {

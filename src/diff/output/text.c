@@ -280,22 +280,20 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = row_unit(row, metric);
-	char base[AMOUNT_BYTES], new[AMOUNT_BYTES], change[AMOUNT_BYTES], ratio[AMOUNT_BYTES];
-	char seen[AMOUNT_BYTES], words[64], excuse[EXCUSE_BYTES];
+	char words[64], excuse[EXCUSE_BYTES];
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
 		output_format(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change",
 			      "change %", "detectable");
 	row_change_text(words, sizeof(words), row);
-	output_format(
-		t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(base, unit, effect->base),
-		format_amount(new, unit, effect->new), format_amount(change, unit, effect->change),
-		paint(t, is_worse		  ? RED
-			 : effect->is_significant ? GREEN
-						  : ""),
-		format_ratio(ratio, effect->ratio), paint(t, PLAIN),
-		format_percent(seen, effect->detectable));
+	output_format(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(unit, effect->base),
+		      format_amount(unit, effect->new), format_amount(unit, effect->change),
+		      paint(t, is_worse			? RED
+			       : effect->is_significant ? GREEN
+							: ""),
+		      format_ratio(effect->ratio), paint(t, PLAIN),
+		      format_percent(effect->detectable));
 	excuse_of(t, row, is_worse, excuse);
 	if (is_beside)
 		output_format(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note,

@@ -385,10 +385,9 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 	finding->why =
 		rule_describe(e->scope.c, rule, effect,
 			      row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric), outcome);
-	if (finding->why && why_not && !finding->allowed_by) {
-		char *longer;
+	if (why_not && !finding->allowed_by) {
+		char *longer = xt_asprintf("%s; %s", finding->why, why_not);
 
-		longer = xt_asprintf("%s; %s", finding->why, why_not);
 		free(finding->why);
 		finding->why = longer;
 	}
@@ -482,7 +481,7 @@ static enum outcome outcome_of(const struct row_tally *tally)
 static void describe_tally(const struct row_tally *tally, const struct rule *rule,
 			   struct rule_result *result)
 {
-	char detectable_sum[AMOUNT_BYTES], left_out[64] = "";
+	char left_out[64] = "";
 	/*
 	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
 	 * no change.
@@ -490,7 +489,6 @@ static void describe_tally(const struct row_tally *tally, const struct rule *rul
 	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT &&
 			      !isnan(result->detectable);
 
-	format_percent(detectable_sum, result->detectable);
 	if (tally->left_out)
 		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
@@ -498,7 +496,7 @@ static void describe_tally(const struct row_tally *tally, const struct rule *rul
 					   tally->failed, tally->selected, tally->unknown, left_out,
 					   tally->gone == tally->selected ? ", all gone" : "",
 					   has_detectable ? "; smallest detectable change: " : "",
-					   has_detectable ? detectable_sum : "",
+					   has_detectable ? format_percent(result->detectable) : "",
 					   has_detectable ? " on average" : "");
 	else
 		result->text = xt_asprintf(
@@ -510,12 +508,12 @@ static void describe_tally(const struct row_tally *tally, const struct rule *rul
 static void note_varying(struct evaluation *e, const struct rule *rule,
 			 const struct comparison_row *row, const struct effect *effect)
 {
-	char least[AMOUNT_BYTES], most[AMOUNT_BYTES], *name = name_row(rule, row);
+	char *name = name_row(rule, row);
 	enum unit unit = row_unit(row, rule->metric);
 
 	problems_add(&e->verdict->notes, "not judged, because it varies in BASE: %s, %s to %s",
-		     name, format_amount(least, unit, effect->base_min),
-		     format_amount(most, unit, effect->base_max));
+		     name, format_amount(unit, effect->base_min),
+		     format_amount(unit, effect->base_max));
 	free(name);
 }
 
@@ -626,14 +624,13 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 	const struct finding *finding;
 	struct effect effect;
 
-	if (!row)
-		comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, false,
-			       &effect);
-
 	if (row) {
 		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
 		effect.is_significant = effect.p <= e->scope.c->alpha;
+	} else {
+		comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, false,
+			       &effect);
 	}
 	use_raw_if_surer(e, rule, &effect);
 	result->outcome = rule_evaluate(e->scope.c, rule, &effect, NULL);
@@ -677,20 +674,18 @@ static void check_renamed(struct evaluation *e, const struct rule *rule, struct 
 {
 	double lost;
 	const struct comparison_row *successor = rule_scope_find_renamed(&e->scope, rule, &lost);
-	char amount[AMOUNT_BYTES], *name;
+	enum unit unit;
+	char *name;
 
 	if (!successor || result->outcome != OUTCOME_PASS)
 		return;
-	format_amount(amount,
-		      rule->metric == METRIC_COUNT ? UNIT_COUNT
-						   : level_specs[successor->level].unit,
-		      lost);
+	unit = rule->metric == METRIC_COUNT ? UNIT_COUNT : level_specs[successor->level].unit;
 	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
 	name = row_name(successor, SIZE_MAX);
 	result->text = xt_asprintf(
-		"%s gone, but other rows grew as much, most of all %s(%s): was it renamed?", amount,
-		level_specs[successor->level].word, name);
+		"%s gone, but other rows grew as much, most of all %s(%s): was it renamed?",
+		format_amount(unit, lost), level_specs[successor->level].word, name);
 	free(name);
 }
 
@@ -709,8 +704,7 @@ static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 							      : "matches nothing on either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
-				     e->scope.has_ignored ? "all matching rows are ignored"
-							  : "matches nothing on either side");
+				     result->text);
 		return;
 	}
 	missing = rule_scope_missing_side(&e->scope, rule);
@@ -737,7 +731,7 @@ static void note_uncovered(struct evaluation *e)
 {
 	struct verdict *v = e->verdict;
 	const struct comparison_row *largest;
-	char amount[AMOUNT_BYTES], *name;
+	char *name;
 
 	v->grown_count = rule_scope_count_grown(&e->scope, &v->uncovered_count, &largest);
 	if (!v->uncovered_count)
@@ -748,8 +742,7 @@ static void note_uncovered(struct evaluation *e)
 		     "is %s in path(%s)",
 		     v->uncovered_count, v->uncovered_count > 1 ? "s use" : " uses",
 		     v->uncovered_count > 1 ? "them" : "it",
-		     format_amount(amount, largest->unit, largest->effects[METRIC_VALUE].change),
-		     name);
+		     format_amount(largest->unit, largest->effects[METRIC_VALUE].change), name);
 	free(name);
 }
 
@@ -826,10 +819,7 @@ void verdict_free(struct verdict *v)
 {
 	for (size_t r = 0; r < v->result_count; r++)
 		free(v->results[r].text);
-	for (size_t f = 0; f < v->finding_count; f++) {
-		free(v->findings[f].what);
-		free(v->findings[f].why);
-	}
+	drop_findings(v, 0);
 	free(v->results);
 	free(v->findings);
 	problems_free(&v->problems);
