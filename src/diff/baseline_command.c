@@ -59,10 +59,9 @@ static size_t place_of(const struct movement *movement)
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
 static void put_lead(FILE *out, const struct group_result *r, const struct finding *lead)
 {
-	char title[ROW_TITLE_BYTES];
 
 	fprintf(out, "%s%s %s%s", lead->is_drift ? "slow drift of " : "",
-		row_title(title, finding_row(r, lead), finding_track(r, lead)->metric),
+		row_title(finding_row(r, lead), finding_track(r, lead)->metric),
 		format_ratio(lead->is_drift ? lead->per_run : lead->ratio),
 		lead->is_drift ? " per run" : "");
 }
@@ -92,7 +91,7 @@ static size_t find_open(const struct changes *changes, const struct group_result
 /* "changes begin at v5 (gpu-time +10.0 %): use --by v5". The caller frees the text. */
 static char *list_changes(const struct changes *changes)
 {
-	char *text = NULL, label[LABEL_BYTES], first[LABEL_BYTES] = "";
+	char *text = NULL, *first = NULL;
 	size_t bytes, count = 0;
 	FILE *out = xt_open_memstream(&text, &bytes);
 
@@ -103,11 +102,11 @@ static char *list_changes(const struct changes *changes)
 			const struct movement *movement = &r->movements[m];
 
 			if (!count++)
-				result_label(first, r, place_of(movement));
+				first = xt_strdup(result_label(r, place_of(movement)));
 			if (count > LISTED_MAX)
 				continue;
 			fprintf(out, "%s%s (", count > 1 ? ", " : "changes begin at ",
-				result_label(label, r, place_of(movement)));
+				result_label(r, place_of(movement)));
 			put_lead(out, r, &r->detection.findings[movement->lead]);
 			fprintf(out, "%s)", movement->reason ? ", accepted" : "");
 		}
@@ -118,6 +117,7 @@ static char *list_changes(const struct changes *changes)
 		fprintf(out, ": use --by %s", first);
 	else
 		fputs(count ? ": choose one with --by" : "xtrace history finds no change", out);
+	free(first);
 	xt_close_memstream(out);
 	return text;
 }
@@ -252,12 +252,12 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 {
 	const struct group_result *open_result;
 	const struct movement *open;
-	char label[LABEL_BYTES], *list = list_changes(changes);
+	const char *label = result_label(r, place);
+	char *list = list_changes(changes);
 	bool is_done = true;
 	size_t count =
 		r->group->count < 2 * SEGMENT_MIN ? r->group->count : r->group->count - place;
 
-	result_label(label, r, place);
 	if (is_early(r, place)) {
 		problems_add(lines,
 			     "no change is detectable yet with %zu set%s%s%s; accepted at %s in "
@@ -282,13 +282,12 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 static bool accept_movement(const struct group_result *r, size_t place, size_t movement,
 			    const struct request *request, struct problems *lines)
 {
-	char label[LABEL_BYTES], begin[LABEL_BYTES];
+	const char *label = result_label(r, place);
+	const char *begin = result_label(r, place_of(&r->movements[movement]));
 	char *all = describe(r, movement, ""),
 	     *some = describe(r, movement, request->row ? request->row : "");
 	bool is_done = *some, is_apart = place_of(&r->movements[movement]) != place;
 
-	result_label(label, r, place);
-	result_label(begin, r, place_of(&r->movements[movement]));
 	if (is_done)
 		problems_add(lines, "accepted at %s: %s%s%s%s: %s", label, some,
 			     is_apart ? " (most likely at " : "", is_apart ? begin : "",

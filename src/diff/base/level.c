@@ -4,8 +4,9 @@
  */
 #include "diff/base/level.h"
 
+#include "diff/base/text.h"
+
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,22 +43,6 @@ enum unit total_unit(const char *name)
 	return UNIT_NS;
 }
 
-#define AMOUNT_BYTES 32
-
-/* Formats a short-lived text. */
-static __attribute__((format(printf, 1, 2))) const char *print(const char *format, ...)
-{
-	static char texts[16][AMOUNT_BYTES];
-	static unsigned next;
-	char *text = texts[next++ % 16];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, AMOUNT_BYTES, format, arguments);
-	va_end(arguments);
-	return text;
-}
-
 /* Decimals for three significant digits. */
 static int decimals_of(double value)
 {
@@ -79,21 +64,22 @@ const char *format_amount(enum unit unit, double value)
 		return "?";
 	if (unit == UNIT_COUNT)
 		return fabs(value - round(value)) < 5e-4 || fabs(value) >= 1e5
-			       ? print("%.0f", value)
-			       : print("%.*f", decimals_of(value), value);
+			       ? text_print("%.0f", value)
+			       : text_print("%.*f", decimals_of(value), value);
 	while (i < 3 && fabs(value) < names[unit][i].factor)
 		i++;
 	if (i == 3 && fabs(value - round(value)) < 5e-3)
-		return print("%.0f %s", value, names[unit][i].name);
+		return text_print("%.0f %s", value, names[unit][i].name);
 	value /= names[unit][i].factor;
-	return print("%.*f %s", decimals_of(value), value, names[unit][i].name);
+	return text_print("%.*f %s", decimals_of(value), value, names[unit][i].name);
 }
 
 const char *format_percent(double ratio)
 {
 	if (isnan(ratio))
 		return "?";
-	return isinf(ratio) ? "any" : print("%.*f %%", decimals_of(ratio * 100.0), ratio * 100.0);
+	return isinf(ratio) ? "any"
+			    : text_print("%.*f %%", decimals_of(ratio * 100.0), ratio * 100.0);
 }
 
 const char *format_ratio(double ratio)
@@ -108,18 +94,20 @@ const char *format_ratio(double ratio)
 		return "gone";
 	if (fabs(percent) < 0.005)
 		return "+0.00 %";
-	return print("%+.*f %%", decimals_of(percent), percent);
+	return text_print("%+.*f %%", decimals_of(percent), percent);
 }
 
-const char *format_argument(char *out, size_t out_bytes, const char *argument)
+#define ARGUMENT_BYTES 255 /* that are shown */
+
+const char *format_argument(const char *argument)
 {
 	size_t length = strcspn(argument, ","), others = 0;
 
 	for (const char *at = argument + length; *at; at++)
 		others += *at == ',' && at[1] && at[1] != ',';
-	if (others)
-		snprintf(out, out_bytes, "%.*s and %zu more", (int)length, argument, others);
-	else
-		snprintf(out, out_bytes, "%.*s", (int)length, argument);
-	return out;
+	if (!others)
+		return text_print("%.*s", length < ARGUMENT_BYTES ? (int)length : ARGUMENT_BYTES,
+				  argument);
+	return text_print("%.*s and %zu more",
+			  length < ARGUMENT_BYTES ? (int)length : ARGUMENT_BYTES, argument, others);
 }

@@ -49,7 +49,7 @@ enum metric {
 /* The unit of a row of LEVEL_TOTAL, by its name. */
 enum unit total_unit(const char *name);
 
-/* These texts are valid until 16 more of them are made. For the main thread only. */
+/* These texts are valid as those of text_print() are. */
 
 /* "12.3 ms", "4.50 MB", "96". NAN: "?". */
 const char *format_amount(enum unit unit, double value);
@@ -60,9 +60,7 @@ const char *format_ratio(double ratio);
 /* Without sign: "1.4 %". */
 const char *format_percent(double ratio);
 
-#define ARGUMENT_BYTES 256
-
-/* Shortens the argument that named a side: "base.1 and 4 more". Truncates at out_bytes. */
-const char *format_argument(char *out, size_t out_bytes, const char *argument);
+/* Shortens the argument that named a side: "base.1 and 4 more". */
+const char *format_argument(const char *argument);
 
 #endif

@@ -29,6 +29,19 @@ uint64_t hash_text(const char *text, size_t length)
 	return value;
 }
 
+const char *text_print(const char *format, ...)
+{
+	static char texts[32][512];
+	static unsigned next;
+	char *text = texts[next++ % 32];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(texts[0]), format, arguments);
+	va_end(arguments);
+	return text;
+}
+
 char *file_read(int file, size_t *bytes_out)
 {
 	size_t bytes = 0, room = 1u << 16;

@@ -38,6 +38,12 @@ char *file_read(int file, size_t *bytes_out);
 /* The same by name. */
 char *file_read_path(const char *path, size_t *bytes_out);
 
+/*
+ * Formats a text of at most 511 bytes, which is valid until 31 more are made. For the main thread
+ * only.
+ */
+const char *text_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* FNV-1a, 64 bits. */
 uint64_t hash_text(const char *text, size_t length);
 

@@ -135,29 +135,24 @@ static int percent_digits(double percent)
 	return fabs(percent) >= 100 ? 0 : fabs(percent) >= 10 || percent == 0 ? 1 : 2;
 }
 
-const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effect)
+const char *effect_interval(const struct effect *effect)
 {
-	double low = 100 * effect->low, high = 100 * effect->high,
-	       net_ratio = 100 * effect->net_ratio;
+	double low = 100 * effect->low, high = 100 * effect->high;
 	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
-	int length = 0;
-
-	out[0] = '\0';
+	int digits = percent_digits(high);
 
 	if (effect->is_exact)
-		strcpy(out, effect->change != 0 ? "exact" : "");
-	else if (isfinite(low) && isfinite(high) && effect->base != 0 && effect->new != 0) {
-		/*
-		 * The interval is around net_ratio, which excludes outliers and the common factor.
-		 * Name it if the ratio is outside.
-		 */
-		if (apart)
-			length = snprintf(out, INTERVAL_BYTES, "net %+.*f %%, ",
-					  percent_digits(high), net_ratio);
-		snprintf(out + length, INTERVAL_BYTES - (size_t)length, "%+.*f to %+.*f %%",
-			 percent_digits(high), low, percent_digits(high), high);
-	}
-	return out;
+		return effect->change != 0 ? "exact" : "";
+	if (!isfinite(low) || !isfinite(high) || effect->base == 0 || effect->new == 0)
+		return "";
+	/*
+	 * The interval is around net_ratio, which excludes outliers and the common factor. Name it
+	 * if the ratio is outside.
+	 */
+	return text_print("%s%+.*f to %+.*f %%",
+			  apart ? text_print("net %+.*f %%, ", digits, 100 * effect->net_ratio)
+				: "",
+			  digits, low, digits, high);
 }
 
 const char *effect_doubt(const struct effect *effect)
@@ -246,18 +241,10 @@ char *row_name(const struct comparison_row *row, size_t columns_max)
 	return text;
 }
 
-static size_t put_counts(char *out, size_t out_bytes, const struct effect *count)
-{
-	int length = snprintf(out, out_bytes, ": %s to %s", format_amount(UNIT_COUNT, count->base),
-			      format_amount(UNIT_COUNT, count->new));
-
-	return length > 0 ? (size_t)length : 0;
-}
-
 #define OF_COUNTS    (CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
 #define NOT_OF_BYTES (CHANGE_SLOWER | CHANGE_FASTER | CHANGE_MORE_OFTEN | CHANGE_LESS_OFTEN)
 
-const char *row_change_text(char *out, size_t out_bytes, const struct comparison_row *row)
+const char *row_change_text(const struct comparison_row *row)
 {
 	static const struct {
 		uint32_t change;
@@ -272,10 +259,10 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 		{CHANGE_MORE, "more"},
 		{CHANGE_LESS, "less"},
 	};
-	size_t used = 0;
+	const struct effect *count = &row->effects[METRIC_COUNT];
+	const char *text = "";
 
-	out[0] = '\0';
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && used < out_bytes; i++) {
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		/* Bytes are neither faster nor more frequent. */
 		if (row->unit == UNIT_BYTES && words[i].change & NOT_OF_BYTES)
 			continue;
@@ -285,15 +272,13 @@ const char *row_change_text(char *out, size_t out_bytes, const struct comparison
 			continue;
 		/* Skip "more" and "less" after a more specific word. */
 		if (!(row->change & words[i].change) ||
-		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && used))
+		    (words[i].change & (CHANGE_MORE | CHANGE_LESS) && *text))
 			continue;
-		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", used ? ", " : "",
-					 words[i].word);
-		if (words[i].change & OF_COUNTS && used < out_bytes)
-			used += put_counts(out + used, out_bytes - used,
-					   &row->effects[METRIC_COUNT]);
+		text = text_print("%s%s%s", text, *text ? ", " : "", words[i].word);
+		if (words[i].change & OF_COUNTS)
+			text = text_print("%s: %s to %s", text,
+					  format_amount(UNIT_COUNT, count->base),
+					  format_amount(UNIT_COUNT, count->new));
 	}
-	if (row->is_renamed && used < out_bytes)
-		snprintf(out + used, out_bytes - used, "%srenamed", used ? ", " : "");
-	return out;
+	return row->is_renamed ? text_print("%s%srenamed", text, *text ? ", " : "") : text;
 }

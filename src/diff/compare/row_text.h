@@ -21,10 +21,8 @@ size_t source_places(const struct profile_entry *entry, const char *places[SOURC
 /* Is this place in the program's own file? */
 bool source_place_is_own(const struct profile_entry *entry, const char *place);
 
-#define INTERVAL_BYTES 96
-
 /* The confidence interval of a change: "+3.9 to +4.5 %", "exact" without noise, "" if unknown. */
-const char *effect_interval(char out[INTERVAL_BYTES], const struct effect *effect);
+const char *effect_interval(const struct effect *effect);
 
 /* The unit of a metric of a row. */
 enum unit row_unit(const struct comparison_row *row, enum metric metric);
@@ -51,6 +49,6 @@ const char *row_basis_note(const struct comparison *comparison, const struct com
 const char *totals_title(const struct comparison *comparison);
 
 /* The change in words, "slower, more often: 12 to 13", or "". */
-const char *row_change_text(char *out, size_t out_bytes, const struct comparison_row *row);
+const char *row_change_text(const struct comparison_row *row);
 
 #endif

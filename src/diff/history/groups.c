@@ -20,6 +20,7 @@
 #include "diff/history/git.h"
 #include "log/base/compare.h"
 
+#define LABEL_BYTES   80
 #define COMMIT_DIGITS 12
 
 const struct property_spec property_specs[PROPERTIES] = {
@@ -36,7 +37,7 @@ const struct property_spec property_specs[PROPERTIES] = {
 };
 
 /* Long paths keep their end, which differs. */
-static void put_origin(char out[LABEL_BYTES], const char *origin)
+static const char *origin_label(const char *origin)
 {
 	const char *end;
 	size_t length;
@@ -46,39 +47,34 @@ static void put_origin(char out[LABEL_BYTES], const char *origin)
 	length = strlen(origin);
 	while (length > 1 && origin[length - 1] == '/')
 		length--;
-	if (length < LABEL_BYTES) {
-		snprintf(out, LABEL_BYTES, "%.*s", (int)length, origin);
-		return;
-	}
+	if (length < LABEL_BYTES)
+		return text_print("%.*s", (int)length, origin);
 	end = origin + length;
 	origin = end - (LABEL_BYTES - 4);
 	/* Begin with a whole character of UTF-8. */
 	while (origin < end && ((unsigned char)*origin & 0xc0) == 0x80)
 		origin++;
-	snprintf(out, LABEL_BYTES, "...%.*s", (int)(end - origin), origin);
+	return text_print("...%.*s", (int)(end - origin), origin);
 }
 
-const char *point_label(char out[LABEL_BYTES], const struct history_point *point)
+const char *point_label(const struct history_point *point)
 {
 	time_t seconds = (time_t)(point->time_ns / 1000000000);
+	/* A full commit hash is longer than people need. */
+	size_t digits = strspn(point->label, "0123456789abcdef");
+	bool is_hash = digits >= 40 && !point->label[digits];
+	char day[32];
 	struct tm parts;
 
-	if (point->label[0]) {
-		/* A full commit hash is longer than people need. */
-		size_t digits = strspn(point->label, "0123456789abcdef");
-		bool is_hash = digits >= 40 && !point->label[digits];
-
-		snprintf(out, LABEL_BYTES, "%.*s", is_hash ? COMMIT_DIGITS : LABEL_BYTES - 1,
-			 point->label);
-	} else if (point->commit) {
-		snprintf(out, LABEL_BYTES, "%.*s", COMMIT_DIGITS, point->commit);
-	} else if (point->time_ns && !point->is_alone) {
-		gmtime_r(&seconds, &parts);
-		strftime(out, LABEL_BYTES, "%Y-%m-%d %H:%M:%S", &parts);
-	} else {
-		put_origin(out, point->origin);
-	}
-	return out;
+	if (point->label[0])
+		return text_print("%.*s", is_hash ? COMMIT_DIGITS : LABEL_BYTES - 1, point->label);
+	if (point->commit)
+		return text_print("%.*s", COMMIT_DIGITS, point->commit);
+	if (!point->time_ns || point->is_alone)
+		return origin_label(point->origin);
+	gmtime_r(&seconds, &parts);
+	strftime(day, sizeof(day), "%Y-%m-%d %H:%M:%S", &parts);
+	return text_print("%s", day);
 }
 
 struct history_value group_value(const struct history *h, const struct history_group *group,
@@ -253,7 +249,6 @@ static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
 static void note_gaps(struct history *h, const size_t *points, size_t count)
 {
 	uint64_t *gaps = xt_calloc(count + 1, sizeof(*gaps)), limit;
-	char labels[2][LABEL_BYTES];
 	size_t known = 0;
 
 	for (size_t i = 1; i < count; i++)
@@ -273,7 +268,7 @@ static void note_gaps(struct history *h, const size_t *points, size_t count)
 			problems_add(&h->notes, "no runs for %llu days between %s and %s",
 				     (unsigned long long)((b->time_ns - a->time_ns) /
 							  (86400 * UINT64_C(1000000000))),
-				     point_label(labels[0], a), point_label(labels[1], b));
+				     point_label(a), point_label(b));
 	}
 }
 
@@ -367,7 +362,6 @@ static void find_presence(const struct history *h, const struct history_group *g
 static void add_rename(struct history *h, struct history_group *group, size_t old, size_t new,
 		       size_t place)
 {
-	char label[LABEL_BYTES];
 
 	xt_append(group->renames, group->rename_count, group->rename_capacity,
 		  (struct group_rename){old, new, place});
@@ -376,7 +370,7 @@ static void add_rename(struct history *h, struct history_group *group, size_t ol
 	if (group->rename_count <= NOTES_MAX)
 		problems_add(&h->notes, "%s: '%s' is called '%s' from %s on", group->name,
 			     h->rows[old].name, h->rows[new].name,
-			     point_label(label, group_point(h, group, place)));
+			     point_label(group_point(h, group, place)));
 }
 
 /* Pairs the paths of a level that meet at a point. */

@@ -7,8 +7,7 @@
 
 #include "diff/history/history.h"
 
-#define LABEL_BYTES 80
-#define ROW_NONE    SIZE_MAX
+#define ROW_NONE SIZE_MAX
 
 /* Why values differ. */
 enum movement_cause {
@@ -55,7 +54,7 @@ struct history_value group_value(const struct history *history, const struct his
 				 size_t row, size_t place);
 
 /* The label of a point, or else its commit, the file or directory of it alone, or its time. */
-const char *point_label(char out[LABEL_BYTES], const struct history_point *point);
+const char *point_label(const struct history_point *point);
 
 static inline const struct history_point *
 group_point(const struct history *history, const struct history_group *group, size_t place)

@@ -75,11 +75,10 @@ size_t group_result_movement_at(const struct group_result *result, size_t place)
 const char *movement_why(char *out, size_t out_bytes, const struct group_result *result,
 			 const struct movement *movement);
 
-/* point_label() of a point of the group. Returns out. */
-static inline const char *result_label(char out[LABEL_BYTES], const struct group_result *result,
-				       size_t place)
+/* point_label() of a point of the group. */
+static inline const char *result_label(const struct group_result *result, size_t place)
 {
-	return point_label(out, group_point(result->history, result->group, place));
+	return point_label(group_point(result->history, result->group, place));
 }
 
 static inline const struct track *finding_track(const struct group_result *result,

@@ -14,6 +14,7 @@
 #include "diff/base/level.h"
 #include "diff/history/detect.h"
 #include "diff/output/json.h"
+#include "log/base/compare.h"
 
 #define WHY_BYTES 512
 
@@ -32,15 +33,12 @@ const char *movement_word(const struct group_result *r, const struct movement *m
 	return words[finding_unit(r, lead)][is_more];
 }
 
-const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct finding *finding)
+const char *finding_interval(const struct finding *finding)
 {
-
 	if (!isfinite(finding->ratio) || !isfinite(finding->low))
-		snprintf(out, FINDING_INTERVAL_BYTES, "exact");
-	else
-		snprintf(out, FINDING_INTERVAL_BYTES, "interval %s to %s",
-			 format_ratio(finding->low), format_ratio(finding->high));
-	return out;
+		return "exact";
+	return text_print("interval %s to %s", format_ratio(finding->low),
+			  format_ratio(finding->high));
 }
 
 const char *movement_cause_text(const struct movement *movement)
@@ -48,41 +46,35 @@ const char *movement_cause_text(const struct movement *movement)
 	return movement->reason ? "accepted" : cause_texts[movement->cause];
 }
 
-const char *group_basis(char out[LABEL_BYTES], const struct group_result *r)
+const char *group_basis(const struct group_result *r)
 {
 	const struct history_point *last = group_point(r->history, r->group, r->group->count - 1);
 	const char *iterations = last->properties[PROPERTY_ITERATIONS];
 
-	if (last->id[0] != 'i')
-		snprintf(out, LABEL_BYTES, "values of whole runs");
-	else if (!strncmp(iterations, "nvtx", 4))
-		snprintf(out, LABEL_BYTES, "per iteration (NVTX range%.50s)", iterations + 4);
-	else
-		snprintf(out, LABEL_BYTES, "%s",
-			 strncmp(iterations, "period", 6) ? "values of whole runs"
-							  : "per iteration (detected)");
-	return out;
+	if (last->id[0] == 'i' && begins_with(iterations, "nvtx"))
+		return text_print("per iteration (NVTX range%.50s)", iterations + 4);
+	return last->id[0] == 'i' && begins_with(iterations, "period") ? "per iteration (detected)"
+								       : "values of whole runs";
 }
 
-const char *row_title(char out[ROW_TITLE_BYTES], const struct history_row *row, enum metric metric)
+const char *row_title(const struct history_row *row, enum metric metric)
 {
-	snprintf(out, ROW_TITLE_BYTES, "%s%s%s%s", metric == METRIC_COUNT ? "number of " : "",
-		 row->level == LEVEL_TOTAL ? "" : level_specs[row->level].word,
-		 row->level == LEVEL_TOTAL ? "" : " ", row->name);
-	return out;
+	bool is_total = row->level == LEVEL_TOTAL;
+
+	return text_print("%s%s%s%s", metric == METRIC_COUNT ? "number of " : "",
+			  is_total ? "" : level_specs[row->level].word, is_total ? "" : " ",
+			  row->name);
 }
 
 static void put_finding(struct output *out, const struct group_result *r,
 			const struct finding *finding)
 {
-	char title[ROW_TITLE_BYTES];
-	char interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
 	output_format(out, "    %s\n        %s -> %s, %s (%s)%s%s\n",
-		      row_title(title, finding_row(r, finding), finding_track(r, finding)->metric),
+		      row_title(finding_row(r, finding), finding_track(r, finding)->metric),
 		      format_amount(unit, finding->before), format_amount(unit, finding->after),
-		      format_ratio(finding->ratio), finding_interval(interval, finding),
+		      format_ratio(finding->ratio), finding_interval(finding),
 		      finding->reason ? "; accepted: " : "",
 		      finding->reason ? finding->reason : "");
 }
@@ -91,16 +83,14 @@ static void put_finding(struct output *out, const struct group_result *r,
 static void put_range(struct output *out, const struct group_result *r,
 		      const struct movement *movement)
 {
-	char labels[3][LABEL_BYTES];
-	size_t before = movement->first ? movement->first - 1 : 0;
+	const char *place = result_label(r, movement->place);
+	const char *before = result_label(r, movement->first ? movement->first - 1 : 0);
 
-	result_label(labels[0], r, before);
-	result_label(labels[1], r, movement->place);
-	result_label(labels[2], r, movement->last);
 	if (movement->first == movement->last)
-		output_format(out, "%s (after %s)", labels[1], labels[0]);
+		output_format(out, "%s (after %s)", place, before);
 	else
-		output_format(out, "%s (range %s..%s)", labels[1], labels[0], labels[2]);
+		output_format(out, "%s (range %s..%s)", place, before,
+			      result_label(r, movement->last));
 }
 
 static void put_movement(struct output *out, const struct history_report *report,
@@ -109,14 +99,14 @@ static void put_movement(struct output *out, const struct history_report *report
 	const struct movement *movement = &r->movements[index];
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	const struct finding *lead = &r->detection.findings[movement->lead];
-	char why[WHY_BYTES], label[LABEL_BYTES];
+	char why[WHY_BYTES];
 	size_t count;
 
 	count = movement_findings(r, index, list);
 	output_string(out, "\n  ");
 	if (movement->is_drift)
 		output_format(out, "slow drift since %s: %s per run",
-			      result_label(label, r, movement->first), format_ratio(lead->per_run));
+			      result_label(r, movement->first), format_ratio(lead->per_run));
 	else
 		put_range(out, r, movement);
 	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
@@ -163,14 +153,14 @@ static void put_quiet_breaks(struct output *out, const struct group_result *r)
 	for (size_t b = 0; b < r->group->break_count; b++) {
 		const struct group_break *change = &r->group->breaks[b];
 		struct movement quiet = {.change = change};
-		char why[WHY_BYTES], label[LABEL_BYTES];
+		char why[WHY_BYTES];
 		bool has_moved = false;
 
 		for (size_t m = 0; m < r->movement_count; m++)
 			has_moved |= r->movements[m].change == change;
 		if (!has_moved)
 			output_format(out, "  %s: %s; no significant movement\n",
-				      result_label(label, r, change->place),
+				      result_label(r, change->place),
 				      movement_why(why, sizeof(why), r, &quiet));
 	}
 }
@@ -178,12 +168,10 @@ static void put_quiet_breaks(struct output *out, const struct group_result *r)
 static void put_group(struct output *out, const struct history_report *report,
 		      const struct group_result *r)
 {
-	char labels[2][LABEL_BYTES], basis[LABEL_BYTES];
 	size_t last = r->group->count - 1;
 
 	output_format(out, "%s: %zu set%s of runs, %s to %s, %s\n", r->group->name, r->group->count,
-		      last ? "s" : "", result_label(labels[0], r, 0),
-		      result_label(labels[1], r, last), group_basis(basis, r));
+		      last ? "s" : "", result_label(r, 0), result_label(r, last), group_basis(r));
 	put_noise(out, r);
 	if (r->group->count < 2 * SEGMENT_MIN)
 		output_format(out, "  too few for change points: at least %d sets are needed\n",
@@ -220,9 +208,8 @@ const struct output_writer report_text = {
 static void json_put_label(struct json *json, const char *key, const struct group_result *r,
 			   size_t place)
 {
-	char label[LABEL_BYTES];
 
-	json_string(json, key, result_label(label, r, place));
+	json_string(json, key, result_label(r, place));
 }
 
 static void json_put_points(struct json *json, const struct group_result *r)
@@ -327,13 +314,12 @@ static void json_put_noise(struct json *json, const struct group_result *r)
 static void json_put_group(struct json *json, const struct group_result *r)
 {
 	const struct history_point *last = group_point(r->history, r->group, r->group->count - 1);
-	char basis[LABEL_BYTES];
 
 	json_begin_object(json, NULL);
 	json_string(json, "name", r->group->name);
 	json_string(json, "program", last->properties[PROPERTY_PROGRAM]);
 	json_string(json, "gpu", last->properties[PROPERTY_GPU]);
-	json_string(json, "basis", group_basis(basis, r));
+	json_string(json, "basis", group_basis(r));
 	json_put_movements(json, r);
 	json_put_noise(json, r);
 	json_put_points(json, r);
@@ -398,7 +384,6 @@ static void csv_put_track(struct output *out, const struct group_result *r,
 {
 	const struct history_row *row = &r->history->rows[track->row];
 	double mean = NAN;
-	char label[LABEL_BYTES];
 
 	for (size_t i = 0, begin, end = 0; i < track->count; i++) {
 		size_t place = track->places[i];
@@ -408,7 +393,7 @@ static void csv_put_track(struct output *out, const struct group_result *r,
 			mean = track_part_mean(track, r->group, i, &begin, &end);
 		csv_put_text(out, r->group->name);
 		output_format(out, ",%zu,", place);
-		csv_put_text(out, result_label(label, r, place));
+		csv_put_text(out, result_label(r, place));
 		output_format(out, ",%" PRIu64 ",%s,",
 			      group_point(r->history, r->group, place)->time_ns / 1000000000,
 			      level_specs[row->level].word);

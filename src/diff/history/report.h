@@ -24,8 +24,7 @@ extern const struct output_writer report_text, report_json, report_csv, report_h
 const char *movement_word(const struct group_result *result, const struct movement *movement);
 
 /* "+3.9 to +4.5 %" of a finding; "exact" if nothing varies. */
-#define FINDING_INTERVAL_BYTES 96
-const char *finding_interval(char out[FINDING_INTERVAL_BYTES], const struct finding *finding);
+const char *finding_interval(const struct finding *finding);
 
 /* The cause in words, or "accepted". */
 const char *movement_cause_text(const struct movement *movement);
@@ -34,10 +33,9 @@ const char *movement_cause_text(const struct movement *movement);
  * Names the basis of the values of a group: "values of whole runs" or "per iteration (NVTX range
  * step)".
  */
-const char *group_basis(char out[LABEL_BYTES], const struct group_result *result);
+const char *group_basis(const struct group_result *result);
 
 /* "matmul < forward (model.py:12)", after its level unless it is a total. */
-#define ROW_TITLE_BYTES 512
-const char *row_title(char out[ROW_TITLE_BYTES], const struct history_row *row, enum metric metric);
+const char *row_title(const struct history_row *row, enum metric metric);
 
 #endif

@@ -46,9 +46,8 @@ static void html_text(struct output *out, const char *text)
 
 static void put_label(struct output *out, const struct group_result *r, size_t place)
 {
-	char label[LABEL_BYTES];
 
-	html_text(out, result_label(label, r, place));
+	html_text(out, result_label(r, place));
 }
 
 /* Red and green are for real movements only. */
@@ -195,10 +194,9 @@ static void put_chart(struct output *out, const struct group_result *r, size_t n
 	const struct history_row *row = &r->history->rows[track->row];
 	struct chart chart = {
 		out, r, track, track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit, 0.0, 0.0};
-	char title[ROW_TITLE_BYTES];
 
 	output_string(out, "<h3>");
-	html_text(out, row_title(title, row, track->metric));
+	html_text(out, row_title(row, track->metric));
 	output_format(out, "</h3>\n<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
 	set_scale(&chart);
 	put_axis(&chart);
@@ -242,16 +240,13 @@ static const char style[] =
 static void put_finding(struct output *out, const struct group_result *r,
 			const struct finding *finding)
 {
-	char title[ROW_TITLE_BYTES];
-	char interval[FINDING_INTERVAL_BYTES];
 	enum unit unit = finding_unit(r, finding);
 
 	output_string(out, "<div><code>");
-	html_text(out,
-		  row_title(title, finding_row(r, finding), finding_track(r, finding)->metric));
+	html_text(out, row_title(finding_row(r, finding), finding_track(r, finding)->metric));
 	output_format(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
 		      format_amount(unit, finding->before), format_amount(unit, finding->after),
-		      format_ratio(finding->ratio), finding_interval(interval, finding));
+		      format_ratio(finding->ratio), finding_interval(finding));
 }
 
 static void put_where(struct output *out, const struct group_result *r,
@@ -372,12 +367,11 @@ static void put_charts(struct output *out, const struct group_result *r)
 
 static void put_group(struct output *out, const struct group_result *r)
 {
-	char basis[LABEL_BYTES];
 
 	output_string(out, "<h2>");
 	html_text(out, r->group->name);
 	output_format(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
-	html_text(out, group_basis(basis, r));
+	html_text(out, group_basis(r));
 	output_string(out, "</p>\n");
 	put_movements(out, r);
 	put_charts(out, r);

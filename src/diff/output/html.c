@@ -137,8 +137,7 @@ static void flame_tree_free(struct flame_tree *tree)
 	*tree = (struct flame_tree){0};
 }
 
-#define CHANGE_BYTES 64
-#define ROWS_MAX     2000 /* of a table */
+#define ROWS_MAX 2000 /* of a table */
 
 static const char *const weight_names[FLAME_WEIGHTS] = {
 	[FLAME_GPU_TIME] = "gpu-time",
@@ -159,11 +158,9 @@ static void put_sides(struct json *json, const struct diff_result *result)
 	json_begin_array(json, "sides");
 	for (int s = 0; s < SIDES; s++) {
 		const struct run_profile *run = comparison_first_run(c, (enum side)s);
-		char argument[ARGUMENT_BYTES];
 
 		json_begin_object(json, NULL);
-		json_string(json, "argument",
-			    format_argument(argument, sizeof(argument), result->arguments[s]));
+		json_string(json, "argument", format_argument(result->arguments[s]));
 		json_u64(json, "run_count", c->side_counts[s]);
 		if (run) {
 			json_string(json, "program", run->title);
@@ -198,7 +195,6 @@ static void put_row(struct json *json, const struct comparison *c, const struct 
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const struct profile_entry *entry = change_entry(row);
-	char change[CHANGE_BYTES], interval[INTERVAL_BYTES];
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = 0;
 
@@ -220,8 +216,8 @@ static void put_row(struct json *json, const struct comparison *c, const struct 
 	put_known(json, "base_count", row->effects[METRIC_COUNT].base);
 	put_known(json, "new_count", row->effects[METRIC_COUNT].new);
 	json_string(json, "doubt", effect_doubt(effect));
-	json_string(json, "interval", effect_interval(interval, effect));
-	json_string(json, "change", row_change_text(change, sizeof(change), row));
+	json_string(json, "interval", effect_interval(effect));
+	json_string(json, "change", row_change_text(row));
 	json_end_object(json);
 }
 

@@ -18,7 +18,6 @@
 #define TOP_COUNT	8  /* visible changes */
 #define ALL_COUNT	40 /* changes including collapsed ones */
 #define NAME_COLUMNS	72 /* bytes of a name in a table */
-#define CHANGE_BYTES	64
 #define FRAME_BYTES_MAX 120
 #define PATHS_BYTES_MAX 16000 /* of full call paths */
 #define FRAMES_MAX	60    /* of a full call path */
@@ -73,16 +72,17 @@ static const struct comparison_row *find_total(const struct comparison *c, const
 static void put_headline(struct output *out, const struct comparison *c)
 {
 	const struct comparison_row *row = find_total(c, "gpu-time");
-	char interval[INTERVAL_BYTES];
 	const struct effect *effect;
+	const char *interval;
 
 	if (!row)
 		return;
 	effect = &row->effects[METRIC_VALUE];
+	interval = effect_interval(effect);
 	output_format(out, "**%s \xe2\x86\x92 %s** GPU time %s, **%s**",
 		      format_amount(UNIT_NS, effect->base), format_amount(UNIT_NS, effect->new),
 		      c->has_iterations ? "per iteration" : "per run", format_ratio(effect->ratio));
-	if (*effect_interval(interval, effect))
+	if (*interval)
 		output_format(out, " (%s)", interval);
 	output_format(out, "%s. Values of %s.\n\n", effect_doubt(effect), comparison_values(c));
 }
@@ -145,18 +145,17 @@ static void put_problems(struct output *out, const struct problems *problems)
 		output_char(out, '\n');
 }
 
-static void put_numbers(struct output *out, const struct comparison_row *row, const char *change)
+static void put_numbers(struct output *out, const struct comparison_row *row)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
-	char interval[INTERVAL_BYTES];
+	const char *interval = effect_interval(effect);
 
-	effect_interval(interval, effect);
-	output_format(out, " %s%s | %s " ARROW " %s | **%s**%s%s%s | ",
+	output_format(out, "| %s%s | %s " ARROW " %s | **%s**%s%s%s | ",
 		      effect->change > 0 ? "+" : "", format_amount(row->unit, effect->change),
 		      format_amount(row->unit, effect->base), format_amount(row->unit, effect->new),
 		      format_ratio(effect->ratio), *interval ? " (" : "", interval,
 		      *interval ? ")" : "");
-	put_text(out, change);
+	put_text(out, row_change_text(row));
 	output_string(out, " | ");
 }
 
@@ -166,11 +165,8 @@ static void put_path_row(struct output *out, const struct comparison_row *row)
 	const struct profile_entry *entry = change_entry(row);
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = source_places(entry, places);
-	char change[CHANGE_BYTES];
 
-	row_change_text(change, sizeof(change), row);
-	output_char(out, '|');
-	put_numbers(out, row, change);
+	put_numbers(out, row);
 	put_code(out, frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
 	output_string(out, " | ");
 	for (size_t p = 0; p < count; p++) {
@@ -249,7 +245,6 @@ static void put_others(struct output *out, const struct comparison *c)
 {
 	size_t count, kept = 0;
 	const struct comparison_row **rows = changes_list(c, false, &count);
-	char change[CHANGE_BYTES];
 
 	/* Totals have their own table. */
 	for (size_t r = 0; r < count; r++)
@@ -262,9 +257,7 @@ static void put_others(struct output *out, const struct comparison *c)
 			      "memory and idle time</summary>\n\n" OTHER_HEAD,
 			      count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
-		row_change_text(change, sizeof(change), rows[r]);
-		output_char(out, '|');
-		put_numbers(out, rows[r], change);
+		put_numbers(out, rows[r]);
 		output_format(out, "%s: ", row_level(rows[r]));
 		put_code(out, frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS);
 		output_format(out, "%s |\n", row_basis_note(c, rows[r]));
@@ -279,13 +272,10 @@ static void put_totals(struct output *out, const struct comparison *c)
 	output_format(out, "<details><summary>%s</summary>\n\n" OTHER_HEAD, totals_title(c));
 	for (size_t n = 0; shown_totals[n]; n++) {
 		const struct comparison_row *row = find_total(c, shown_totals[n]);
-		char change[CHANGE_BYTES];
 
 		if (!row)
 			continue;
-		row_change_text(change, sizeof(change), row);
-		output_char(out, '|');
-		put_numbers(out, row, change);
+		put_numbers(out, row);
 		put_code(out, change_entry(row)->frames[0], NAME_COLUMNS);
 		output_format(out, "%s |\n", row_basis_note(c, row));
 	}
@@ -296,12 +286,10 @@ static void put_side(struct output *out, const struct diff_result *result, enum 
 {
 	const struct comparison *c = result->comparison;
 	const struct run_profile *run = comparison_first_run(c, side);
-	char argument[ARGUMENT_BYTES];
 
 	output_format(out, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
 		      c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
-	put_code(out, format_argument(argument, sizeof(argument), result->arguments[side]),
-		 sizeof(argument));
+	put_code(out, format_argument(result->arguments[side]), SIZE_MAX);
 	if (run) {
 		output_string(out, ", ");
 		put_code(out, run->title, NAME_COLUMNS);

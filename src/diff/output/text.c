@@ -43,14 +43,12 @@ static void put_runs(const struct text *t)
 	for (int s = 0; s < SIDES; s++) {
 		const struct run_set *set = &t->result->sets[s];
 
-		char argument[ARGUMENT_BYTES];
 		size_t count = 0;
 
 		for (size_t i = 0; i < set->count; i++)
 			count += !set->runs[i]->history;
 		output_format(t->out, "%-4s  %zu run%s  %s", names[s], count,
-			      count == 1 ? " " : "s",
-			      format_argument(argument, sizeof(argument), t->result->arguments[s]));
+			      count == 1 ? " " : "s", format_argument(t->result->arguments[s]));
 		if (set->count > count)
 			output_format(t->out, ", and %zu older for the noise estimate",
 				      set->count - count);
@@ -280,13 +278,13 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = row_unit(row, metric);
-	char words[64], excuse[EXCUSE_BYTES];
+	char excuse[EXCUSE_BYTES];
+	const char *words = row_change_text(row);
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 
 	if (is_first)
 		output_format(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change",
 			      "change %", "detectable");
-	row_change_text(words, sizeof(words), row);
 	output_format(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(unit, effect->base),
 		      format_amount(unit, effect->new), format_amount(unit, effect->change),
 		      paint(t, is_worse			? RED
