@@ -621,26 +621,19 @@ size_t group_result_ignored(const struct group_result *r, size_t newest, struct 
 	return count;
 }
 
-const char *movement_why(char *out, size_t out_bytes, const struct group_result *r,
-			 const struct movement *movement)
+const char *movement_why(const struct group_result *r, const struct movement *movement)
 {
-	out[0] = '\0';
-	if (movement->change) {
-		enum property property = movement->change->property;
-		size_t place = movement->change->place;
-		const char *before =
-			group_point(r->history, r->group, place - 1)->properties[property];
-		const char *after = group_point(r->history, r->group, place)->properties[property];
+	const struct group_break *change = movement->change;
+	const char *before, *after;
+	char words[512];
 
-		if (property == PROPERTY_COMMAND)
-			arguments_change(out, out_bytes, before, after);
-		else
-			snprintf(out, out_bytes, "%s %s -> %s", property_specs[property].name,
-				 before, after);
-	} else if (movement->cause == CAUSE_NOISE) {
-		snprintf(out, out_bytes, "for at most %d runs", EXCURSION_MAX);
-	} else if (movement->is_together) {
-		snprintf(out, out_bytes, "all call paths moved alike");
-	}
-	return out;
+	if (!change && movement->cause == CAUSE_NOISE)
+		return text_print("for at most %d runs", EXCURSION_MAX);
+	if (!change)
+		return movement->is_together ? "all call paths moved alike" : "";
+	before = group_point(r->history, r->group, change->place - 1)->properties[change->property];
+	after = group_point(r->history, r->group, change->place)->properties[change->property];
+	if (change->property == PROPERTY_COMMAND)
+		return text_print("%s", arguments_change(words, sizeof(words), before, after));
+	return text_print("%s %s -> %s", property_specs[change->property].name, before, after);
 }

@@ -71,9 +71,8 @@ size_t group_result_ignored(const struct group_result *result, size_t newest,
 /* The movement that an acceptance at a point of the group is about, or SIZE_MAX. */
 size_t group_result_movement_at(const struct group_result *result, size_t place);
 
-/* Text for "why": "CUDA driver 12080 -> 13000". Returns out. */
-const char *movement_why(char *out, size_t out_bytes, const struct group_result *result,
-			 const struct movement *movement);
+/* Text for "why": "CUDA driver 12080 -> 13000"; "" if it is unknown. See text_print(). */
+const char *movement_why(const struct group_result *result, const struct movement *movement);
 
 /* point_label() of a point of the group. */
 static inline const char *result_label(const struct group_result *result, size_t place)

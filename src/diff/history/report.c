@@ -16,8 +16,6 @@
 #include "diff/output/json.h"
 #include "log/base/compare.h"
 
-#define WHY_BYTES 512
-
 const char *movement_word(const struct group_result *r, const struct movement *movement)
 {
 	static const char *const words[][2] = {
@@ -99,7 +97,7 @@ static void put_movement(struct output *out, const struct history_report *report
 	const struct movement *movement = &r->movements[index];
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	const struct finding *lead = &r->detection.findings[movement->lead];
-	char why[WHY_BYTES];
+	const char *why = movement_why(r, movement);
 	size_t count;
 
 	count = movement_findings(r, index, list);
@@ -110,7 +108,6 @@ static void put_movement(struct output *out, const struct history_report *report
 	else
 		put_range(out, r, movement);
 	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
-	movement_why(why, sizeof(why), r, movement);
 	if (movement->reason)
 		output_format(out, ": %s", movement->reason);
 	else if (*why)
@@ -153,15 +150,13 @@ static void put_quiet_breaks(struct output *out, const struct group_result *r)
 	for (size_t b = 0; b < r->group->break_count; b++) {
 		const struct group_break *change = &r->group->breaks[b];
 		struct movement quiet = {.change = change};
-		char why[WHY_BYTES];
 		bool has_moved = false;
 
 		for (size_t m = 0; m < r->movement_count; m++)
 			has_moved |= r->movements[m].change == change;
 		if (!has_moved)
 			output_format(out, "  %s: %s; no significant movement\n",
-				      result_label(r, change->place),
-				      movement_why(why, sizeof(why), r, &quiet));
+				      result_label(r, change->place), movement_why(r, &quiet));
 	}
 }
 
@@ -258,7 +253,6 @@ static void json_put_finding(struct json *json, const struct group_result *r,
 static void json_put_movements(struct json *json, const struct group_result *r)
 {
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
-	char why[WHY_BYTES];
 
 	json_begin_array(json, "movements");
 	for (size_t m = 0; m < r->movement_count; m++) {
@@ -270,8 +264,7 @@ static void json_put_movements(struct json *json, const struct group_result *r)
 		json_string(json, "cause",
 			    movement->reason ? "accepted" : cause_words[movement->cause]);
 		json_string(json, "why",
-			    movement->reason ? movement->reason
-					     : movement_why(why, sizeof(why), r, movement));
+			    movement->reason ? movement->reason : movement_why(r, movement));
 		json_bool(json, "worse", movement->is_worse);
 		json_u64(json, "place", movement->place);
 		json_put_label(json, "at", r, movement->place);

@@ -271,7 +271,6 @@ static void put_movement(struct output *out, const struct group_result *r, size_
 {
 	const struct movement *movement = &r->movements[index];
 	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
-	char why[512];
 	size_t count;
 
 	count = movement_findings(r, index, list);
@@ -280,8 +279,7 @@ static void put_movement(struct output *out, const struct group_result *r, size_
 	output_format(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
 		      class_of(movement), movement_word(r, movement),
 		      movement_cause_text(movement));
-	html_text(out, movement->reason ? movement->reason
-					: movement_why(why, sizeof(why), r, movement));
+	html_text(out, movement->reason ? movement->reason : movement_why(r, movement));
 	output_string(out, "</div></td><td>");
 	for (size_t f = 0; f < count && f < ROWS_MAX; f++)
 		put_finding(out, r, list[f]);

@@ -250,12 +250,9 @@ static const struct run_profile *run_at(const struct all_runs *all, size_t i)
 }
 
 /* " and 4 more", or "". */
-static const char *others(char out[TEXT_BYTES], size_t count)
+static const char *others(size_t count)
 {
-	out[0] = '\0';
-	if (count > 1)
-		snprintf(out, TEXT_BYTES, " and %zu more", count - 1);
-	return out;
+	return count > 1 ? text_print(" and %zu more", count - 1) : "";
 }
 
 /* Reports a property that differs from that of the first run. */
@@ -263,7 +260,7 @@ static void check_identity(const struct all_runs *all, enum identity identity,
 			   const struct check_options *options, struct problems *problems)
 {
 	const char *advice = identities[identity].advice;
-	char room[2][TEXT_BYTES], more[TEXT_BYTES];
+	char room[2][TEXT_BYTES];
 	const char *wanted = identity_of(run_at(all, 0), identity, room[0]), *text;
 	const struct run_profile *first = NULL;
 	size_t count = 0;
@@ -282,7 +279,7 @@ static void check_identity(const struct all_runs *all, enum identity identity,
 	text = identity_of(first, identity, room[1]);
 	problems_add(problems, "different %s: %s in %s, %s in %s%s%s", identities[identity].what,
 		     wanted[0] ? wanted : "none", run_at(all, 0)->origin, text[0] ? text : "none",
-		     first->origin, others(more, count),
+		     first->origin, others(count),
 		     advice	       ? advice
 		     : options->advice ? options->advice
 				       : "; see --allow-different");
@@ -334,7 +331,6 @@ static void check_fault(const struct all_runs *all, size_t fault,
 {
 	const struct run_profile *first = NULL;
 	const char *warning;
-	char more[TEXT_BYTES];
 	size_t count = 0;
 
 	if (faults[fault].is_allowed && options->allow_degraded)
@@ -348,8 +344,8 @@ static void check_fault(const struct all_runs *all, size_t fault,
 	if (!first)
 		return;
 	warning = faults[fault].is_warned && first->warning_count ? first->warnings[0] : "";
-	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(more, count),
-		     faults[fault].what, warning[0] ? ": " : "", warning,
+	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(count), faults[fault].what,
+		     warning[0] ? ": " : "", warning,
 		     faults[fault].is_allowed ? "; see --allow-degraded" : "");
 }
 

@@ -15,7 +15,7 @@
 
 #define COLUMNS_DEFAULT 120
 #define NUMBERS_COLUMNS 79 /* columns of a row before its name */
-#define EXCUSE_BYTES	96
+#define RULE_SHOWN	76 /* bytes of a rule in a table */
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
@@ -241,32 +241,26 @@ static bool is_allowed(const struct verdict *v, const struct comparison_row *row
  * Why a row that became worse does not fail a passing verdict. "" if it is not judged, for a reason
  * that rules or notes state.
  */
-static const char *excuse_of(const struct text *t, const struct comparison_row *row, bool is_worse,
-			     char out[EXCUSE_BYTES])
+static const char *excuse_of(const struct text *t, const struct comparison_row *row, bool is_worse)
 {
 	const struct effect *effect = &row->effects[main_metric(row)];
 	const struct verdict *v = t->result->verdict;
 	bool has_rule = false;
 
-	out[0] = '\0';
 	if (!is_worse || v->outcome != OUTCOME_PASS || is_allowed(v, row))
-		return out;
+		return "";
 	for (size_t r = 0; r < v->result_count; r++) {
 		const struct rule *rule = v->results[r].rule;
 
 		if (!rule_matches_row(rule, row))
 			continue;
 		has_rule = true;
-		if (rule->metric != main_metric(row) || rule->is_counting ||
-		    rule->kind != RULE_LIMIT ||
-		    rule_convert_ratio(rule, effect, effect->net_ratio) > rule->limit)
-			continue;
-		snprintf(out, EXCUSE_BYTES, "  (within %.*s)", EXCUSE_BYTES - 20, rule->text);
-		return out;
+		if (rule->metric == main_metric(row) && !rule->is_counting &&
+		    rule->kind == RULE_LIMIT &&
+		    !(rule_convert_ratio(rule, effect, effect->net_ratio) > rule->limit))
+			return text_print("  (within %.*s)", RULE_SHOWN, rule->text);
 	}
-	if (!has_rule)
-		snprintf(out, EXCUSE_BYTES, "  (no rule is about it)");
-	return out;
+	return has_rule ? "" : "  (no rule is about it)";
 }
 
 static void put_row(const struct text *t, const struct comparison_row *row, bool is_first)
@@ -278,9 +272,9 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	enum metric metric = main_metric(row);
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = row_unit(row, metric);
-	char excuse[EXCUSE_BYTES];
 	const char *words = row_change_text(row);
 	bool is_worse = effect->is_significant && effect->change > 0.0;
+	const char *excuse = excuse_of(t, row, is_worse);
 
 	if (is_first)
 		output_format(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change",
@@ -292,7 +286,6 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 							: ""),
 		      format_ratio(effect->ratio), paint(t, PLAIN),
 		      format_percent(effect->detectable));
-	excuse_of(t, row, is_worse, excuse);
 	if (is_beside)
 		output_format(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note,
 			      excuse);
