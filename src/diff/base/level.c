@@ -27,6 +27,12 @@ const struct level_spec level_specs[LEVELS] = {
 			false, true},
 };
 
+bool level_is_of_run(enum level level, const char *name)
+{
+	return level == LEVEL_MEMORY || (level == LEVEL_TOTAL && (!strcmp(name, "peak-memory") ||
+								  !strcmp(name, "iterations")));
+}
+
 enum unit total_unit(const char *name)
 {
 	static const struct {

@@ -46,6 +46,9 @@ enum metric {
 	METRICS
 };
 
+/* Is the value that of a run, not a sum over its iterations? name: of a row of LEVEL_TOTAL. */
+bool level_is_of_run(enum level level, const char *name);
+
 /* The unit of a row of LEVEL_TOTAL, by its name. */
 enum unit total_unit(const char *name);
 

@@ -465,13 +465,9 @@ static bool is_by_instance(const struct comparison *c, enum level level)
 
 const char *comparison_basis(const struct comparison *c, enum level level, const char *key)
 {
-	bool is_of_run = level == LEVEL_MEMORY ||
-			 (level == LEVEL_TOTAL &&
-			  (!strcmp(key, "peak-memory") || !strcmp(key, "iterations")));
-
 	if (is_by_instance(c, level))
 		return "instance";
-	return c->has_iterations && !is_of_run ? "iteration" : "run";
+	return c->has_iterations && !level_is_of_run(level, key) ? "iteration" : "run";
 }
 
 const char *comparison_values(const struct comparison *c)

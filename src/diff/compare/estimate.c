@@ -17,16 +17,19 @@
 
 void run_values_init(struct run_values *v, const struct comparison *c)
 {
-	*v = (struct run_values){.x = xt_calloc(c->run_count + 1, sizeof(*v->x)),
-				 .means = xt_calloc(c->run_count + 1, sizeof(*v->means)),
-				 .typical = xt_calloc(c->run_count + 1, sizeof(*v->typical)),
-				 .counts = xt_calloc(c->run_count + 1, sizeof(*v->counts)),
-				 .wholes = xt_calloc(c->run_count + 1, sizeof(*v->wholes))};
+	size_t n = c->run_count;
+	double *room = xt_calloc(5 * n + 1, sizeof(*room));
+
+	*v = (struct run_values){.x = room,
+				 .means = room + n,
+				 .typical = room + 2 * n,
+				 .counts = room + 3 * n,
+				 .wholes = room + 4 * n};
 }
 
 void run_values_free(struct run_values *v)
 {
-	free_all(v->x, v->means, v->typical, v->counts, v->wholes);
+	free(v->x);
 }
 
 /* The sum of rows in a run. If the run has no items, METRIC_EACH has a mean of NAN. */

@@ -8,7 +8,7 @@
 
 #include "diff/compare/comparison.h"
 
-/* Arrays have one element for each run. */
+/* Arrays have one element for each run, in one allocation. */
 struct run_values {
 	double *x;	 /* the tested value: logarithm, or ratio to the mean; NAN: missing */
 	double *means;	 /* mean for one iteration; 0 if the run does not have the row */

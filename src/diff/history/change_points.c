@@ -169,17 +169,31 @@ void change_points_search(struct places *places, struct places *fixed, const dou
 	free(found.list);
 }
 
-/* The squares around the line with the least squares. */
-static double line_squares(const double *x, size_t begin, size_t end, double *slope_out)
+/* Sums for a line with one slope, and another mean in each part of a window. */
+struct line_sums {
+	double spread, both, squares; /* of the places, of both, of the values */
+	double parts;
+};
+
+static void add_part(struct line_sums *sums, const double *x, size_t begin, size_t end)
 {
-	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares, both = 0.0;
-	double spread = n * (n * n - 1.0) / 12.0;
+	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares;
 
 	sum_squares(x, begin, end, &mean, &squares);
 	for (size_t i = begin; i < end; i++)
-		both += ((double)(i - begin) - middle) * (x[i] - mean);
-	*slope_out = both / spread;
-	return squares - both * both / spread;
+		sums->both += ((double)(i - begin) - middle) * (x[i] - mean);
+	sums->squares += squares;
+	sums->spread += n * (n * n - 1.0) / 12.0;
+	sums->parts += 1.0;
+}
+
+/* The squares around the line with the least squares. */
+static double line_squares(const double *x, size_t begin, size_t end)
+{
+	struct line_sums sums = {0};
+
+	add_part(&sums, x, begin, end);
+	return sums.squares - sums.both * sums.both / sums.spread;
 }
 
 /* Sets the range of places that the values do not rule out. */
@@ -219,7 +233,7 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 		      double floor)
 {
 	double m = (double)(place - begin), n = (double)(end - place), dof = m + n - 2.0;
-	double squares[2], variance, slope, line, noise = floor * floor * (m + n);
+	double squares[2], variance, line, noise = floor * floor * (m + n);
 
 	*step = (struct step){.place = place, .first = place, .last = place, .p = 1.0};
 	sum_squares(x, begin, place, &step->before, &squares[0]);
@@ -228,7 +242,7 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 	step->high = INFINITY;
 	if (dof < 1.0)
 		return;
-	line = line_squares(x, begin, end, &slope);
+	line = line_squares(x, begin, end);
 	/* A step has one more parameter and a place: prefer the line in doubt. */
 	step->is_line = (m + n) * log((line + noise) / (squares[0] + squares[1] + noise)) <
 			2.0 * log(m + n);
@@ -242,24 +256,6 @@ static void test_step(struct step *step, const double *x, size_t begin, size_t p
 	variance = half_interval(step->error, dof);
 	step->low = step->after - step->before - variance;
 	step->high = step->after - step->before + variance;
-}
-
-/* Sums for a line with one slope, and another mean in each part of a window. */
-struct line_sums {
-	double spread, both, squares; /* of the places, of both, of the values */
-	double parts;
-};
-
-static void add_part(struct line_sums *sums, const double *x, size_t begin, size_t end)
-{
-	double n = (double)(end - begin), middle = (n - 1.0) / 2.0, mean, squares;
-
-	sum_squares(x, begin, end, &mean, &squares);
-	for (size_t i = begin; i < end; i++)
-		sums->both += ((double)(i - begin) - middle) * (x[i] - mean);
-	sums->squares += squares;
-	sums->spread += n * (n * n - 1.0) / 12.0;
-	sums->parts += 1.0;
 }
 
 /* A step in the middle of a trend: both sides have the same slope. */

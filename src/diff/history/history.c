@@ -118,6 +118,25 @@ struct history_source *history_add_source(struct history *h, const char *key)
 	return source;
 }
 
+void history_add_item(struct history *h, struct history_source *source, const char *id,
+		      const char *label)
+{
+	struct source_item *item = xt_new(source->items, source->item_count, source->item_capacity);
+
+	memcpy(item->id, id, ID_BYTES);
+	item->label = history_text(h, label);
+}
+
+void history_add_acceptance(struct history *h, struct history_source *source, uint64_t time_ns,
+			    const char *label, const char *row, const char *reason)
+{
+	xt_append(source->acceptances, source->acceptance_count, source->acceptance_capacity,
+		  (struct history_acceptance){.time_ns = time_ns,
+					      .label = history_text(h, label),
+					      .row = history_text(h, row),
+					      .reason = history_text(h, reason)});
+}
+
 #define HEADING "xtrace-history 2"
 
 /* The next field of a line. NULL after the last. */
@@ -193,13 +212,9 @@ static int read_source(struct history *h, char *line)
 		return -EINVAL;
 	source = history_add_source(h, key);
 	while ((id = field(&line)) && (label = field(&line))) {
-		struct source_item *item;
-
 		if (strlen(id) != ID_BYTES - 1 || history_find_point(h, id) < 0)
 			return -EINVAL;
-		item = xt_new(source->items, source->item_count, source->item_capacity);
-		memcpy(item->id, id, ID_BYTES);
-		item->label = history_text(h, label);
+		history_add_item(h, source, id, label);
 	}
 	return 0;
 }
@@ -210,15 +225,10 @@ static int read_acceptance(struct history *h, char *line)
 	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
 		   *reason = field(&line);
 	struct history_source *source = h->source_count ? &h->sources[h->source_count - 1] : NULL;
-	struct history_acceptance *entry;
 
 	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
-	entry = xt_new(source->acceptances, source->acceptance_count, source->acceptance_capacity);
-	*entry = (struct history_acceptance){.time_ns = strtoull(time_text, NULL, 10),
-					     .label = history_text(h, label),
-					     .row = history_text(h, row),
-					     .reason = history_text(h, reason)};
+	history_add_acceptance(h, source, strtoull(time_text, NULL, 10), label, row, reason);
 	return 0;
 }
 

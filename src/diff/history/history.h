@@ -135,6 +135,13 @@ struct history_point *history_add_point(struct history *history, const char *id)
 struct history_source *history_find_source(const struct history *history, const char *key);
 struct history_source *history_add_source(struct history *history, const char *key);
 
+/* Append to a source. The texts are copied. */
+void history_add_item(struct history *history, struct history_source *source, const char *id,
+		      const char *label);
+void history_add_acceptance(struct history *history, struct history_source *source,
+			    uint64_t time_ns, const char *label, const char *row,
+			    const char *reason);
+
 /* Copies a text into the arena, without control characters. */
 const char *history_text(struct history *history, const char *text);
 

@@ -182,12 +182,9 @@ struct reading {
 
 static void add_item(struct reading *reading, const char *id, const char *label)
 {
-	struct history_source *source = &reading->history->sources[reading->source];
-	struct source_item *item;
+	struct history *h = reading->history;
 
-	item = xt_new(source->items, source->item_count, source->item_capacity);
-	memcpy(item->id, id, ID_BYTES);
-	item->label = history_text(reading->history, label);
+	history_add_item(h, &h->sources[reading->source], id, label);
 }
 
 /* Values of iterations are other points than those of whole runs. Ids are hexadecimal. */
@@ -227,20 +224,11 @@ static void add_runs(struct reading *reading, const struct run_set *runs, const 
 static void add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
 {
 	struct history *h = reading->history;
-	struct history_source *source = &h->sources[reading->source];
 
-	for (size_t a = 0; a < accepted->count; a++) {
-		struct history_acceptance *entry;
-
-		entry = xt_new(source->acceptances, source->acceptance_count,
-			       source->acceptance_capacity);
-		*entry = (struct history_acceptance){
-			.time_ns = accepted->list[a].time_ns,
-			.label = history_text(h, accepted->list[a].label),
-			.row = history_text(h, accepted->list[a].row),
-			.reason = history_text(h, accepted->list[a].reason),
-		};
-	}
+	for (size_t a = 0; a < accepted->count; a++)
+		history_add_acceptance(h, &h->sources[reading->source], accepted->list[a].time_ns,
+				       accepted->list[a].label, accepted->list[a].row,
+				       accepted->list[a].reason);
 }
 
 /* One damaged set does not hide the others: returns 0 after a problem. */

@@ -721,14 +721,6 @@ static double instances_of(const struct run_profile *profile, const struct profi
 	return span && span->whole_count > 0.0 ? span->whole_count : 1.0;
 }
 
-/* These are no sums. */
-static bool is_peak(const struct profile_entry *entry)
-{
-	return entry->level == LEVEL_MEMORY ||
-	       (entry->level == LEVEL_TOTAL &&
-		(!strcmp(entry->key, "peak-memory") || !strcmp(entry->key, "iterations")));
-}
-
 static void use_whole(const struct run_profile *profile, struct profile_entry *entry)
 {
 	struct quantity *q = entry->quantities;
@@ -757,7 +749,7 @@ void run_profile_use_whole(struct run_profile *profile)
 	for (size_t i = 0; i < profile->entry_count; i++) {
 		struct profile_entry *entry = &profile->entries[i];
 
-		if (has_iterations && !is_peak(entry))
+		if (has_iterations && !level_is_of_run(entry->level, entry->key))
 			use_whole(profile, entry);
 		else if (entry->level == LEVEL_RANGE || entry->level == LEVEL_SPAN)
 			for (int m = METRIC_VALUE; m <= METRIC_COUNT; m++)

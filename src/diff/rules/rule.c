@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "diff/compare/row_text.h"
 #include "log/base/spellcheck.h"
 
 /* '*' matches any text, '?' any character. */
@@ -41,22 +42,16 @@ static bool glob(const char *pattern, const char *text)
 	return !*pattern;
 }
 
-/* A frame without the kernel marker, which outputs do not show. */
-static const char *plain(const char *frame)
-{
-	static const char mark[] = "[GPU_Kernel]";
-
-	if (!strncmp(frame, mark, strlen(mark)))
-		frame += strlen(mark);
-	return frame + strspn(frame, " ");
-}
-
 /* A part with '*' or '?' must match the whole frame. Other parts match anywhere in it. */
 static bool fits(const char *part, const char *frame)
 {
 	if (!strpbrk(part, "*?"))
 		return strstr(frame, part) != NULL;
-	return glob(part, frame) || glob(part, plain(frame));
+	if (glob(part, frame))
+		return true;
+	/* Outputs do not show the kernel marker. */
+	frame = frame_name(frame);
+	return glob(part, frame + strspn(frame, " "));
 }
 
 bool rule_matches(const char *pattern, const char *key, bool to_end)

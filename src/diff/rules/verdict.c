@@ -15,16 +15,25 @@
 #include "diff/compare/row_text.h"
 #include "log/base/compare.h"
 
-/* The rows of a comparison that a rule applies to. */
-struct rule_scope {
+/* Evaluates one rule after the other. */
+struct evaluation {
 	const struct comparison *c;
 	const struct rules *rules;
-	size_t *rows; /* indices of the rows of the current rule; room for all rows */
+	struct verdict *verdict;
+	size_t judged_count; /* counts that --only-counts could judge */
+	/* Of the current rule: */
+	size_t *rows; /* indices of the rows it applies to; room for all rows */
 	size_t count;
 	bool has_ignored; /* the rule matches other rows, which are ignored */
 };
 
 #define GROWN_SHARE 1e-3 /* minimum growth of a path, as a share of the GPU time */
+
+/* A row of the current rule. */
+static const struct comparison_row *row_at(const struct evaluation *e, size_t i)
+{
+	return &e->c->rows[e->rows[i]];
+}
 
 /* Rows of ranges include the ranges within them. */
 static bool is_nested_level(enum level level)
@@ -50,24 +59,23 @@ bool rule_matches_row(const struct rule *rule, const struct comparison_row *row)
 		fits(rule, row->level, row->shown[SIDE_BASE]->key));
 }
 
-static bool is_ignored(const struct rule_scope *scope, const struct comparison_row *row)
+static bool is_ignored(const struct evaluation *e, const struct comparison_row *row)
 {
-	for (size_t r = 0; r < scope->rules->count; r++)
-		if (scope->rules->list[r].kind == RULE_IGNORE &&
-		    rule_matches_row(&scope->rules->list[r], row))
+	for (size_t r = 0; r < e->rules->count; r++)
+		if (e->rules->list[r].kind == RULE_IGNORE &&
+		    rule_matches_row(&e->rules->list[r], row))
 			return true;
 	return false;
 }
 
 /* Is the row inside another row of the rule, so that the sum already includes it? */
-static bool is_counted(const struct rule_scope *scope, const struct rule *rule,
+static bool is_counted(const struct evaluation *e, const struct rule *rule,
 		       const struct comparison_row *row)
 {
 	if (!is_nested_level(row->level))
 		return false;
-	for (size_t i = scope->c->first_rows[row->level]; i < scope->c->first_rows[row->level + 1];
-	     i++) {
-		const struct comparison_row *other = &scope->c->rows[i];
+	for (size_t i = e->c->first_rows[row->level]; i < e->c->first_rows[row->level + 1]; i++) {
+		const struct comparison_row *other = &e->c->rows[i];
 		size_t length = strlen(other->key);
 
 		if (!strncmp(row->key, other->key, length) && row->key[length] == ';' &&
@@ -78,36 +86,34 @@ static bool is_counted(const struct rule_scope *scope, const struct rule *rule,
 }
 
 /* Finds the rows of a rule: set rows, count and has_ignored. */
-static void rule_scope_find_rows(struct rule_scope *scope, const struct rule *rule)
+static void find_rows(struct evaluation *e, const struct rule *rule)
 {
-	scope->count = 0;
-	scope->has_ignored = false;
-	for (size_t i = scope->c->first_rows[rule->level];
-	     i < scope->c->first_rows[rule->level + 1]; i++) {
-		const struct comparison_row *row = &scope->c->rows[i];
+	e->count = 0;
+	e->has_ignored = false;
+	for (size_t i = e->c->first_rows[rule->level]; i < e->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &e->c->rows[i];
 
 		if (!rule_matches_row(rule, row))
 			continue;
-		if (is_ignored(scope, row))
-			scope->has_ignored = true;
-		else if (rule->is_each || !is_counted(scope, rule, row))
-			scope->rows[scope->count++] = i;
+		if (is_ignored(e, row))
+			e->has_ignored = true;
+		else if (rule->is_each || !is_counted(e, rule, row))
+			e->rows[e->count++] = i;
 	}
 }
 
-static bool is_on(const struct rule_scope *scope, enum side side)
+static bool is_on(const struct evaluation *e, enum side side)
 {
-	for (size_t i = 0; i < scope->count; i++)
-		if (scope->c->rows[scope->rows[i]].shown[side])
+	for (size_t i = 0; i < e->count; i++)
+		if (row_at(e, i)->shown[side])
 			return true;
 	return false;
 }
 
-static bool has_paths(const struct rule_scope *scope, enum side side)
+static bool has_paths(const struct evaluation *e, enum side side)
 {
-	for (size_t i = scope->c->first_rows[LEVEL_PATH]; i < scope->c->first_rows[LEVEL_PATH + 1];
-	     i++)
-		if (scope->c->rows[i].shown[side])
+	for (size_t i = e->c->first_rows[LEVEL_PATH]; i < e->c->first_rows[LEVEL_PATH + 1]; i++)
+		if (e->c->rows[i].shown[side])
 			return true;
 	return false;
 }
@@ -117,17 +123,17 @@ static bool has_paths(const struct rule_scope *scope, enum side side)
  * budget needs a row in NEW, because a missing row may have been renamed. Idle time of one cause
  * may vanish.
  */
-static const char *rule_scope_missing_side(const struct rule_scope *scope, const struct rule *rule)
+static const char *missing_side(const struct evaluation *e, const struct rule *rule)
 {
 	bool needs_base = rule->level == LEVEL_TOTAL && rule->kind == RULE_LIMIT;
 	bool needs_new = rule->level == LEVEL_TOTAL ||
 			 (rule->kind == RULE_BUDGET && rule->level != LEVEL_IDLE);
 
 	/* GPU work without any path means that the profile lacks paths. */
-	needs_new |= rule->level == LEVEL_PATH && !has_paths(scope, SIDE_NEW);
-	if (needs_new && !is_on(scope, SIDE_NEW))
+	needs_new |= rule->level == LEVEL_PATH && !has_paths(e, SIDE_NEW);
+	if (needs_new && !is_on(e, SIDE_NEW))
 		return "NEW";
-	return needs_base && !is_on(scope, SIDE_BASE) ? "BASE" : NULL;
+	return needs_base && !is_on(e, SIDE_BASE) ? "BASE" : NULL;
 }
 
 /* The metric that shows where vanished work went. The cost per item does not show it. */
@@ -159,7 +165,7 @@ static bool has_names(const struct rule *rule)
  * Would the rule fail if the growth of other rows belonged to its rows? grown is the total, most
  * the largest.
  */
-static bool would_break(const struct rule_scope *scope, const struct rule *rule, double grown,
+static bool would_break(const struct evaluation *e, const struct rule *rule, double grown,
 			double most)
 {
 	enum metric metric = moved_metric(rule);
@@ -168,8 +174,8 @@ static bool would_break(const struct rule_scope *scope, const struct rule *rule,
 	/* The cost per item of a sum is unknown. */
 	if (rule->metric == METRIC_EACH)
 		return true;
-	for (size_t i = 0; i < scope->count; i++) {
-		const struct effect *effect = &scope->c->rows[scope->rows[i]].effects[metric];
+	for (size_t i = 0; i < e->count; i++) {
+		const struct effect *effect = &row_at(e, i)->effects[metric];
 
 		base += effect->base > 0.0 ? effect->base : 0.0;
 		new += effect->new > 0.0 ? effect->new : 0.0;
@@ -186,8 +192,8 @@ static bool would_break(const struct rule_scope *scope, const struct rule *rule,
  * break the rule counts. Sets *lost_out to the vanished amount, or to the vanished count for rules
  * about counts.
  */
-static const struct comparison_row *
-rule_scope_find_renamed(const struct rule_scope *scope, const struct rule *rule, double *lost_out)
+static const struct comparison_row *find_renamed(const struct evaluation *e,
+						 const struct rule *rule, double *lost_out)
 {
 	enum metric metric = moved_metric(rule);
 	const struct comparison_row *largest = NULL;
@@ -195,19 +201,18 @@ rule_scope_find_renamed(const struct rule_scope *scope, const struct rule *rule,
 
 	if (!has_names(rule))
 		return NULL;
-	for (size_t i = 0; i < scope->count; i++) {
-		const struct comparison_row *row = &scope->c->rows[scope->rows[i]];
+	for (size_t i = 0; i < e->count; i++) {
+		const struct comparison_row *row = row_at(e, i);
 
 		/* A row that only some runs of BASE have can be missing in NEW by chance. */
 		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
 			lost += row->effects[metric].base;
 	}
-	for (size_t i = scope->c->first_rows[rule->level];
-	     i < scope->c->first_rows[rule->level + 1]; i++) {
-		const struct comparison_row *row = &scope->c->rows[i];
+	for (size_t i = e->c->first_rows[rule->level]; i < e->c->first_rows[rule->level + 1]; i++) {
+		const struct comparison_row *row = &e->c->rows[i];
 		double more = growth(row, metric);
 
-		if (!(more > 0.0) || rule_matches_row(rule, row) || is_ignored(scope, row))
+		if (!(more > 0.0) || rule_matches_row(rule, row) || is_ignored(e, row))
 			continue;
 		grown += more;
 		if (!largest || more > growth(largest, metric))
@@ -217,7 +222,7 @@ rule_scope_find_renamed(const struct rule_scope *scope, const struct rule *rule,
 	if (!(lost > 0.0) || grown < lost / 2.0)
 		return NULL;
 	/* If some rows of the rule remain, only growth that would break the rule counts. */
-	if (is_on(scope, SIDE_NEW) && !would_break(scope, rule, grown, growth(largest, metric)))
+	if (is_on(e, SIDE_NEW) && !would_break(e, rule, grown, growth(largest, metric)))
 		return NULL;
 	return largest;
 }
@@ -226,12 +231,12 @@ rule_scope_find_renamed(const struct rule_scope *scope, const struct rule *rule,
  * Does any rule cover the path, or the kernel in which it ends? Exceptions count as rules: someone
  * agreed to them.
  */
-static bool is_covered(const struct rule_scope *scope, const struct comparison_row *path)
+static bool is_covered(const struct evaluation *e, const struct comparison_row *path)
 {
 	const char *last = strrchr(path->key, ';');
 
-	for (size_t r = 0; r < scope->rules->count; r++) {
-		const struct rule *rule = &scope->rules->list[r];
+	for (size_t r = 0; r < e->rules->count; r++) {
+		const struct rule *rule = &e->rules->list[r];
 
 		if (rule_matches_row(rule, path) ||
 		    (rule->level == LEVEL_KERNEL &&
@@ -246,24 +251,23 @@ static bool is_covered(const struct rule_scope *scope, const struct comparison_r
  * *uncovered_out to the number of them that no rule covers, directly or by kernel. Sets
  * *largest_out to the one of these that grew most, or to NULL.
  */
-static size_t rule_scope_count_grown(const struct rule_scope *scope, size_t *uncovered_out,
-				     const struct comparison_row **largest_out)
+static size_t count_grown(const struct evaluation *e, size_t *uncovered_out,
+			  const struct comparison_row **largest_out)
 {
-	const struct comparison_row *whole = comparison_find(scope->c, LEVEL_TOTAL, "gpu-time");
+	const struct comparison_row *whole = comparison_find(e->c, LEVEL_TOTAL, "gpu-time");
 	double least = whole ? GROWN_SHARE * whole->effects[METRIC_VALUE].base : 0.0, most = 0.0;
 	size_t count = 0;
 
 	*largest_out = NULL;
 	*uncovered_out = 0;
-	for (size_t i = scope->c->first_rows[LEVEL_PATH]; i < scope->c->first_rows[LEVEL_PATH + 1];
-	     i++) {
-		const struct comparison_row *row = &scope->c->rows[i];
+	for (size_t i = e->c->first_rows[LEVEL_PATH]; i < e->c->first_rows[LEVEL_PATH + 1]; i++) {
+		const struct comparison_row *row = &e->c->rows[i];
 		const struct effect *effect = &row->effects[METRIC_VALUE];
 
 		if (!effect->is_significant || !(effect->change > least))
 			continue;
 		count++;
-		if (is_covered(scope, row))
+		if (is_covered(e, row))
 			continue;
 		(*uncovered_out)++;
 		if (effect->change > most)
@@ -274,10 +278,10 @@ static size_t rule_scope_count_grown(const struct rule_scope *scope, size_t *unc
 }
 
 /* Does the rule match no row on either side? */
-static bool rule_matches_nothing(const struct rule_scope *scope, const struct rule *rule)
+static bool matches_nothing(const struct evaluation *e, const struct rule *rule)
 {
-	for (size_t i = 0; i < scope->c->row_count; i++)
-		if (rule_matches_row(rule, &scope->c->rows[i]))
+	for (size_t i = 0; i < e->c->row_count; i++)
+		if (rule_matches_row(rule, &e->c->rows[i]))
 			return false;
 	return true;
 }
@@ -291,13 +295,6 @@ static bool rule_matches_nothing(const struct rule_scope *scope, const struct ru
 #define SUSPECT_SHARE 0.01
 #define VARYING_NOTED 10	 /* rows of a rule */
 #define COPY_BEGIN    "[GPU_Mem" /* of keys of copies and memsets */
-
-/* Evaluates one rule after the other. */
-struct evaluation {
-	struct rule_scope scope; /* of the current rule */
-	struct verdict *verdict;
-	size_t judged_count; /* counts that --only-counts could judge */
-};
 
 static char *name_row(const struct rule *rule, const struct comparison_row *row)
 {
@@ -321,8 +318,8 @@ static const struct rule *find_row_allowance(const struct evaluation *e, const s
 					     const struct comparison_row *row,
 					     const struct effect *effect, const char **why_not)
 {
-	for (size_t r = 0; r < e->scope.rules->count; r++) {
-		const struct rule *allowed = &e->scope.rules->list[r];
+	for (size_t r = 0; r < e->rules->count; r++) {
+		const struct rule *allowed = &e->rules->list[r];
 
 		/* An allowance for time does not allow a higher count. */
 		if (allowed->kind != RULE_ALLOW || allowed->metric != rule->metric ||
@@ -352,9 +349,8 @@ static const struct rule *find_allowance(const struct evaluation *e, const struc
 		return NULL;
 	if (row)
 		return find_row_allowance(e, rule, row, effect, why_not);
-	for (size_t i = 0; i < e->scope.count; i++) {
-		allowed = find_row_allowance(e, rule, &e->scope.c->rows[e->scope.rows[i]], effect,
-					     why_not);
+	for (size_t i = 0; i < e->count; i++) {
+		allowed = find_row_allowance(e, rule, row_at(e, i), effect, why_not);
 		if (!allowed)
 			return NULL;
 	}
@@ -383,8 +379,7 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
 	finding->why =
-		rule_describe(e->scope.c, rule, effect,
-			      row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric), outcome);
+		rule_describe(e->c, rule, effect, row_unit(row_at(e, 0), rule->metric), outcome);
 	if (why_not && !finding->allowed_by) {
 		char *longer = xt_asprintf("%s; %s", finding->why, why_not);
 
@@ -413,8 +408,8 @@ static size_t count_small(const struct evaluation *e)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < e->scope.count; i++)
-		count += !e->scope.c->rows[e->scope.rows[i]].is_tested;
+	for (size_t i = 0; i < e->count; i++)
+		count += !row_at(e, i)->is_tested;
 	return count;
 }
 
@@ -427,7 +422,7 @@ static struct effect effect_of(const struct evaluation *e, const struct rule *ru
 	if (row->is_tested)
 		return effect;
 	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
-	effect.is_significant = effect.p_adjusted <= e->scope.c->alpha / 2.0;
+	effect.is_significant = effect.p_adjusted <= e->c->alpha / 2.0;
 	return effect;
 }
 
@@ -444,7 +439,7 @@ static void evaluate_row(struct evaluation *e, const struct rule *rule,
 			 struct row_tally *tally)
 {
 	bool is_decisive;
-	enum outcome outcome = rule_evaluate(e->scope.c, rule, effect, &is_decisive);
+	enum outcome outcome = rule_evaluate(e->c, rule, effect, &is_decisive);
 
 	tally->selected++;
 	tally->gone += !(effect->new > 0.0);
@@ -525,8 +520,8 @@ static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 {
 	double gone = 0.0, new = 0.0;
 
-	for (size_t i = 0; i < e->scope.count && rule->level == LEVEL_KERNEL; i++) {
-		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
+	for (size_t i = 0; i < e->count && rule->level == LEVEL_KERNEL; i++) {
+		const struct comparison_row *row = row_at(e, i);
 		const struct effect *effect = &row->effects[METRIC_COUNT];
 		bool is_copy = !strncmp(row->key, COPY_BEGIN, strlen(COPY_BEGIN));
 
@@ -566,8 +561,8 @@ static void evaluate_each(struct evaluation *e, const struct rule *rule, struct 
 	size_t small_count = count_small(e);
 	struct row_tally tally = {0};
 
-	for (size_t i = 0; i < e->scope.count; i++) {
-		const struct comparison_row *row = &e->scope.c->rows[e->scope.rows[i]];
+	for (size_t i = 0; i < e->count; i++) {
+		const struct comparison_row *row = row_at(e, i);
 		struct effect effect = effect_of(e, rule, row, small_count);
 
 		tally.share += row->share;
@@ -609,34 +604,31 @@ static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule
 {
 	struct effect raw;
 
-	if (!e->scope.c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
+	if (!e->c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return;
-	comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, true, &raw);
-	if (raw.detectable < rule_detectable(e->scope.c, rule, effect))
+	comparison_sum(e->c, rule->metric, e->rows, e->count, true, &raw);
+	if (raw.detectable < rule_detectable(e->c, rule, effect))
 		*effect = raw;
 }
 
 static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
-	const struct comparison_row *row =
-		e->scope.count == 1 ? &e->scope.c->rows[e->scope.rows[0]] : NULL;
+	const struct comparison_row *row = e->count == 1 ? row_at(e, 0) : NULL;
 	const struct finding *finding;
 	struct effect effect;
 
 	if (row) {
 		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
-		effect.is_significant = effect.p <= e->scope.c->alpha;
+		effect.is_significant = effect.p <= e->c->alpha;
 	} else {
-		comparison_sum(e->scope.c, rule->metric, e->scope.rows, e->scope.count, false,
-			       &effect);
+		comparison_sum(e->c, rule->metric, e->rows, e->count, false, &effect);
 	}
 	use_raw_if_surer(e, rule, &effect);
-	result->outcome = rule_evaluate(e->scope.c, rule, &effect, NULL);
-	result->detectable = rule_detectable(e->scope.c, rule, &effect);
-	result->text = rule_describe(e->scope.c, rule, &effect,
-				     row_unit(&e->scope.c->rows[e->scope.rows[0]], rule->metric),
+	result->outcome = rule_evaluate(e->c, rule, &effect, NULL);
+	result->detectable = rule_detectable(e->c, rule, &effect);
+	result->text = rule_describe(e->c, rule, &effect, row_unit(row_at(e, 0), rule->metric),
 				     result->outcome);
 	e->judged_count += rule->is_counting && !rule_varies_in_base(&effect);
 	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
@@ -673,7 +665,7 @@ static int compare_findings(const void *a, const void *b)
 static void check_renamed(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	double lost;
-	const struct comparison_row *successor = rule_scope_find_renamed(&e->scope, rule, &lost);
+	const struct comparison_row *successor = find_renamed(e, rule, &lost);
 	enum unit unit;
 	char *name;
 
@@ -697,17 +689,17 @@ static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 
 	*result = (struct rule_result){
 		.rule = rule, .first_finding = v->finding_count, .detectable = NAN};
-	rule_scope_find_rows(&e->scope, rule);
-	if (!e->scope.count) {
+	find_rows(e, rule);
+	if (!e->count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text = xt_strdup(e->scope.has_ignored ? "all matching rows are ignored"
-							      : "matches nothing on either side");
+		result->text = xt_strdup(e->has_ignored ? "all matching rows are ignored"
+							: "matches nothing on either side");
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
 				     result->text);
 		return;
 	}
-	missing = rule_scope_missing_side(&e->scope, rule);
+	missing = missing_side(e, rule);
 	if (missing) {
 		problems_add(&v->problems, "%s: '%s' matches nothing in %s", rule->origin,
 			     rule->text, missing);
@@ -733,7 +725,7 @@ static void note_uncovered(struct evaluation *e)
 	const struct comparison_row *largest;
 	char *name;
 
-	v->grown_count = rule_scope_count_grown(&e->scope, &v->uncovered_count, &largest);
+	v->grown_count = count_grown(e, &v->uncovered_count, &largest);
 	if (!v->uncovered_count)
 		return;
 	name = row_name(largest, SIZE_MAX);
@@ -763,12 +755,12 @@ static enum outcome overall(const struct verdict *v)
 /* Adds a problem if --only-counts could not learn enough. Returns whether its rules are given. */
 static bool check_counting(const struct evaluation *e)
 {
-	const struct comparison *c = e->scope.c;
+	const struct comparison *c = e->c;
 	bool has_counting = false, has_few = c->side_counts[SIDE_BASE] < COUNTING_RUNS_MIN ||
 					     c->side_counts[SIDE_NEW] < COUNTING_RUNS_MIN;
 
-	for (size_t r = 0; r < e->scope.rules->count; r++)
-		has_counting |= e->scope.rules->list[r].is_counting;
+	for (size_t r = 0; r < e->rules->count; r++)
+		has_counting |= e->rules->list[r].is_counting;
 	if (!has_counting)
 		return false;
 	for (size_t r = 0; r < e->verdict->result_count && has_few; r++)
@@ -788,12 +780,12 @@ static bool check_counting(const struct evaluation *e)
 void verdict_make(struct verdict *v, const struct comparison *c, const struct rules *rules,
 		  struct problems *problems)
 {
-	struct evaluation e = {.scope = {.c = c, .rules = rules}, .verdict = v};
+	struct evaluation e = {.c = c, .rules = rules, .verdict = v};
 
 	*v = (struct verdict){.problems = *problems};
 	*problems = (struct problems){0};
 	if (c) {
-		e.scope.rows = xt_calloc(c->row_count + 1, sizeof(*e.scope.rows));
+		e.rows = xt_calloc(c->row_count + 1, sizeof(*e.rows));
 		v->results = xt_calloc(rules->count + 1, sizeof(*v->results));
 	}
 	for (size_t n = 0; c && n < c->notes.count; n++)
@@ -803,7 +795,7 @@ void verdict_make(struct verdict *v, const struct comparison *c, const struct ru
 
 		if (rule->kind == RULE_LIMIT || rule->kind == RULE_BUDGET)
 			evaluate_rule(&e, rule);
-		else if (rule_matches_nothing(&e.scope, rule))
+		else if (matches_nothing(&e, rule))
 			problems_add(&v->notes, "%s: '%s' matches nothing on either side",
 				     rule->origin, rule->text);
 	}
@@ -811,7 +803,7 @@ void verdict_make(struct verdict *v, const struct comparison *c, const struct ru
 		note_uncovered(&e);
 	if (c && !v->result_count)
 		problems_add(&v->problems, "there is no rule with a limit or a budget");
-	free(e.scope.rows);
+	free(e.rows);
 	v->outcome = overall(v);
 }
 
