@@ -237,51 +237,52 @@ static bool is_on(const struct comparison *c, const struct comparison_row *row, 
 	return false;
 }
 
-/* Rows of one level that exist on one side only. */
-struct unmatched {
-	size_t *rows[SIDES];
-	const char **keys[SIDES];
-	size_t counts[SIDES];
-};
-
-static void find_unmatched(const struct comparison *c, enum level level,
-			   struct unmatched *unmatched)
+void row_keys_add(struct row_keys *keys, const char *key, size_t row)
 {
-	for (int s = 0; s < SIDES; s++) {
-		unmatched->rows[s] = xt_calloc(c->row_count + 1, sizeof(*unmatched->rows[s]));
-		unmatched->keys[s] = xt_calloc(c->row_count + 1, sizeof(*unmatched->keys[s]));
-	}
-	for (size_t i = 0; i < c->row_count; i++) {
-		const struct comparison_row *row = &c->rows[i];
-		bool base, new;
+	size_t count = keys->count;
 
-		if (row->level != level)
-			continue;
-		base = is_on(c, row, SIDE_BASE);
-		new = is_on(c, row, SIDE_NEW);
-		if (base == new)
-			continue;
-		unmatched->rows[new][unmatched->counts[new]] = i;
-		unmatched->keys[new][unmatched->counts[new]++] = row->key;
-	}
+	xt_append(keys->keys, count, keys->key_capacity, key);
+	xt_append(keys->rows, keys->count, keys->row_capacity, row);
+}
+
+void row_keys_free(struct row_keys *keys)
+{
+	free(keys->keys);
+	free(keys->rows);
+}
+
+size_t *row_keys_match(const struct row_keys *base, const struct row_keys *new)
+{
+	size_t *matches = xt_calloc(base->count + 1, sizeof(*matches));
+
+	match_paths(base->keys, base->count, new->keys, new->count, matches);
+	return matches;
 }
 
 /* Merges renamed rows: move the entries of BASE into the row of NEW. */
 static void join_renamed(struct comparison *c, enum level level)
 {
-	struct unmatched unmatched = {0};
-	size_t *matches = NULL;
+	struct row_keys lists[SIDES] = {0};
+	size_t *matches;
 
-	find_unmatched(c, level, &unmatched);
-	matches = xt_calloc(unmatched.counts[SIDE_BASE] + 1, sizeof(*matches));
-	match_paths(unmatched.keys[SIDE_BASE], unmatched.counts[SIDE_BASE],
-		    unmatched.keys[SIDE_NEW], unmatched.counts[SIDE_NEW], matches);
-	for (size_t b = 0; b < unmatched.counts[SIDE_BASE]; b++) {
-		struct comparison_row *base = &c->rows[unmatched.rows[SIDE_BASE][b]], *new;
+	for (size_t i = 0; i < c->row_count; i++) {
+		const struct comparison_row *row = &c->rows[i];
+		bool new;
+
+		/* Rows of another level may have been merged. */
+		if (row->level != level)
+			continue;
+		new = is_on(c, row, SIDE_NEW);
+		if (is_on(c, row, SIDE_BASE) != new)
+			row_keys_add(&lists[new], row->key, i);
+	}
+	matches = row_keys_match(&lists[SIDE_BASE], &lists[SIDE_NEW]);
+	for (size_t b = 0; b < lists[SIDE_BASE].count; b++) {
+		struct comparison_row *base = &c->rows[lists[SIDE_BASE].rows[b]], *new;
 
 		if (matches[b] == MATCH_NONE)
 			continue;
-		new = &c->rows[unmatched.rows[SIDE_NEW][matches[b]]];
+		new = &c->rows[lists[SIDE_NEW].rows[matches[b]]];
 		for (size_t r = 0; r < c->run_count; r++)
 			if (base->entries[r])
 				new->entries[r] = base->entries[r];
@@ -289,10 +290,8 @@ static void join_renamed(struct comparison *c, enum level level)
 		free(base->entries);
 		base->entries = NULL;
 	}
-	for (int s = 0; s < SIDES; s++) {
-		free(unmatched.rows[s]);
-		free(unmatched.keys[s]);
-	}
+	for (int s = 0; s < SIDES; s++)
+		row_keys_free(&lists[s]);
 	free(matches);
 }
 

@@ -318,31 +318,6 @@ struct presence {
 	size_t first, last, count; /* count 0: nowhere */
 };
 
-/* Paths of one level that end before a point, or begin at it. */
-struct names {
-	const char **keys;
-	size_t *rows;
-	size_t count;
-};
-
-static void names_init(struct names *names, size_t room)
-{
-	names->keys = xt_calloc(room + 1, sizeof(*names->keys));
-	names->rows = xt_calloc(room + 1, sizeof(*names->rows));
-}
-
-static void names_free(struct names *names)
-{
-	free(names->keys);
-	free(names->rows);
-}
-
-static void names_add(struct names *names, const struct history *h, size_t row)
-{
-	names->keys[names->count] = h->rows[row].key;
-	names->rows[names->count++] = row;
-}
-
 static void find_presence(const struct history *h, const struct history_group *group,
 			  struct presence *list)
 {
@@ -377,28 +352,25 @@ static void add_rename(struct history *h, struct history_group *group, size_t ol
 static void pair(struct history *h, struct history_group *group, const struct presence *presence,
 		 enum level level, size_t place)
 {
-	struct names old = {0}, new = {0};
-	size_t *matches = xt_calloc(h->row_count + 1, sizeof(*matches));
+	struct row_keys old = {0}, new = {0};
+	size_t *matches;
 
-	names_init(&old, h->row_count);
-	names_init(&new, h->row_count);
 	for (size_t r = 0; r < h->row_count; r++) {
 		const struct presence *p = &presence[r];
 
 		if (h->rows[r].level != level || !p->count)
 			continue;
 		if (p->last + 1 == place && p->count >= PRESENT_MIN)
-			names_add(&old, h, r);
+			row_keys_add(&old, h->rows[r].key, r);
 		if (p->first == place && (p->count >= PRESENT_MIN || p->last + 1 == group->count))
-			names_add(&new, h, r);
+			row_keys_add(&new, h->rows[r].key, r);
 	}
-	if (old.count && new.count)
-		match_paths(old.keys, old.count, new.keys, new.count, matches);
-	for (size_t o = 0; new.count &&o < old.count; o++)
+	matches = row_keys_match(&old, &new);
+	for (size_t o = 0; o < old.count; o++)
 		if (matches[o] != MATCH_NONE)
 			add_rename(h, group, old.rows[o], new.rows[matches[o]], place);
-	names_free(&old);
-	names_free(&new);
+	row_keys_free(&old);
+	row_keys_free(&new);
 	free(matches);
 }
 
@@ -433,16 +405,19 @@ static void renames_find(struct history *h, struct history_group *group)
 #define VARYING_MIN   3 /* a property that differs more often, and … */
 #define VARYING_SHARE 4 /* … at more than one in 4 points, is ignored */
 
-static bool properties_differ(enum property property, const char *a, const char *b)
+/* Does a property of a point differ from that of the point before? */
+static bool differs(const struct history *h, const struct history_group *group, size_t place,
+		    enum property property)
 {
-	double tolerance = property_specs[property].tolerance;
+	const char *a = group_point(h, group, place - 1)->properties[property];
+	const char *b = group_point(h, group, place)->properties[property];
+	double tolerance = property_specs[property].tolerance, x, y;
 
 	if (tolerance <= 0.0)
 		return strcmp(a, b) != 0;
-	if (!*a || !*b)
-		return false;
-	return fabs(strtod(a, NULL) - strtod(b, NULL)) >
-	       tolerance * fmax(fabs(strtod(a, NULL)), fabs(strtod(b, NULL)));
+	x = strtod(a, NULL);
+	y = strtod(b, NULL);
+	return *a && *b && fabs(x - y) > tolerance * fmax(fabs(x), fabs(y));
 }
 
 static void add_break(struct history_group *group, size_t place, enum property property)
@@ -466,25 +441,16 @@ static void find_breaks(struct history *h, struct history_group *group, enum pro
 {
 	size_t count = 0;
 
-	for (size_t pass = 0; pass < 2; pass++) {
-		for (size_t i = 1; i < group->count; i++) {
-			if (!properties_differ(property,
-					       group_point(h, group, i - 1)->properties[property],
-					       group_point(h, group, i)->properties[property]))
-				continue;
-			if (pass)
-				add_break(group, i, property);
-			else
-				count++;
-		}
-		group->is_varying[property] =
-			count > VARYING_MIN && count * VARYING_SHARE > group->count;
-		if (group->is_varying[property])
-			break;
-	}
-	if (group->is_varying[property])
+	for (size_t i = 1; i < group->count; i++)
+		count += differs(h, group, i, property);
+	if (count > VARYING_MIN && count * VARYING_SHARE > group->count) {
 		problems_add(&h->notes, "%s: the %s differs at %zu of %zu runs and is ignored",
 			     group->name, property_specs[property].name, count, group->count);
+		return;
+	}
+	for (size_t i = 1; i < group->count; i++)
+		if (differs(h, group, i, property))
+			add_break(group, i, property);
 }
 
 /* Does a value of the property return after another one, on machines that are used repeatedly? */
@@ -545,30 +511,32 @@ static const struct {
 static void divide(struct history *h, struct groups *groups, const size_t *points, size_t count,
 		   size_t depth)
 {
-	size_t *part = xt_calloc(count + 1, sizeof(*part));
-	uint8_t *is_taken = xt_calloc(count + 1, 1);
-	bool is_whole = depth < DIVISIONS && divisions[depth].only_if_alternating &&
-			!alternates(h, points, count, divisions[depth].property);
+	enum property property;
+	uint8_t *is_taken;
+	size_t *part;
 
-	if (depth == DIVISIONS)
+	if (depth == DIVISIONS) {
 		add_group(groups, points, count);
-	else {
-		if (is_whole)
-			divide(h, groups, points, count, depth + 1);
+		return;
 	}
-	for (size_t i = 0; depth < DIVISIONS && !is_whole && i < count; i++) {
-		const char *text = h->points[points[i]].properties[divisions[depth].property];
+	property = divisions[depth].property;
+	if (divisions[depth].only_if_alternating && !alternates(h, points, count, property)) {
+		divide(h, groups, points, count, depth + 1);
+		return;
+	}
+	part = xt_calloc(count + 1, sizeof(*part));
+	is_taken = xt_calloc(count + 1, 1);
+	for (size_t i = 0; i < count; i++) {
 		size_t part_count = 0;
 
 		for (size_t k = i; k < count && !is_taken[i]; k++)
-			if (!strcmp(text,
-				    h->points[points[k]].properties[divisions[depth].property]))
+			if (!strcmp(h->points[points[i]].properties[property],
+				    h->points[points[k]].properties[property])) {
 				part[part_count++] = points[k];
+				is_taken[k] |= k > i;
+			}
 		if (part_count)
 			divide(h, groups, part, part_count, depth + 1);
-		for (size_t k = i; k < count && part_count; k++)
-			is_taken[k] |= !strcmp(
-				text, h->points[points[k]].properties[divisions[depth].property]);
 	}
 	free(part);
 	free(is_taken);

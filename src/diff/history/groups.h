@@ -42,7 +42,6 @@ struct history_group {
 	size_t count;
 	struct group_break *breaks; /* ascending */
 	size_t break_count, break_capacity;
-	bool is_varying[PROPERTIES]; /* differs so often that it is ignored */
 	struct group_rename *renames;
 	size_t rename_count, rename_capacity;
 	size_t *renamed_to;   /* by row: its next name, or ROW_NONE */
