@@ -37,15 +37,30 @@ static int run_git(const char *const *arguments, int input, char **text_out, siz
 	return error;
 }
 
+static void add_version(struct git_versions *versions, const char *commit, const char *object)
+{
+	uint64_t rank = versions->count + 1;
+
+	xt_append(versions->list, versions->count, versions->capacity,
+		  (struct git_version){xt_strdup(commit), object ? xt_strdup(object) : NULL, rank});
+}
+
+void git_versions_free(struct git_versions *versions)
+{
+	for (size_t v = 0; v < versions->count; v++) {
+		free(versions->list[v].commit);
+		free(versions->list[v].object);
+	}
+	free(versions->list);
+}
+
 /* Reads one line of git log: a commit, or ":MODE MODE OLD NEW STATUS\tPATH" of a changed file. */
-static void read_line(char *line, char **commit, struct git_version **list, size_t *room,
-		      size_t *count)
+static void read_line(char *line, const char **commit, struct git_versions *versions)
 {
 	char *object = line;
 
 	if (*line && *line != ':') {
-		free(*commit);
-		*commit = xt_strdup(line);
+		*commit = line;
 		return;
 	}
 	if (!*line || !*commit)
@@ -57,15 +72,11 @@ static void read_line(char *line, char **commit, struct git_version **list, size
 	if (!object)
 		return;
 	object[strcspn(object, " ")] = '\0';
-	if (!strspn(object, "0") || object[strspn(object, "0")]) {
-		xt_grow(list, room, *count + 1, sizeof(**list));
-		(*list)[*count] = (struct git_version){xt_strdup(*commit), xt_strdup(object)};
-		++*count;
-	}
+	if (!strspn(object, "0") || object[strspn(object, "0")])
+		add_version(versions, *commit, object);
 }
 
-int git_versions(const char *branch, const char *path, struct git_version **list_out,
-		 size_t *count_out)
+int git_versions(struct git_versions *versions, const char *branch, const char *path)
 {
 	const char *const arguments[] = {"git",		 "--literal-pathspecs",
 					 "log",		 "--first-parent",
@@ -74,31 +85,20 @@ int git_versions(const char *branch, const char *path, struct git_version **list
 					 "--no-renames", "--format=%H",
 					 branch,	 "--",
 					 path,		 NULL};
-	char *text, *commit = NULL, *rest, *line;
-	size_t bytes, room = 0;
+	const char *commit = NULL;
+	char *text, *rest, *line;
+	size_t bytes;
 	int error;
 
-	*list_out = NULL;
-	*count_out = 0;
 	/* git takes a name that begins with a dash for an option. */
 	if (*branch == '-')
 		return -ENOENT;
 	error = run_git(arguments, -1, &text, &bytes);
 	rest = text;
 	while (!error && rest && (line = strsep(&rest, "\n")))
-		read_line(line, &commit, list_out, &room, count_out);
-	free(commit);
+		read_line(line, &commit, versions);
 	free(text);
-	return error ? error : *count_out ? 0 : -ENOENT;
-}
-
-void git_versions_free(struct git_version *list, size_t count)
-{
-	for (size_t v = 0; v < count; v++) {
-		free(list[v].commit);
-		free(list[v].object);
-	}
-	free(list);
+	return error ? error : versions->count ? 0 : -ENOENT;
 }
 
 /* "HASH blob SIZE\nCONTENT\n" for each object, or "HASH missing\n". */
@@ -149,35 +149,22 @@ int git_read(const char *const *objects, size_t count, char **contents_out, size
 	return error;
 }
 
-int git_commits(const char *const *branches, size_t branch_count, char ***list_out,
-		size_t *count_out)
+int git_commits(struct git_versions *commits, const char *const *branches, size_t branch_count)
 {
 	const char *arguments[ARGUMENTS_MAX] = {"git", "rev-list", "--topo-order", "--reverse",
 						"HEAD"};
 	char *text, *rest, *line;
-	size_t bytes, room = 0, count = 5;
+	size_t bytes, count = 5;
 	int error;
 
-	*list_out = NULL;
-	*count_out = 0;
 	for (size_t b = 0; b < branch_count && count < ARGUMENTS_MAX - 2; b++)
 		arguments[count++] = branches[b];
 	arguments[count] = "--";
 	error = run_git(arguments, -1, &text, &bytes);
 	rest = text;
-	while (!error && rest && (line = strsep(&rest, "\n"))) {
-		if (!*line)
-			continue;
-		xt_grow(list_out, &room, *count_out + 1, sizeof(**list_out));
-		(*list_out)[(*count_out)++] = xt_strdup(line);
-	}
+	while (!error && rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			add_version(commits, line, NULL);
 	free(text);
 	return error;
-}
-
-void git_commits_free(char **list, size_t count)
-{
-	for (size_t c = 0; c < count; c++)
-		free(list[c]);
-	free(list);
 }

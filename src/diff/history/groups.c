@@ -92,16 +92,11 @@ struct history_value group_value(const struct history *h, const struct history_g
 #define GAP_FACTOR	  20	      /* a gap is this many times the median distance … */
 #define GAP_SECONDS_MIN	  (7 * 86400) /* … and at least a week */
 
-struct commit {
-	const char *hash;
-	uint64_t rank;
-};
-
 static int compare_commits(const void *a, const void *b)
 {
-	const struct commit *x = a, *y = b;
+	const struct git_version *x = a, *y = b;
 
-	return strcmp(x->hash, y->hash);
+	return strcmp(x->commit, y->commit);
 }
 
 /* Does a label look like a commit, in full or abbreviated? */
@@ -113,34 +108,35 @@ static bool is_commit(const char *text)
 }
 
 /* The rank of the commit that begins with text; 0 if there is none, or several. */
-static uint64_t find_commit(const struct commit *list, size_t count, const char *text)
+static uint64_t find_commit(const struct git_versions *commits, const char *text)
 {
-	size_t length = strlen(text), low = FIRST_NOT(i, 0, count, strcmp(list[i].hash, text) < 0);
+	size_t length = strlen(text), low;
 
-	if (low == count || strncmp(list[low].hash, text, length) != 0 ||
-	    (low + 1 < count && !strncmp(list[low + 1].hash, text, length)))
+	low = FIRST_NOT(i, 0, commits->count, strcmp(commits->list[i].commit, text) < 0);
+
+	if (low == commits->count || strncmp(commits->list[low].commit, text, length) != 0 ||
+	    (low + 1 < commits->count && !strncmp(commits->list[low + 1].commit, text, length)))
 		return 0;
-	return list[low].rank;
+	return commits->list[low].rank;
 }
 
 /* A label that git knows decides; else the commit that added the set. */
-static void rank_points(struct history *h, const struct commit *list, size_t count)
+static void rank_points(struct history *h, const struct git_versions *commits)
 {
 	for (size_t p = 0; p < h->point_count; p++) {
 		struct history_point *point = &h->points[p];
 
 		if (is_commit(point->label))
-			point->rank = find_commit(list, count, point->label);
+			point->rank = find_commit(commits, point->label);
 		if (!point->rank && point->commit)
-			point->rank = find_commit(list, count, point->commit);
+			point->rank = find_commit(commits, point->commit);
 	}
 }
 
 static void set_ranks(struct history *h, const char *const *branches, size_t branch_count)
 {
-	char **hashes = NULL;
-	struct commit *list;
-	size_t count = 0, wanted = 0;
+	struct git_versions commits = {0};
+	size_t wanted = 0;
 	int error;
 
 	for (size_t p = 0; p < h->point_count; p++)
@@ -148,19 +144,15 @@ static void set_ranks(struct history *h, const char *const *branches, size_t bra
 			  (h->points[p].commit || is_commit(h->points[p].label));
 	if (!wanted)
 		return;
-	error = git_commits(branches, branch_count, &hashes, &count);
-	list = xt_calloc(count + 1, sizeof(*list));
-	if (!error) {
-		for (size_t c = 0; c < count; c++)
-			list[c] = (struct commit){hashes[c], c + 1};
-		qsort(list, count, sizeof(*list), compare_commits);
-		rank_points(h, list, count);
-	}
+	error = git_commits(&commits, branches, branch_count);
+	if (!error && commits.count)
+		qsort(commits.list, commits.count, sizeof(*commits.list), compare_commits);
+	if (!error)
+		rank_points(h, &commits);
 	if (error == -ENOENT)
 		problems_add(&h->notes, "git is not available here: labels that look like commits "
 					"are ordered by start time");
-	free(list);
-	git_commits_free(hashes, count);
+	git_versions_free(&commits);
 }
 
 /* qsort() has no context. The tool has one thread. */

@@ -507,35 +507,35 @@ static void git_key(char out[KEY_BYTES], const char *object, const struct source
  * 0 or -errno.
  */
 static int take_versions(struct reading *reading, const char *argument,
-			 const struct git_version *versions, size_t count)
+			 const struct git_versions *versions)
 {
 	const char *objects[OBJECTS_AT_ONCE];
 	char *contents[OBJECTS_AT_ONCE], origin[KEY_BYTES], key[KEY_BYTES];
 	size_t bytes[OBJECTS_AT_ONCE] = {0};
 	int error = 0;
 
-	for (size_t first = 0; !error && first < count; first += OBJECTS_AT_ONCE) {
-		size_t end = first + OBJECTS_AT_ONCE < count ? first + OBJECTS_AT_ONCE : count;
+	for (size_t first = 0; !error && first < versions->count; first += OBJECTS_AT_ONCE) {
+		size_t end = smaller(first + OBJECTS_AT_ONCE, versions->count);
 		size_t wanted = 0, next = 0;
 
 		for (size_t v = first; v < end; v++) {
-			git_key(key, versions[v].object, reading->options);
+			git_key(key, versions->list[v].object, reading->options);
 			if (!history_find_source(reading->history, key))
-				objects[wanted++] = versions[v].object;
+				objects[wanted++] = versions->list[v].object;
 		}
 		if (wanted)
 			error = git_read(objects, wanted, contents, bytes);
 		for (size_t v = first; !error && v < end; v++) {
-			bool is_read = next < wanted && objects[next] == versions[v].object;
+			bool is_read = next < wanted && objects[next] == versions->list[v].object;
 
-			git_key(key, versions[v].object, reading->options);
+			git_key(key, versions->list[v].object, reading->options);
 			snprintf(origin, sizeof(origin), "%s at %.12s", argument,
-				 versions[v].commit);
+				 versions->list[v].commit);
 			if (is_read && !contents[next])
 				problems_add(&reading->history->problems, "cannot read %s", origin);
 			else
-				take_source(reading, key, origin, versions[v].commit, read_baseline,
-					    is_read ? contents[next] : "",
+				take_source(reading, key, origin, versions->list[v].commit,
+					    read_baseline, is_read ? contents[next] : "",
 					    is_read ? bytes[next] : 0);
 			next += is_read;
 		}
@@ -547,11 +547,11 @@ static int take_versions(struct reading *reading, const char *argument,
 
 static void take_branch(struct reading *reading, const char *argument)
 {
-	size_t branch_bytes = strcspn(argument, ":"), count;
+	size_t branch_bytes = strcspn(argument, ":");
 	char *branch = xt_strndup(argument, branch_bytes);
 	const char *file = argument + branch_bytes + 1;
-	struct git_version *versions = NULL;
-	int error = git_versions(branch, file, &versions, &count);
+	struct git_versions versions = {0};
+	int error = git_versions(&versions, branch, file);
 
 	if (error == -ENOENT)
 		problems_add(
@@ -559,10 +559,10 @@ static void take_branch(struct reading *reading, const char *argument)
 			"cannot read %s: git knows no file %s on a branch %s of this repository",
 			argument, file, branch);
 	else if (!error)
-		error = take_versions(reading, argument, versions, count);
+		error = take_versions(reading, argument, &versions);
 	if (error && error != -ENOENT)
 		cannot_read(reading, argument, error);
-	git_versions_free(versions, count);
+	git_versions_free(&versions);
 	free(branch);
 }
 
