@@ -59,7 +59,6 @@ static size_t place_of(const struct movement *movement)
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
 static void put_lead(FILE *out, const struct group_result *r, const struct finding *lead)
 {
-
 	fprintf(out, "%s%s %s%s", lead->is_drift ? "slow drift of " : "",
 		row_title(finding_row(r, lead), finding_track(r, lead)->metric),
 		format_ratio(lead->is_drift ? lead->per_run : lead->ratio),
@@ -388,37 +387,38 @@ static bool accept_undo(struct baseline *baseline, const struct request *request
 	return accepted->count < before;
 }
 
-/* Returns 0 or -errno. Adds errors to problems. */
-static int read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
+/* Adds errors to problems. */
+static bool read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
 {
 	size_t bytes = 0;
 	char *text = file_read_path(path, &bytes);
 	int error = !text ? -errno : !bytes ? -ENODATA : 0;
 
-	if (!error)
-		error = baseline_read(baseline, text, bytes, path, problems);
-	else
+	if (error)
 		problems_add(problems, "%s: %s", path, strerror(-error));
+	else
+		error = baseline_read(baseline, text, bytes, path, problems);
 	free(text);
-	return error;
+	return !error;
 }
 
-/* Refuses runs with missing events. */
-static int check_whole(const struct run_set *runs, struct problems *problems)
+static bool write_baseline(struct baseline *baseline, const char *path)
 {
-	int error = 0;
+	int error = baseline_write(baseline, path);
+	struct stat about;
 
-	for (size_t r = 0; r < runs->count; r++) {
-		if (runs->runs[r]->trust == TRUST_COMPLETE)
-			continue;
-		problems_add(problems, "cannot use %s: events are missing in it",
-			     runs->runs[r]->origin);
-		error = -EINVAL;
-	}
-	return error;
+	if (error)
+		print_error("cannot write '%s': %s", path, xt_new_file_error(error));
+	else if (!stat(path, &about))
+		print_note("%s: %zu set%s, %lld KB", path, baseline->count,
+			   baseline->count == 1 ? "" : "s",
+			   (long long)(about.st_size + 999) / 1000);
+	return !error;
 }
 
-static int load_side(struct run_set *runs, const struct request *request, struct problems *problems)
+/* Refuses no runs, and runs with missing events. */
+static bool load_side(struct run_set *runs, const struct request *request,
+		      struct problems *problems)
 {
 	/* Iterations are detected without a name, too. */
 	bool is_named = request->iteration && strcmp(request->iteration, LOAD_DETECTED) != 0;
@@ -426,8 +426,9 @@ static int load_side(struct run_set *runs, const struct request *request, struct
 				       .warmup = request->warmup,
 				       .workers_count = 2};
 	char *argument = (char *)request->side;
+	bool is_good = !load_runs(runs, &argument, 1, &options, problems);
 	size_t kept = 0;
-	int error = load_runs(runs, &argument, 1, &options, problems);
+
 	/* From another baseline, take only its newest set. */
 	for (size_t r = 0; r < runs->count; r++)
 		if (runs->runs[r]->history)
@@ -435,13 +436,13 @@ static int load_side(struct run_set *runs, const struct request *request, struct
 		else
 			runs->runs[kept++] = runs->runs[r];
 	runs->count = kept;
-	if (!error)
-		error = check_whole(runs, problems);
-	if (!error && !kept) {
+	for (size_t r = 0; is_good && r < kept; r++)
+		if (runs->runs[r]->trust != TRUST_COMPLETE)
+			problems_add(problems, "cannot use %s: events are missing in it",
+				     runs->runs[r]->origin);
+	if (is_good && !kept)
 		problems_add(problems, "cannot use %s: it has no runs", request->side);
-		error = -EINVAL;
-	}
-	return error;
+	return is_good && !problems->count;
 }
 
 static const char *device_of(const struct run_profile *run)
@@ -450,161 +451,112 @@ static const char *device_of(const struct run_profile *run)
 }
 
 /* Refuses runs of another program, GPU or driver, which say nothing about noise. */
-static int check_fitting(const struct baseline *baseline, const struct run_set *runs,
-			 struct problems *problems)
+static bool check_fitting(const struct baseline *baseline, const struct run_set *runs,
+			  struct problems *problems)
 {
 	static const struct run_set none = {0};
 	static const struct check_options options = {
 		.advice = "; 'xtrace baseline save --force' replaces the baseline"};
-	size_t before = problems->count;
 
 	check_alike(baseline->count ? &baseline->sets[baseline->count - 1].runs : &none, runs,
 		    &options, problems);
-	return problems->count > before ? -EINVAL : 0;
+	return !problems->count;
+}
+
+/* Is a run the same as one of the first runs of a set? Returns that one, or NULL. */
+static const struct run_profile *find_same(const struct run_profile *run, const struct run_set *set,
+					   size_t count)
+{
+	for (size_t other = 0; other < count; other++)
+		if (check_same_run(run, set->runs[other]))
+			return set->runs[other];
+	return NULL;
 }
 
 /* Refuses duplicate runs, which would look like a lack of noise. */
-static int check_unknown(const struct baseline *baseline, const struct run_set *runs,
-			 struct problems *problems)
+static bool check_unknown(const struct baseline *baseline, const struct run_set *runs,
+			  struct problems *problems)
 {
-	for (size_t r = 0; r < runs->count; r++) {
-		const struct run_profile *run = runs->runs[r];
+	for (size_t r = 0; r < runs->count && !problems->count; r++) {
+		const struct run_profile *run = runs->runs[r], *same = find_same(run, runs, r);
 
-		for (size_t other = 0; other < r; other++) {
-			if (!check_same_run(run, runs->runs[other]))
-				continue;
-			problems_add(problems, "%s and %s are the same run",
-				     runs->runs[other]->origin, run->origin);
-			return -EINVAL;
-		}
-		for (size_t s = 0; s < baseline->count; s++) {
-			const struct baseline_set *set = &baseline->sets[s];
-
-			for (size_t other = 0; other < set->runs.count; other++) {
-				if (!check_same_run(run, set->runs.runs[other]))
-					continue;
+		if (same)
+			problems_add(problems, "%s and %s are the same run", same->origin,
+				     run->origin);
+		for (size_t s = 0; s < baseline->count && !problems->count; s++)
+			if (find_same(run, &baseline->sets[s].runs, baseline->sets[s].runs.count))
 				problems_add(problems, "%s is already in the set '%s'", run->origin,
-					     set->label);
-				return -EINVAL;
-			}
-		}
+					     baseline->sets[s].label);
 	}
-	return 0;
+	return !problems->count;
 }
 
-static int write_baseline(struct baseline *baseline, const struct request *request)
+static bool check_new(const struct request *request)
 {
-	int error = baseline_write(baseline, request->file);
-	struct stat about;
-
-	if (error) {
-		print_error("cannot write '%s': %s", request->file, xt_new_file_error(error));
-		return STATUS_FAILED;
-	}
-	if (!stat(request->file, &about))
-		print_note("%s: %zu set%s, %lld KB", request->file, baseline->count,
-			   baseline->count == 1 ? "" : "s",
-			   (long long)(about.st_size + 999) / 1000);
-	return STATUS_OK;
+	if (request->force || access(request->file, F_OK))
+		return true;
+	print_error("cannot save '%s': it exists; 'update' adds to it, 'save --force' replaces it",
+		    request->file);
+	return false;
 }
 
-/* Returns the exit status, as run_save() and so on do. */
-static int add(struct baseline *baseline, const struct request *request, struct problems *problems)
+static bool add(struct baseline *baseline, const struct request *request, struct problems *problems,
+		struct problems *notes)
 {
 	struct run_set runs = {0};
-	int error = load_side(&runs, request, problems), status = STATUS_FAILED;
+	bool is_good = load_side(&runs, request, problems) &&
+		       check_fitting(baseline, &runs, problems) &&
+		       check_unknown(baseline, &runs, problems);
 
-	if (!error)
-		error = check_fitting(baseline, &runs, problems);
-	if (!error)
-		error = check_unknown(baseline, &runs, problems);
-	if (!error) {
+	(void)notes;
+	if (is_good) {
 		baseline_add(baseline, request->label ? request->label : "", &runs);
 		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
-		status = write_baseline(baseline, request);
 	}
 	run_set_free(&runs);
-	return status;
+	return is_good;
 }
 
-static int run_save(const struct request *request, struct problems *problems)
+static bool prune(struct baseline *baseline, const struct request *request,
+		  struct problems *problems, struct problems *notes)
 {
-	struct baseline baseline = {0};
-	int status;
-
-	if (!request->force && access(request->file, F_OK) == 0) {
-		print_error("cannot save '%s': it exists; 'update' adds to it, 'save --force' "
-			    "replaces it",
-			    request->file);
-		return STATUS_FAILED;
-	}
-	status = add(&baseline, request, problems);
-	baseline_free(&baseline);
-	return status;
-}
-
-static int run_update(const struct request *request, struct problems *problems)
-{
-	struct baseline baseline = {0};
-	int status = STATUS_FAILED;
-
-	if (!read_baseline(&baseline, request->file, problems))
-		status = add(&baseline, request, problems);
-	baseline_free(&baseline);
-	return status;
-}
-
-static int run_prune(const struct request *request, struct problems *problems)
-{
-	struct baseline baseline = {0};
 	char advice[ADVICE_BYTES];
-	int status = STATUS_FAILED;
 
-	if (read_baseline(&baseline, request->file, problems))
-		goto out;
-	if (request->label && !baseline_remove_label(&baseline, request->label)) {
+	(void)problems;
+	(void)notes;
+	if (request->label && !baseline_remove_label(baseline, request->label)) {
 		print_error("cannot prune '%s': it has no set '%s'; %s", request->file,
 			    request->label,
-			    baseline_advise_label(advice, &baseline, request->label));
-		goto out;
+			    baseline_advise_label(advice, baseline, request->label));
+		return false;
 	}
 	if (request->keep || !request->label)
-		baseline_keep(&baseline, request->keep ? request->keep : BASELINE_KEEP);
-	if (!baseline.count)
+		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
+	if (!baseline->count)
 		print_error("cannot prune '%s': it would be empty; delete the file instead",
 			    request->file);
-	else
-		status = write_baseline(&baseline, request);
-out:
-	baseline_free(&baseline);
-	return status;
+	return baseline->count;
 }
 
-static int run_accept(const struct request *request, struct problems *problems)
+static bool check_reason(const struct request *request)
 {
-	struct baseline baseline = {0};
-	struct problems lines = {0};
-	int status = STATUS_FAILED;
-
-	if (!request->reason && !request->undo) {
+	if (!request->reason && !request->undo)
 		print_error("cannot accept a change in '%s' without a reason: add --reason TEXT",
 			    request->file);
-		return STATUS_FAILED;
-	}
-	if (request->row && !row_pattern_is_valid(request->row)) {
+	else if (request->row && !row_pattern_is_valid(request->row))
 		print_error("cannot use '%s' for --row: it must be LEVEL(NAME) or the name of a "
 			    "total, such as path(forward) or gpu-time",
 			    request->row);
-		return STATUS_FAILED;
-	}
-	if (!read_baseline(&baseline, request->file, problems) &&
-	    (request->undo ? accept_undo : accept_change)(&baseline, request, &lines))
-		status = write_baseline(&baseline, request);
-	for (size_t l = 0; status == STATUS_OK && l < lines.count; l++)
-		print_note("%s", lines.lines[l]);
-	problems_free(&lines);
-	baseline_free(&baseline);
-	return status;
+	else
+		return true;
+	return false;
+}
+
+static bool accept_or_undo(struct baseline *baseline, const struct request *request,
+			   struct problems *problems, struct problems *notes)
+{
+	(void)problems;
+	return (request->undo ? accept_undo : accept_change)(baseline, request, notes);
 }
 
 /* Prints the median GPU time of a set, and the spread of its runs. */
@@ -647,17 +599,16 @@ static void show_accepted(const struct baseline *baseline)
 	}
 }
 
-static int run_show(const struct request *request, struct problems *problems)
+static bool show(struct baseline *baseline, const struct request *request,
+		 struct problems *problems, struct problems *notes)
 {
-	struct baseline baseline = {0};
-	const struct run_profile *run;
+	const struct run_profile *run = baseline->sets[baseline->count - 1].runs.runs[0];
 	struct stat about;
 
-	if (read_baseline(&baseline, request->file, problems) || stat(request->file, &about)) {
-		baseline_free(&baseline);
-		return STATUS_FAILED;
-	}
-	run = baseline.sets[baseline.count - 1].runs.runs[0];
+	(void)problems;
+	(void)notes;
+	if (stat(request->file, &about))
+		return false;
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
 	       *device_of(run) ? device_of(run) : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
@@ -665,29 +616,36 @@ static int run_show(const struct request *request, struct problems *problems)
 	       "noise\n\n");
 	printf("%-16s  %4s %11s %9s  %s\n", "first run (UTC)", "runs", "GPU time", "spread",
 	       "label");
-	for (size_t s = baseline.count; s-- > 0;)
-		show_set(&baseline.sets[s]);
-	show_accepted(&baseline);
-	baseline_free(&baseline);
-	return STATUS_OK;
+	for (size_t s = baseline->count; s-- > 0;)
+		show_set(&baseline->sets[s]);
+	show_accepted(baseline);
+	return true;
 }
 
 static const struct verb {
 	const char *name;
 	const char *arguments;
 	const char *help;
-	bool has_side;
-	int (*run)(const struct request *request, struct problems *problems);
+	bool has_side, makes_file, only_reads;
+	/* Before the file is read; NULL: nothing to check. Returns false after an error message. */
+	bool (*check)(const struct request *request);
+	/*
+	 * Adds errors to problems, and notes to print when the file is written. Returns false after
+	 * an error.
+	 */
+	bool (*run)(struct baseline *baseline, const struct request *request,
+		    struct problems *problems, struct problems *notes);
 } verbs[] = {
-	{"save", "[--label LABEL] [--force] FILE RUNS", "Create a baseline from runs", true,
-	 run_save},
+	{"save", "[--label LABEL] [--force] FILE RUNS", "Create a baseline from runs",
+	 .has_side = true, .makes_file = true, .check = check_new, .run = add},
 	{"update", "[--label LABEL] [--keep N] FILE RUNS",
-	 "Add runs, and compare with them from now on", true, run_update},
-	{"show", "FILE", "List the sets of runs", false, run_show},
+	 "Add runs, and compare with them from now on", .has_side = true, .run = add},
+	{"show", "FILE", "List the sets of runs", .only_reads = true, .run = show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
-	 "Remove the sets of a label, or all but the newest N", false, run_prune},
+	 "Remove the sets of a label, or all but the newest N", .run = prune},
 	{"accept", "--reason TEXT|--undo [--row ROW] [--by LABEL] FILE",
-	 "Record that a change is intended, or take that back", false, run_accept},
+	 "Record that a change is intended, or take that back", .check = check_reason,
+	 .run = accept_or_undo},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -737,10 +695,28 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
+/* Returns false after an error, with the file unchanged. */
+static bool run_verb(const struct verb *verb, const struct request *request)
+{
+	struct baseline baseline = {0};
+	struct problems problems = {0}, notes = {0};
+	bool is_good = (!verb->check || verb->check(request)) &&
+		       (verb->makes_file || read_baseline(&baseline, request->file, &problems)) &&
+		       verb->run(&baseline, request, &problems, &notes) &&
+		       (verb->only_reads || write_baseline(&baseline, request->file));
+
+	for (size_t n = 0; is_good && n < notes.count; n++)
+		print_note("%s", notes.lines[n]);
+	problems_print(&problems);
+	problems_free(&problems);
+	problems_free(&notes);
+	baseline_free(&baseline);
+	return is_good;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct request request = {0};
-	struct problems problems = {0};
 	const struct verb *verb;
 	int status, count;
 
@@ -762,10 +738,7 @@ static int run(const struct command *command, int argc, char **argv)
 	}
 	request.file = argv[2];
 	request.side = verb->has_side ? argv[3] : NULL;
-	status = verb->run(&request, &problems);
-	problems_print(&problems);
-	problems_free(&problems);
-	return status;
+	return run_verb(verb, &request) ? STATUS_OK : STATUS_FAILED;
 }
 
 static void print_verbs(void)

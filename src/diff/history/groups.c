@@ -113,7 +113,6 @@ static uint64_t find_commit(const struct git_versions *commits, const char *text
 	size_t length = strlen(text), low;
 
 	low = FIRST_NOT(i, 0, commits->count, strcmp(commits->list[i].commit, text) < 0);
-
 	if (low == commits->count || strncmp(commits->list[low].commit, text, length) != 0 ||
 	    (low + 1 < commits->count && !strncmp(commits->list[low + 1].commit, text, length)))
 		return 0;
