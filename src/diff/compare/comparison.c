@@ -87,10 +87,9 @@ static void list_common(const struct comparison *c, double *deviations, double *
 		bool is_whole = row->share >= COMMON_SHARE_MIN;
 
 		run_values_take(&v, c, METRIC_EACH, &row, 1);
-		for (size_t r = 0; r < c->run_count; r++) {
-			is_whole &= c->runs[r].is_history || !isnan(v.x[r]);
-			if (!c->runs[r].is_history)
-				sums[c->runs[r].side] += v.x[r];
+		for (size_t r = 0; r < c->judged_count; r++) {
+			is_whole &= !isnan(v.x[r]);
+			sums[c->runs[r].side] += v.x[r];
 		}
 		if (!is_whole || !v.is_log)
 			continue;
@@ -342,11 +341,9 @@ static size_t find_group(const struct comparison *c, enum side side, const struc
 {
 	size_t next = SIDES;
 
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = c->judged_count; r < c->run_count; r++) {
 		const struct compared_run *other = &c->runs[r];
 
-		if (!other->is_history)
-			continue;
 		if (other->side == side && other->profile->history == run->history &&
 		    !strcmp(other->profile->origin, run->origin))
 			return other->group;
@@ -367,10 +364,10 @@ static void list_runs(struct comparison *c, const struct run_set sets[SIDES])
 				c->runs[c->run_count] = (struct compared_run){
 					.profile = run,
 					.side = s,
-					.is_history = history,
 					.group = history ? find_group(c, s, run) : (size_t)s};
 				c->run_count++;
 				c->side_counts[s] += !history;
+				c->judged_count += !history;
 			}
 		}
 	}
@@ -423,10 +420,9 @@ static void set_clocks(struct comparison *c)
 	double common = log1p(c->common.net_ratio), clocks;
 
 	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
-	for (size_t r = 0; r < c->run_count; r++)
-		if (!c->runs[r].is_history)
-			c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->clock_mhz /
-							  (double)c->side_counts[c->runs[r].side];
+	for (size_t r = 0; r < c->judged_count; r++)
+		c->clocks_mhz[c->runs[r].side] +=
+			c->runs[r].profile->clock_mhz / (double)c->side_counts[c->runs[r].side];
 	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
 	c->is_clock_change = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
 			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
@@ -445,10 +441,10 @@ static void note_arguments(struct comparison *c)
 {
 	const char *first = arguments_of(c->runs[0].profile);
 
-	for (size_t r = 1; r < c->run_count; r++) {
+	for (size_t r = 1; r < c->judged_count; r++) {
 		const char *other = arguments_of(c->runs[r].profile);
 
-		if (c->runs[r].is_history || !strcmp(first, other))
+		if (!strcmp(first, other))
 			continue;
 		problems_add(&c->notes, "the runs have different arguments: '%.*s' and '%.*s'",
 			     ARGUMENTS_SHOWN, first, ARGUMENTS_SHOWN, other);
@@ -563,8 +559,8 @@ void comparison_make(struct comparison *c, const struct run_set sets[SIDES],
 	list_runs(c, sets);
 	for (size_t r = 0; r < c->run_count; r++)
 		c->has_iterations &= run_profile_has_iterations(c->runs[r].profile);
-	for (size_t r = c->run_count; r-- > 0;)
-		if (!c->runs[r].is_history && c->runs[r].profile->lacks_wall)
+	for (size_t r = c->judged_count; r-- > 0;)
+		if (c->runs[r].profile->lacks_wall)
 			c->lacks_wall = c->runs[r].profile;
 	compare_rows_make(c);
 	find_levels(c);
@@ -661,8 +657,7 @@ void comparison_sum(const struct comparison *c, enum metric metric, const size_t
 
 const struct run_profile *comparison_first_run(const struct comparison *c, enum side side)
 {
-	for (size_t r = 0; r < c->run_count; r++)
-		if (!c->runs[r].is_history && c->runs[r].side == side)
-			return c->runs[r].profile;
-	return NULL;
+	size_t first = side == SIDE_BASE ? 0 : c->side_counts[SIDE_BASE];
+
+	return c->side_counts[side] ? c->runs[first].profile : NULL;
 }

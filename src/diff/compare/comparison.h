@@ -83,14 +83,14 @@ struct comparison_row {
 struct compared_run {
 	const struct run_profile *profile;
 	enum side side;
-	bool is_history; /* only used to estimate noise */
-	size_t group;	 /* its side, or the older set of a baseline */
-	double common;	 /* logarithm of the factor common to its GPU times */
+	size_t group;  /* its side, or the older set of a baseline */
+	double common; /* logarithm of the factor common to its GPU times */
 };
 
 struct comparison {
 	struct compared_run *runs; /* of BASE, then of NEW, then history */
 	size_t run_count;
+	size_t judged_count;	     /* without history, which is only used to estimate noise */
 	size_t side_counts[SIDES];   /* without history */
 	struct comparison_row *rows; /* by level, then largest change of value first */
 	size_t row_count;

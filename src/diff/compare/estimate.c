@@ -101,7 +101,7 @@ void run_values_take(struct run_values *v, const struct comparison *c, enum metr
 		take_counts(v, rows, count, r);
 		if (isnan(q.mean))
 			continue;
-		if (!c->runs[r].is_history) {
+		if (r < c->judged_count) {
 			v->is_log &= q.typical > 0.0;
 			sum += q.typical;
 			used++;
@@ -115,7 +115,7 @@ void run_values_take(struct run_values *v, const struct comparison *c, enum metr
 	for (size_t r = 0; r < c->run_count; r++) {
 		double typical = v->typical[r];
 
-		if (isnan(v->means[r]) || (c->runs[r].is_history && !(typical > 0.0)))
+		if (isnan(v->means[r]) || (r >= c->judged_count && !(typical > 0.0)))
 			continue;
 		v->x[r] = v->is_log ? log(typical) : sum > 0.0 ? typical * (double)used / sum : 0.0;
 	}
@@ -136,7 +136,7 @@ static bool drift_variance(const struct comparison *c, const struct run_values *
 	size_t counts[SETS_MAX] = {0}, last = 0, count = 0;
 
 	for (size_t r = 0; r < c->run_count; r++) {
-		size_t set = c->runs[r].is_history ? c->runs[r].profile->history : 0;
+		size_t set = r < c->judged_count ? 0 : c->runs[r].profile->history;
 
 		if (isnan(v->x[r]) || c->runs[r].side != SIDE_BASE || set >= SETS_MAX)
 			continue;
@@ -183,8 +183,8 @@ static void run_series_make(struct run_series *s, const struct comparison *c,
 			    const struct run_values *v)
 {
 	*s = (struct run_series){.has_times = true};
-	for (size_t r = 0; r < c->run_count && s->count < 1024; r++) {
-		if (c->runs[r].is_history || isnan(v->x[r]))
+	for (size_t r = 0; r < c->judged_count && s->count < 1024; r++) {
+		if (isnan(v->x[r]))
 			continue;
 		s->base_count += c->runs[r].side == SIDE_BASE;
 		s->time[s->count] = (double)c->runs[r].profile->start_realtime_ns;
@@ -270,11 +270,9 @@ static bool boundaries_differ(const struct comparison *c)
 	const struct run_profile *first = c->runs[0].profile;
 	bool differs = false;
 
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = 0; r < c->judged_count; r++) {
 		const struct run_profile *run = c->runs[r].profile;
 
-		if (c->runs[r].is_history)
-			continue;
 		if (!run_profile_has_iterations(run) || run->found_count != first->found_count)
 			return false;
 		differs |= run->used_count != first->used_count;
@@ -291,16 +289,15 @@ static bool has_moved(const struct comparison *c, const struct run_values *v, en
 {
 	size_t pairs = 0, against = 0;
 
-	for (size_t a = 0; a < c->run_count; a++) {
+	for (size_t a = 0; a < c->judged_count; a++) {
 		const struct run_profile *with = c->runs[a].profile;
 
-		if (c->runs[a].is_history || c->runs[a].side != more)
+		if (c->runs[a].side != more)
 			continue;
-		for (size_t b = 0; b < c->run_count; b++) {
+		for (size_t b = 0; b < c->judged_count; b++) {
 			const struct run_profile *without = c->runs[b].profile;
 
-			if (c->runs[b].is_history || c->runs[b].side == more ||
-			    with->used_count > without->used_count)
+			if (c->runs[b].side == more || with->used_count > without->used_count)
 				continue;
 			pairs++;
 			against += v->counts[a] * (double)with->used_count >
@@ -318,11 +315,9 @@ static bool warmup_boundary_explains(const struct comparison *c, const struct ru
 
 	if (!boundaries_differ(c))
 		return false;
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = 0; r < c->judged_count; r++) {
 		enum side side = c->runs[r].side;
 
-		if (c->runs[r].is_history)
-			continue;
 		varies |= fabs(v->counts[r] - v->counts[0]) > COUNTS_ALIKE;
 		counts[side] += v->counts[r] / (double)c->side_counts[side];
 		wholes[side] += v->wholes[r] / (double)c->side_counts[side];
@@ -450,10 +445,10 @@ static void set_own_error(struct effect *effect, const struct comparison *c,
 {
 	double n = 0.0, squares = 0.0, variance;
 
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = 0; r < c->judged_count; r++) {
 		double left = v->means[r] / effect->new - 1.0;
 
-		if (c->runs[r].is_history || c->runs[r].side != SIDE_NEW || isnan(left))
+		if (c->runs[r].side != SIDE_NEW || isnan(left))
 			continue;
 		squares += left * left;
 		n++;
@@ -478,8 +473,8 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 	uint32_t new_runs = 0;
 	double new_count = 0.0;
 
-	for (size_t r = 0; r < c->run_count; r++) {
-		if (c->runs[r].is_history || isnan(v->means[r]))
+	for (size_t r = 0; r < c->judged_count; r++) {
+		if (isnan(v->means[r]))
 			continue;
 		least[c->runs[r].side] = fmin(least[c->runs[r].side], v->means[r]);
 		most[c->runs[r].side] = fmax(most[c->runs[r].side], v->means[r]);
@@ -517,16 +512,16 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 }
 
 /* Converts a difference in the scale of run_values.x to a ratio to the base. */
-static double to_ratio(const struct run_values *v, const struct effect *effect, size_t run_count,
-		       double difference, const struct comparison *c)
+static double to_ratio(const struct run_values *v, const struct effect *effect, double difference,
+		       const struct comparison *c)
 {
 	double sum = 0.0;
 	size_t used = 0;
 
 	if (v->is_log)
 		return expm1(difference);
-	for (size_t r = 0; r < run_count; r++) {
-		if (c->runs[r].is_history || isnan(v->means[r]))
+	for (size_t r = 0; r < c->judged_count; r++) {
+		if (isnan(v->means[r]))
 			continue;
 		sum += v->means[r];
 		used++;
@@ -541,8 +536,8 @@ static bool is_one_sided(const struct comparison *c, const struct run_values *v)
 {
 	size_t with[SIDES] = {0};
 
-	for (size_t r = 0; r < c->run_count; r++)
-		if (!c->runs[r].is_history && v->means[r] > 0.0)
+	for (size_t r = 0; r < c->judged_count; r++)
+		if (v->means[r] > 0.0)
 			with[c->runs[r].side]++;
 	return (!with[SIDE_BASE] && with[SIDE_NEW] == c->side_counts[SIDE_NEW]) ||
 	       (!with[SIDE_NEW] && with[SIDE_BASE] == c->side_counts[SIDE_BASE]);
@@ -622,10 +617,10 @@ static void make_interval(struct effect *effect, const struct comparison *c,
 
 	effect->error = error;
 	effect->dof = dof;
-	effect->net_ratio = to_ratio(v, effect, c->run_count, difference, c);
-	effect->low = to_ratio(v, effect, c->run_count, difference - bound * error, c);
-	effect->high = to_ratio(v, effect, c->run_count, difference + bound * error, c);
-	effect->detectable = to_ratio(v, effect, c->run_count, found * error, c);
+	effect->net_ratio = to_ratio(v, effect, difference, c);
+	effect->low = to_ratio(v, effect, difference - bound * error, c);
+	effect->high = to_ratio(v, effect, difference + bound * error, c);
+	effect->detectable = to_ratio(v, effect, found * error, c);
 }
 
 void effect_from_estimate(struct effect *effect, const struct comparison *c,
@@ -709,6 +704,6 @@ void effect_from_runs(struct effect *effect, const struct comparison *c, const s
 	effect->is_disputed = effect->p <= c->alpha && p > c->alpha;
 	effect->p = p > effect->p ? p : effect->p;
 	permutation_interval(series.x, series.base_count, series.count, c->alpha, &low, &high);
-	effect->low = fmin(effect->low, to_ratio(v, effect, c->run_count, low, c));
-	effect->high = fmax(effect->high, to_ratio(v, effect, c->run_count, high, c));
+	effect->low = fmin(effect->low, to_ratio(v, effect, low, c));
+	effect->high = fmax(effect->high, to_ratio(v, effect, high, c));
 }

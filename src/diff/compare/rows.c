@@ -231,8 +231,8 @@ static void gather(struct comparison *c)
 
 static bool is_on(const struct comparison *c, const struct comparison_row *row, enum side side)
 {
-	for (size_t r = 0; r < c->run_count; r++)
-		if (row->entries[r] && !c->runs[r].is_history && c->runs[r].side == side)
+	for (size_t r = 0; r < c->judged_count; r++)
+		if (row->entries[r] && c->runs[r].side == side)
 			return true;
 	return false;
 }
@@ -313,11 +313,11 @@ static void drop_empty(struct comparison *c)
 
 static void set_shown(const struct comparison *c, struct comparison_row *row)
 {
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = 0; r < c->judged_count; r++) {
 		const struct profile_entry *entry = row->entries[r];
 		const struct profile_entry **shown = &row->shown[c->runs[r].side];
 
-		if (entry && !c->runs[r].is_history && !*shown)
+		if (entry && !*shown)
 			*shown = entry;
 	}
 }
@@ -335,12 +335,10 @@ static void set_share(const struct comparison *c, struct comparison_row *row)
 {
 	double parts[SIDES] = {0}, wholes[SIDES] = {0};
 
-	for (size_t r = 0; r < c->run_count; r++) {
+	for (size_t r = 0; r < c->judged_count; r++) {
 		const struct profile_entry *entry = row->entries[r], *whole;
 		enum side side = c->runs[r].side;
 
-		if (c->runs[r].is_history)
-			continue;
 		whole = run_profile_find(c->runs[r].profile, LEVEL_TOTAL, "gpu-time");
 		wholes[side] += part_of(c->runs[r].profile, whole);
 		parts[side] += part_of(c->runs[r].profile, entry);

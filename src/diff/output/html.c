@@ -244,8 +244,7 @@ static void put_comparison(struct json *json, const struct diff_result *result,
 	json_string(json, "values", comparison_values(c));
 	json_number(json, "alpha", c->alpha);
 	json_bool(json, "measures_noise", comparison_measures_noise(c));
-	json_u64(json, "history_count",
-		 c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW]);
+	json_u64(json, "history_count", c->run_count - c->judged_count);
 	json_lines(json, "problems", &result->verdict->problems);
 	json_lines(json, "notes", &result->verdict->notes);
 	put_sides(json, result);

@@ -309,7 +309,7 @@ static void put_side(struct output *out, const struct diff_result *result, enum 
 static void put_method(struct output *out, const struct diff_result *result)
 {
 	const struct comparison *c = result->comparison;
-	size_t history = c->run_count - c->side_counts[SIDE_BASE] - c->side_counts[SIDE_NEW];
+	size_t history = c->run_count - c->judged_count;
 
 	output_string(out, "<details><summary>Method</summary>\n\n");
 	for (int s = 0; s < SIDES; s++)
