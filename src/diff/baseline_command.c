@@ -4,7 +4,7 @@
  * (diff/load/baseline.h). It detects the changes of the baseline as xtrace history does, so that
  * an acceptance matches one.
  */
-#include "diff/baseline_command.h"
+#include "diff/commands.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * xtrace diff: loads the runs of two sides, compares and judges them, and writes the outputs, each
  * of which is an option.
  */
-#include "diff/diff_command.h"
+#include "diff/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct diff_options {
 	bool is_default_output; /* the user asked for none: text to stdout */
 	struct load_options load;
 	struct check_options check;
-	struct compare_options compare;
+	double alpha;
 	unsigned top_count;
 	bool check_only; /* read options and rules, and compare nothing: sides are optional */
 	struct problems *problems; /* of the rules */
@@ -100,8 +100,7 @@ static const struct option_row option_rows[] = {
 	 .help = "Compare iterations even if their number or kind differs"},
 	{"allow-degraded", .apply = option_flag, TARGET(check.allow_degraded),
 	 .help = "Compare logs even if events are missing. Damaged logs are still refused"},
-	{"error-rate", .value = "PERCENT", .apply = option_percent, TARGET(compare.alpha),
-	 .max = 20,
+	{"error-rate", .value = "PERCENT", .apply = option_percent, TARGET(alpha), .max = 20,
 	 .help = "Set how often a rule may report a change that is only noise (default: 1%)"},
 	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
 	 .help = "Limit each table to N rows (default: 10)"},
@@ -239,7 +238,7 @@ static int compare(struct diff_options *options, struct problems *problems)
 		check_runs(&sets[SIDE_BASE], &sets[SIDE_NEW], &options->check, problems);
 	/* Show the tables even if the runs cannot be judged. */
 	if (is_loaded && sets[SIDE_BASE].count && sets[SIDE_NEW].count) {
-		comparison_make(&comparison, sets, &options->compare);
+		comparison_make(&comparison, sets, options->alpha);
 		result.comparison = &comparison;
 	}
 	verdict_make(&verdict, result.comparison, &options->rules, problems);

@@ -2,7 +2,7 @@
 /*
  * xtrace history: reads runs over time, finds movements, and writes the outputs.
  */
-#include "diff/history_command.h"
+#include "diff/commands.h"
 
 #include <errno.h>
 #include <libgen.h>

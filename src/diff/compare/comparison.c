@@ -547,11 +547,10 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     fmin(c->runs_needed, RUNS_SHOWN_MAX));
 }
 
-void comparison_make(struct comparison *c, const struct run_set sets[SIDES],
-		     const struct compare_options *options)
+void comparison_make(struct comparison *c, const struct run_set sets[SIDES], double alpha)
 {
 	*c = (struct comparison){
-		.alpha = options->alpha > 0.0 ? options->alpha : COMPARE_ALPHA,
+		.alpha = alpha > 0.0 ? alpha : COMPARE_ALPHA,
 		.has_iterations = true,
 		.runs = xt_calloc(sets[SIDE_BASE].count + sets[SIDE_NEW].count + 1,
 				  sizeof(*c->runs)),

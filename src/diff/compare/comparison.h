@@ -109,17 +109,13 @@ struct comparison {
 	struct problems notes; /* lines for people */
 };
 
-struct compare_options {
-	double alpha; /* 0: COMPARE_ALPHA */
-};
 #define COMPARE_ALPHA 0.01
 
 /*
- * Compares the runs of two sides. The sets must outlive the comparison. Free it with
- * comparison_free().
+ * Compares the runs of two sides. alpha is the error rate of a rule; 0: COMPARE_ALPHA. The sets
+ * must outlive the comparison. Free it with comparison_free().
  */
-void comparison_make(struct comparison *comparison, const struct run_set sets[SIDES],
-		     const struct compare_options *options);
+void comparison_make(struct comparison *comparison, const struct run_set sets[SIDES], double alpha);
 void comparison_free(struct comparison *comparison);
 
 /*

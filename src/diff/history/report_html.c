@@ -25,23 +25,13 @@
 /* Writes a text with the characters that HTML reserves escaped. */
 static void html_text(struct output *out, const char *text)
 {
-	static const struct {
-		char c;
-		const char *escape;
-	} escapes[] = {
-		{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+	static const char *const escapes[128] = {['&'] = "&amp;",
+						 ['<'] = "&lt;",
+						 ['>'] = "&gt;",
+						 ['"'] = "&quot;",
+						 ['\''] = "&#39;"};
 
-	for (; *text; text++) {
-		const char *escape = NULL;
-
-		for (size_t e = 0; e < sizeof(escapes) / sizeof(escapes[0]); e++)
-			if (escapes[e].c == *text)
-				escape = escapes[e].escape;
-		if (escape)
-			output_string(out, escape);
-		else
-			output_char(out, *text);
-	}
+	output_escaped(out, text, escapes);
 }
 
 static void put_label(struct output *out, const struct group_result *r, size_t place)

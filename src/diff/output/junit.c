@@ -12,27 +12,11 @@
 /* XML allows no control characters, not even escaped. */
 static void put_text(struct output *out, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			output_string(out, "&amp;");
-			break;
-		case '<':
-			output_string(out, "&lt;");
-			break;
-		case '>':
-			output_string(out, "&gt;");
-			break;
-		case '"':
-			output_string(out, "&quot;");
-			break;
-		case '\n':
-			output_string(out, "&#10;");
-			break;
-		default:
-			output_char(out, (unsigned char)*text < ' ' ? '?' : *text);
-		}
-	}
+	static const char *const escapes[128] = {
+		[1 ... 9] = "?", ['\n'] = "&#10;", [11 ... 31] = "?", ['&'] = "&amp;",
+		['<'] = "&lt;",	 ['>'] = "&gt;",   ['"'] = "&quot;"};
+
+	output_escaped(out, text, escapes);
 }
 
 static void put_attribute(struct output *out, const char *name, const char *value)

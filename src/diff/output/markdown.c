@@ -63,15 +63,10 @@ static void put_code(struct output *out, const char *text, size_t length_max)
 	output_format(out, "%s`", text[length] ? "\xe2\x80\xa6" : "");
 }
 
-static const struct comparison_row *find_total(const struct comparison *c, const char *name)
-{
-	return comparison_find(c, LEVEL_TOTAL, name);
-}
-
 /* "12.47 ms → 12.99 ms GPU time per iteration, +4.2 %" */
 static void put_headline(struct output *out, const struct comparison *c)
 {
-	const struct comparison_row *row = find_total(c, "gpu-time");
+	const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, "gpu-time");
 	const struct effect *effect;
 	const char *interval;
 
@@ -271,7 +266,7 @@ static void put_totals(struct output *out, const struct comparison *c)
 {
 	output_format(out, "<details><summary>%s</summary>\n\n" OTHER_HEAD, totals_title(c));
 	for (size_t n = 0; shown_totals[n]; n++) {
-		const struct comparison_row *row = find_total(c, shown_totals[n]);
+		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[n]);
 
 		if (!row)
 			continue;

@@ -101,7 +101,7 @@ static enum outcome judge(struct gate_random *random, size_t base_runs, int more
 			      compare_entries);
 			run_set_add(&sets[s], run);
 		}
-	comparison_make(&comparison, sets, &(struct compare_options){0});
+	comparison_make(&comparison, sets, 0.0);
 	verdict_make(&verdict, &comparison, &rules, &none);
 	outcome = verdict.outcome;
 	verdict_free(&verdict);

@@ -141,7 +141,7 @@ static void compare(struct score *score, const struct task *task, const struct r
 						 random));
 		}
 	}
-	comparison_make(&comparison, sets, &(struct compare_options){0});
+	comparison_make(&comparison, sets, 0.0);
 	verdict_make(&verdict, &comparison, rules, &none);
 	for (size_t f = 0; f < verdict.finding_count; f++) {
 		const struct comparison_row *row = verdict.findings[f].row;

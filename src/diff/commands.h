@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xtrace diff compares the runs of two sides and judges the changes. xtrace baseline manages files
+ * of reference runs. xtrace history finds since when a program is slower.
+ */
+#ifndef XT_DIFF_COMMANDS_H
+#define XT_DIFF_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct command command_diff, command_baseline, command_history;
+
+#endif
