@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -445,11 +444,6 @@ static bool load_side(struct run_set *runs, const struct request *request,
 	return is_good && !problems->count;
 }
 
-static const char *device_of(const struct run_profile *run)
-{
-	return run->device_count ? run->devices[0].name : "";
-}
-
 /* Refuses runs of another program, GPU or driver, which say nothing about noise. */
 static bool check_fitting(const struct baseline *baseline, const struct run_set *runs,
 			  struct problems *problems)
@@ -562,10 +556,7 @@ static bool accept_or_undo(struct baseline *baseline, const struct request *requ
 /* Prints the median GPU time of a set, and the spread of its runs. */
 static void show_set(const struct baseline_set *set)
 {
-	time_t seconds = (time_t)(set->time_ns / 1000000000);
 	double *times = xt_calloc(set->runs.count, sizeof(*times)), middle = NAN, spread = NAN;
-	char day[32];
-	struct tm parts;
 	size_t known = 0;
 
 	for (size_t r = 0; r < set->runs.count; r++) {
@@ -580,9 +571,8 @@ static void show_set(const struct baseline_set *set)
 		middle = (times[(known - 1) / 2] + times[known / 2]) / 2;
 		spread = middle > 0 ? (times[known - 1] - times[0]) / middle : NAN;
 	}
-	gmtime_r(&seconds, &parts);
-	strftime(day, sizeof(day), "%Y-%m-%d %H:%M", &parts);
-	printf("%-16s  %4zu %11s %9s  %s\n", set->time_ns ? day : "-", set->runs.count,
+	printf("%-16s  %4zu %11s %9s  %s\n",
+	       set->time_ns ? text_time(set->time_ns, "%Y-%m-%d %H:%M") : "-", set->runs.count,
 	       format_amount(UNIT_NS, middle), format_percent(spread),
 	       *set->label ? set->label : "-");
 	free(times);
@@ -610,7 +600,7 @@ static bool show(struct baseline *baseline, const struct request *request,
 	if (stat(request->file, &about))
 		return false;
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
-	       *device_of(run) ? device_of(run) : "an unknown GPU",
+	       *run->device ? run->device : "an unknown GPU",
 	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
 	printf("GPU time of a whole run; the newest set is the reference, the others provide the "
 	       "noise\n\n");

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -72,6 +73,29 @@ char *file_read_path(const char *path, size_t *bytes_out)
 		close(file);
 	errno = error;
 	return text;
+}
+
+size_t file_start(const char *path, int flags, char *out, size_t out_bytes)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | flags);
+	ssize_t got = file < 0 ? 0 : read(file, out, out_bytes - 1);
+
+	if (file >= 0)
+		close(file);
+	got = got > 0 ? got : 0;
+	out[got] = '\0';
+	return (size_t)got;
+}
+
+const char *text_time(uint64_t time_ns, const char *format)
+{
+	time_t seconds = (time_t)(time_ns / 1000000000);
+	struct tm parts;
+	char text[64];
+
+	gmtime_r(&seconds, &parts);
+	strftime(text, sizeof(text), format, &parts);
+	return text_print("%s", text);
 }
 
 /* Is this a continuation byte? */

@@ -38,6 +38,12 @@ char *file_read(int file, size_t *bytes_out);
 /* The same by name. */
 char *file_read_path(const char *path, size_t *bytes_out);
 
+/* Reads the first bytes of a file, and terminates them. flags are of open(). Returns the number. */
+size_t file_start(const char *path, int flags, char *out, size_t out_bytes);
+
+/* A time since 1970, in UTC, as strftime() and text_print() make it. */
+const char *text_time(uint64_t time_ns, const char *format);
+
 /*
  * Formats a text of at most 511 bytes, which is valid until 31 more are made. For the main thread
  * only.

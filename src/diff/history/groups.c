@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "diff/compare/rows.h"
@@ -59,12 +58,9 @@ static const char *origin_label(const char *origin)
 
 const char *point_label(const struct history_point *point)
 {
-	time_t seconds = (time_t)(point->time_ns / 1000000000);
 	/* A full commit hash is longer than people need. */
 	size_t digits = strspn(point->label, "0123456789abcdef");
 	bool is_hash = digits >= 40 && !point->label[digits];
-	char day[32];
-	struct tm parts;
 
 	if (point->label[0])
 		return text_print("%.*s", is_hash ? COMMIT_DIGITS : LABEL_BYTES - 1, point->label);
@@ -72,9 +68,7 @@ const char *point_label(const struct history_point *point)
 		return text_print("%.*s", COMMIT_DIGITS, point->commit);
 	if (!point->time_ns || point->is_alone)
 		return origin_label(point->origin);
-	gmtime_r(&seconds, &parts);
-	strftime(day, sizeof(day), "%Y-%m-%d %H:%M:%S", &parts);
-	return text_print("%s", day);
+	return text_time(point->time_ns, "%Y-%m-%d %H:%M:%S");
 }
 
 struct history_value group_value(const struct history *h, const struct history_group *group,

@@ -405,13 +405,9 @@ static void put_index(struct output *out, const struct history *h)
 static bool is_foreign(const char *path)
 {
 	static const char begin[] = "xtrace-history ";
-	char text[sizeof(begin) - 1];
-	FILE *file = fopen(path, "re");
-	size_t bytes = file ? fread(text, 1, sizeof(text), file) : 0;
+	char text[sizeof(begin)];
 
-	if (file)
-		fclose(file);
-	return bytes && (bytes < sizeof(text) || memcmp(text, begin, sizeof(text)) != 0);
+	return file_start(path, 0, text, sizeof(text)) && strcmp(text, begin) != 0;
 }
 
 int index_write(const struct history *h, const char *path)

@@ -116,7 +116,6 @@ struct history {
 	size_t acceptance_count, acceptance_capacity;
 	struct problems problems; /* unreadable input: the result is incomplete */
 	struct problems notes;
-	size_t read_count; /* points that were parsed in this call */
 };
 
 void history_init(struct history *history);

@@ -160,7 +160,6 @@ static bool point_add(struct history *h, const char *id, struct run_profile *con
 		point->values[v] = (struct history_value){round_value(values[v].value),
 							  round_value(values[v].count)};
 	set_properties(h, point, runs[0]);
-	h->read_count++;
 	free(values);
 	return true;
 }
@@ -429,13 +428,9 @@ static void take_baseline(struct reading *reading, const char *path)
 /* Does the beginning of a file contain the name of this format? */
 static bool has_format(const char *path, const char *format)
 {
-	char text[SNIFF_BYTES + 1] = "";
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t got = file < 0 ? 0 : read(file, text, SNIFF_BYTES);
+	char text[SNIFF_BYTES + 1];
 
-	if (file >= 0)
-		close(file);
-	text[got > 0 ? got : 0] = '\0';
+	file_start(path, O_NONBLOCK, text, sizeof(text));
 	return strstr(text, format) != NULL;
 }
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -419,18 +418,13 @@ static void put_accepted(struct output *out, const struct baseline_acceptances *
 static void put_set(struct output *out, const struct baseline_set *set)
 {
 	const struct run_profile *run = set->runs.runs[0];
-	time_t seconds = (time_t)(set->time_ns / 1000000000);
-	struct tm parts;
-	char day[32];
 	char *packed = pack(&set->runs);
 
-	gmtime_r(&seconds, &parts);
-	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%SZ", &parts);
 	output_char(out, '{');
 	put_member(out, "label", set->label);
-	put_member(out, "time", day);
+	put_member(out, "time", text_time(set->time_ns, "%Y-%m-%dT%H:%M:%SZ"));
 	put_member(out, "program", run->program);
-	put_member(out, "device", run->device_count ? run->devices[0].name : "");
+	put_member(out, "device", run->device);
 	output_format(out, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count, packed);
 	free(packed);
 }

@@ -293,40 +293,33 @@ static double count_of(const struct run_profile *run, const char *total)
 	return entry ? entry->whole_count : 0.0;
 }
 
-static bool is_empty(const struct run_profile *run)
-{
-	return !(count_of(run, "gpu-time") > 0.0);
-}
-
-static bool lacks_range(const struct run_profile *run)
-{
-	return !strcmp(run->iterations, "missing");
-}
-
-static bool is_damaged(const struct run_profile *run)
-{
-	return run->trust == TRUST_DAMAGED;
-}
-
-static bool is_degraded(const struct run_profile *run)
-{
-	return run->trust == TRUST_DEGRADED;
-}
-
 /* Faults that no run may have. */
+enum fault { EMPTY, LACKS_RANGE, DAMAGED, DEGRADED, FAULTS };
+
 static const struct {
-	bool (*is_so)(const struct run_profile *run);
 	const char *what;
 	bool is_warned;	 /* add the first warning of the log */
 	bool is_allowed; /* --allow-degraded permits it */
-} faults[] = {
-	{is_empty, "no GPU work was recorded", false, false},
-	{lacks_range, "the NVTX range of --iteration is missing or too rare", false, false},
-	{is_damaged, "the log is damaged", true, false},
-	{is_degraded, "the log is degraded", true, true},
+} faults[FAULTS] = {
+	[EMPTY] = {"no GPU work was recorded", false, false},
+	[LACKS_RANGE] = {"the NVTX range of --iteration is missing or too rare", false, false},
+	[DAMAGED] = {"the log is damaged", true, false},
+	[DEGRADED] = {"the log is degraded", true, true},
 };
 
-static void check_fault(const struct all_runs *all, size_t fault,
+static bool has_fault(const struct run_profile *run, enum fault fault)
+{
+	switch (fault) {
+	case EMPTY:
+		return !(count_of(run, "gpu-time") > 0.0);
+	case LACKS_RANGE:
+		return !strcmp(run->iterations, "missing");
+	default:
+		return run->trust == (fault == DAMAGED ? TRUST_DAMAGED : TRUST_DEGRADED);
+	}
+}
+
+static void check_fault(const struct all_runs *all, enum fault fault,
 			const struct check_options *options, struct problems *problems)
 {
 	const struct run_profile *first = NULL;
@@ -336,7 +329,7 @@ static void check_fault(const struct all_runs *all, size_t fault,
 	if (faults[fault].is_allowed && options->allow_degraded)
 		return;
 	for (size_t i = 0; i < all->count; i++) {
-		if (!faults[fault].is_so(run_at(all, i)))
+		if (!has_fault(run_at(all, i), fault))
 			continue;
 		first = first ? first : run_at(all, i);
 		count++;
@@ -449,8 +442,8 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 		problems_add(problems, "BASE has no runs");
 	if (!new->count)
 		problems_add(problems, "NEW has no runs");
-	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
-		check_fault(&all, f, options, problems);
+	for (int f = 0; f < FAULTS; f++)
+		check_fault(&all, (enum fault)f, options, problems);
 	check_alike(base, new, options, problems);
 	check_iterations(base, new, options, problems);
 	check_duplicates(&all, problems);

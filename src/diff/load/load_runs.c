@@ -135,13 +135,9 @@ static int read_document(struct run_set *set, const char *path, struct problems 
 
 static bool is_document(const char *path)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	char first = '\0';
-	ssize_t got = file < 0 ? 0 : read(file, &first, 1);
+	char first[2];
 
-	if (file >= 0)
-		close(file);
-	return got == 1 && (first == '{' || first == ' ' || first == '\n');
+	return file_start(path, 0, first, sizeof(first)) && *first && strchr("{ \n", *first);
 }
 
 /* Adds a job for a log, whose path it takes over, and reserves the place of its run in the set. */

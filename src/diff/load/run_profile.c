@@ -292,11 +292,9 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
 	cJSON_ArrayForEach(device, devices)
 	{
-		struct run_device *row = &p->devices[p->device_count++];
-
-		row->name = text_of(p, device, "name");
-		row->uuid = text_of(p, device, "uuid");
+		p->devices[p->device_count++] = text_of(p, device, "name");
 	}
+	p->device = p->device_count ? p->devices[0] : "";
 }
 
 static void read_names(struct run_profile *p, struct tree *tree, const cJSON *names)
@@ -672,7 +670,7 @@ const char *run_profile_devices(const struct run_profile *p, char *out, size_t o
 	out[0] = '\0';
 	for (size_t d = 0; d < p->device_count && used < out_bytes; d++)
 		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", d ? " + " : "",
-					 p->devices[d].name);
+					 p->devices[d]);
 	return out;
 }
 

@@ -57,11 +57,6 @@ struct profile_entry {
 	double whole_count;
 };
 
-struct run_device {
-	const char *name;
-	const char *uuid;
-};
-
 /* The profile owns all texts. */
 struct run_profile {
 	char *origin;	/* file name, for messages */
@@ -75,8 +70,9 @@ struct run_profile {
 	const char *cupti;
 	bool is_simulated;
 	uint64_t start_realtime_ns; /* 0: unknown */
-	struct run_device *devices;
+	const char **devices;	    /* names */
 	size_t device_count;
+	const char *device; /* the first, or "" */
 	enum trust_word trust;
 	const char **warnings;
 	size_t warning_count;

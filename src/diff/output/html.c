@@ -166,7 +166,7 @@ static void put_sides(struct json *json, const struct diff_result *result)
 			json_string(json, "program", run->title);
 			json_string(json, "command", run->command);
 			json_string(json, "host", run->host);
-			json_string(json, "device", run->device_count ? run->devices[0].name : "");
+			json_string(json, "device", run->device);
 			json_bool(json, "simulated_gpu", run->is_simulated);
 			put_known(json, "clock_mhz", run->clock_mhz);
 		}

@@ -289,7 +289,7 @@ static void put_side(struct output *out, const struct diff_result *result, enum 
 		output_string(out, ", ");
 		put_code(out, run->title, NAME_COLUMNS);
 		output_string(out, " on ");
-		put_text(out, run->device_count ? run->devices[0].name : "unknown GPU");
+		put_text(out, run->device_count ? run->device : "unknown GPU");
 		if (*run->host) {
 			output_string(out, " (");
 			put_text(out, run->host);

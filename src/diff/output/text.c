@@ -61,7 +61,7 @@ static void put_runs(const struct text *t)
 	output_format(t->out, "      %s", shown->title[0] ? shown->title : "[unknown program]");
 	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
 		output_format(t->out, "%s%s", d ? " + " : " on ",
-			      shown->devices[d].name[0] ? shown->devices[d].name : "[unknown GPU]");
+			      shown->devices[d][0] ? shown->devices[d] : "[unknown GPU]");
 	if (shown->device_count > DEVICES_SHOWN)
 		output_format(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))

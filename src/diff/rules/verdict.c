@@ -548,13 +548,6 @@ static void drop_findings(struct verdict *v, size_t first)
 	}
 }
 
-static void describe_counting(const struct row_tally *tally, struct rule_result *result)
-{
-	result->text = xt_asprintf(
-		"%zu of %zu more in all runs of NEW; %zu vary in BASE and are not judged",
-		tally->failed, tally->selected, tally->varying);
-}
-
 /* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
 static void evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
@@ -591,7 +584,9 @@ static void evaluate_each(struct evaluation *e, const struct rule *rule, struct 
 		tally.failed = 0;
 		result->outcome = OUTCOME_PASS;
 	}
-	describe_counting(&tally, result);
+	result->text = xt_asprintf(
+		"%zu of %zu more in all runs of NEW; %zu vary in BASE and are not judged",
+		tally.failed, tally.selected, tally.varying);
 }
 
 /*

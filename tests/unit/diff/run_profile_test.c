@@ -50,7 +50,7 @@ static void reads_all_values(void **state)
 	assert_true(p->is_simulated && run_profile_has_iterations(p));
 	assert_int_equal(p->trust, TRUST_DEGRADED);
 	assert_string_equal(p->warnings[0], "something");
-	assert_string_equal(p->devices[0].name, "H200");
+	assert_string_equal(p->devices[0], "H200");
 	assert_int_equal(p->start_realtime_ns, 17);
 	/* Two lines of a function are one path. The more expensive line is shown. */
 	entry = run_profile_find(p, LEVEL_PATH, "main;f");
