@@ -21,7 +21,8 @@ const char *const shown_totals[] = {"gpu-time",	  "gpu-busy", "gpu-idle",	"wall"
 				    "iterations", "launches", "launch-latency", "waits",
 				    "copies",	  "bytes",    "peak-memory",	NULL};
 
-double change_size(const struct comparison_row *row)
+/* The absolute change of the value, for sorting. -1 if it is unknown. */
+static double change_size(const struct comparison_row *row)
 {
 	double size = fabs(row->effects[METRIC_VALUE].change);
 

@@ -151,9 +151,6 @@ extern const char *const shown_totals[];
 /* The entry that represents a row: the one of NEW, or of BASE if the row vanished. */
 const struct profile_entry *change_entry(const struct comparison_row *row);
 
-/* The absolute change of the value, for sorting. -1 if it is unknown. */
-double change_size(const struct comparison_row *row);
-
 /*
  * List the rows with a significant change, largest change of time first: only call paths, or only
  * the other levels. The caller frees the list; NULL without memory.

@@ -135,13 +135,15 @@ static void tracks_make(struct detection *d, const struct history *h,
 	free(series.places);
 }
 
-size_t track_index(const struct track *track, size_t place)
+/* The index of the first value at or after a point of the group. */
+static size_t track_index(const struct track *track, size_t place)
 {
 	return FIRST_NOT(i, 0, track->count, track->places[i] < place);
 }
 
-void track_part(const struct track *track, const struct history_group *group, size_t index,
-		size_t *begin_out, size_t *end_out)
+/* The part of the track between breaks and changes that contains a value. */
+static void track_part(const struct track *track, const struct history_group *group, size_t index,
+		       size_t *begin_out, size_t *end_out)
 {
 	*begin_out = 0;
 	*end_out = track->count;

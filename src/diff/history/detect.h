@@ -48,17 +48,12 @@ struct detection {
 const struct track *detection_find(const struct detection *detection, const struct history *history,
 				   enum level level, const char *key, enum metric metric);
 
-/* The index of the first value at or after a point of the group. */
-size_t track_index(const struct track *track, size_t place);
-
 /* A value of the track, or a mean of its values, in the unit of its row. */
 double track_value(const struct track *track, double value);
 
-/* The part of the track between breaks and changes that contains a value. Returns its mean. */
+/* The mean of the part of the track between breaks and changes that contains a value. */
 double track_part_mean(const struct track *track, const struct history_group *group, size_t index,
 		       size_t *begin_out, size_t *end_out);
-void track_part(const struct track *track, const struct history_group *group, size_t index,
-		size_t *begin_out, size_t *end_out);
 
 #define DRIFT_ALPHA_TOTAL 0.03	/* chance of a false drift of a total, at each call */
 #define DRIFT_ALPHA_ROWS  0.005 /* the same for each other level */

@@ -136,18 +136,11 @@ const char *arguments_change(char *out, size_t out_bytes, const char *before, co
 #define TOGETHER_PART	0.7 /* of the change of the leading row, that the median must have */
 #define TOGETHER_WEIGHT 0.1 /* largest weight of a path */
 
-const char *const cause_words[CAUSES] = {
-	[CAUSE_REAL] = "real",
-	[CAUSE_METHOD] = "method",
-	[CAUSE_HARDWARE] = "hardware",
-	[CAUSE_NOISE] = "noise",
-};
-
-const char *const cause_texts[CAUSES] = {
-	[CAUSE_REAL] = "real",
-	[CAUSE_METHOD] = "method changed",
-	[CAUSE_HARDWARE] = "hardware or driver",
-	[CAUSE_NOISE] = "noise",
+const struct cause_spec cause_specs[CAUSES] = {
+	[CAUSE_REAL] = {"real", "real"},
+	[CAUSE_METHOD] = {"method", "method changed"},
+	[CAUSE_HARDWARE] = {"hardware", "hardware or driver"},
+	[CAUSE_NOISE] = {"noise", "noise"},
 };
 
 enum unit finding_unit(const struct group_result *r, const struct finding *finding)
@@ -615,7 +608,7 @@ size_t group_result_ignored(const struct group_result *r, size_t newest, struct 
 			detail = "arguments";
 		else if (movement->change)
 			detail = property_specs[movement->change->property].name;
-		problems_add(causes, "%s: %s", cause_texts[movement->cause], detail);
+		problems_add(causes, "%s: %s", cause_specs[movement->cause].text, detail);
 		count++;
 	}
 	return count;

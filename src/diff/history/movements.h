@@ -27,8 +27,10 @@ struct movement {
 	const char *reason; /* all rows are accepted; NULL: they are not */
 };
 
-extern const char *const cause_words[CAUSES]; /* for JSON */
-extern const char *const cause_texts[CAUSES]; /* for people */
+extern const struct cause_spec {
+	const char *word; /* for JSON */
+	const char *text; /* for people */
+} cause_specs[CAUSES];
 
 struct group_result {
 	const struct history *history;

@@ -41,7 +41,7 @@ const char *finding_interval(const struct finding *finding)
 
 const char *movement_cause_text(const struct movement *movement)
 {
-	return movement->reason ? "accepted" : cause_texts[movement->cause];
+	return movement->reason ? "accepted" : cause_specs[movement->cause].text;
 }
 
 const char *group_basis(const struct group_result *r)
@@ -262,7 +262,7 @@ static void json_put_movements(struct json *json, const struct group_result *r)
 		json_begin_object(json, NULL);
 		json_string(json, "kind", movement->is_drift ? "drift" : "step");
 		json_string(json, "cause",
-			    movement->reason ? "accepted" : cause_words[movement->cause]);
+			    movement->reason ? "accepted" : cause_specs[movement->cause].word);
 		json_string(json, "why",
 			    movement->reason ? movement->reason : movement_why(r, movement));
 		json_bool(json, "worse", movement->is_worse);

@@ -88,7 +88,8 @@ void baseline_remove_acceptance(struct baseline *baseline, size_t index)
 		(accepted->count - index) * sizeof(*accepted->list));
 }
 
-bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set)
+static bool is_accepted_at(const struct baseline_acceptance *accepted,
+			   const struct baseline_set *set)
 {
 	return accepted->time_ns == set->time_ns && !strcmp(accepted->label, set->label);
 }
@@ -456,7 +457,7 @@ static void note_accepted(struct run_set *side, const struct baseline *baseline,
 	for (size_t a = 0; a < baseline->accepted.count; a++) {
 		const struct baseline_acceptance *entry = &baseline->accepted.list[a];
 
-		if (baseline_is_at(entry, set))
+		if (is_accepted_at(entry, set))
 			problems_add(&side->notes, "the change%s%s at %s is accepted: %s",
 				     entry->row[0] ? " of " : "", entry->row,
 				     set->label[0] ? set->label : "a set without label",

@@ -84,9 +84,6 @@ void baseline_accept(struct baseline *baseline, const struct baseline_set *set, 
 /* Takes back what was accepted. */
 void baseline_remove_acceptance(struct baseline *baseline, size_t index);
 
-/* Is a change accepted at this set? */
-bool baseline_is_at(const struct baseline_acceptance *accepted, const struct baseline_set *set);
-
 /*
  * Adds a set and takes over its runs; *runs is then empty. Replaces a set with the same nonempty
  * label or the same start time. Accepted changes of the label are then at the new set.

@@ -122,7 +122,8 @@ double trigamma_inverse(double y)
 	return high;
 }
 
-double chi_squared_median_ratio(double dof)
+/* Median / mean of a chi-squared distribution (Wilson-Hilferty approximation). */
+static double chi_squared_median_ratio(double dof)
 {
 	double cube = 1.0 - 2.0 / (9.0 * dof);
 

@@ -21,9 +21,6 @@ double digamma(double x);
 double trigamma(double x);
 double trigamma_inverse(double y);
 
-/* Median / mean of a chi-squared distribution (Wilson-Hilferty approximation). */
-double chi_squared_median_ratio(double dof);
-
 #define PERMUTATIONS_MAX 20000 /* draw this many of a larger number */
 
 /* Binomial coefficient of n and k, at most PERMUTATIONS_MAX. */

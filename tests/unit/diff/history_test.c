@@ -467,8 +467,8 @@ static void classifies_small_changes(void **state)
 			right += movement && movement->cause == kinds[k].cause;
 			release(&f);
 		}
-		printf("%s: %s in %u of %u\n", kinds[k].what, cause_words[kinds[k].cause], right,
-		       count);
+		printf("%s: %s in %u of %u\n", kinds[k].what, cause_specs[kinds[k].cause].word,
+		       right, count);
 		if (right < kinds[k].least * count)
 			fail_msg("%s: %u of %u", kinds[k].what, right, count);
 	}
