@@ -166,6 +166,15 @@ struct family {
 	struct run_values values;
 };
 
+/* The variance that a row is expected to have. INFINITY: unknown. noise may be NULL. */
+static double prior_of(const struct noise *noise, double within)
+{
+	const struct noise_sample sample = {.within = within};
+	double dof;
+
+	return noise && noise->is_known ? noise_variance(noise, &sample, &dof) : INFINITY;
+}
+
 static bool is_usable(const struct family *f, const struct comparison_row *row)
 {
 	return row->is_tested && f->values.is_log;
@@ -179,15 +188,10 @@ static void estimate_rows(struct family *f, const struct noise *before, struct n
 	f->tested_count = 0;
 	for (size_t i = 0; i < f->count; i++) {
 		const struct comparison_row *row = &f->c->rows[f->first + i];
-		double prior = INFINITY, dof;
 
 		run_values_take(&f->values, f->c, f->metric, &row, 1);
-		if (before && before->is_known) {
-			struct noise_sample sample = {.within = f->values.within};
-
-			prior = noise_variance(before, &sample, &dof);
-		}
-		estimate_make(&f->estimates[i], f->c, &f->values, prior);
+		estimate_make(&f->estimates[i], f->c, &f->values,
+			      prior_of(before, f->values.within));
 		f->tested_count += row->is_tested;
 		varying += row->is_tested && f->estimates[i].sample.variance > EXACT_VARIANCE;
 		if (is_usable(f, row))
@@ -598,40 +602,24 @@ bool comparison_measures_noise(const struct comparison *c)
 }
 
 /*
- * The noise of single rows describes the noise of a sum only if rows vary independently. If the
- * runs of the sum itself show more noise, use that.
+ * Tests the values of a sum as one row of its level. The noise of single rows describes the noise
+ * of a sum only if rows vary independently. If the runs of the sum itself show more noise, use that.
  */
-static void make_sum(struct effect *effect, const struct comparison *c, const struct run_values *v,
-		     const struct estimate *estimate, size_t count, const struct noise *noise)
-{
-	static const struct noise none = {0};
-	struct effect own;
-
-	effect_from_estimate(effect, c, v, estimate, noise, 1.0);
-	if (count < 2 || effect->is_exact || effect->is_boundary_shift)
-		return;
-	effect_from_estimate(&own, c, v, estimate, &none, 1.0);
-	if (own.detectable > effect->detectable)
-		*effect = own;
-}
-
-/* Tests the values of a sum: as one row of its level, or as a total. */
 static void test_sum(struct effect *effect, const struct comparison *c,
 		     const struct run_values *values, size_t count)
 {
+	static const struct noise none = {0};
 	const struct noise *noise = &c->noises[values->level][values->metric];
-	double prior = INFINITY, dof;
 	struct estimate estimate;
+	struct effect own;
 
-	if (values->level == LEVEL_TOTAL || values->keep_common) {
-		effect_from_runs(effect, c, values);
+	estimate_make(&estimate, c, values, prior_of(noise, values->within));
+	effect_from_estimate(effect, c, values, &estimate, noise, 1.0);
+	if (count < 2 || effect->is_exact || effect->is_boundary_shift)
 		return;
-	}
-	if (noise->is_known)
-		prior = noise_variance(noise, &(struct noise_sample){.within = values->within},
-				       &dof);
-	estimate_make(&estimate, c, values, prior);
-	make_sum(effect, c, values, &estimate, count, noise);
+	effect_from_estimate(&own, c, values, &estimate, &none, 1.0);
+	if (own.detectable > effect->detectable)
+		*effect = own;
 }
 
 void comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows,
@@ -646,7 +634,10 @@ void comparison_sum(const struct comparison *c, enum metric metric, const size_t
 	if (count) {
 		values.keep_common = keep_common;
 		run_values_take(&values, c, metric, list, count);
-		test_sum(effect_out, c, &values, count);
+		if (values.level == LEVEL_TOTAL || keep_common)
+			effect_from_runs(effect_out, c, &values);
+		else
+			test_sum(effect_out, c, &values, count);
 		effect_out->p_adjusted = effect_out->p;
 		effect_out->is_significant = effect_out->p <= c->alpha;
 		effect_out->includes_common = keep_common;
