@@ -44,8 +44,7 @@ static void release(struct output *out)
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 
-/* The width that the user set for output that is no terminal, such as a pager; 0: none. */
-static unsigned columns_wanted(void)
+unsigned output_columns_wanted(void)
 {
 	const char *text = getenv("COLUMNS");
 	long columns = text ? strtol(text, NULL, 10) : 0;
@@ -69,7 +68,7 @@ static void detect_terminal(struct output *out)
 	struct winsize size;
 
 	if (ignores_terminal || !isatty(out->fd)) {
-		out->columns = out->fd == STDOUT_FILENO ? columns_wanted() : 0;
+		out->columns = out->fd == STDOUT_FILENO ? output_columns_wanted() : 0;
 		return;
 	}
 	if (!ioctl(out->fd, TIOCGWINSZ, &size) && size.ws_col)

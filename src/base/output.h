@@ -54,6 +54,9 @@ int output_open(struct output *out, const char *path);
  */
 void output_ignore_terminal(void);
 
+/* The width that the user set for text that goes to no terminal; 0: none. */
+unsigned output_columns_wanted(void);
+
 /* Opens an output in memory, for output_bytes(). */
 void output_open_memory(struct output *out);
 

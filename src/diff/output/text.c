@@ -90,7 +90,7 @@ static void put_verdict(const struct text *t)
 
 static size_t columns_of(const struct text *t)
 {
-	return t->out->columns ? t->out->columns : COLUMNS_DEFAULT;
+	return t->out->columns ?: output_columns_wanted() ?: COLUMNS_DEFAULT;
 }
 
 /*
