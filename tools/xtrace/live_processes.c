@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/grow.h"

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "commands.h"
 #include "json_file.h"
 #include "live_processes.h"

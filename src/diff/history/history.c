@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "base/tables.h"
 #include "base/output.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 void history_init(struct history *h)
 {

@@ -21,7 +21,7 @@
 #include "log/base/compare.h"
 #include "log/base/spellcheck.h"
 #include "page/base64.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define PACK_LEVEL 19
 

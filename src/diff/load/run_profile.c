@@ -18,7 +18,7 @@
 #include "diff/base/text.h"
 #include "log/base/compare.h"
 #include "log/base/script_name.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* Length without a place, "f (file.c:12)" or "f (file.py)". A file name contains a dot. */
 static size_t without_place(const char *frame, size_t length)
