@@ -207,8 +207,8 @@ static bool has_row(const struct group_result *r, size_t place, const char *patt
  */
 static char *describe(const struct group_result *r, size_t movement, const char *pattern)
 {
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
-	size_t count = movement_findings(r, movement, list), matches = 0, paths = 0;
+	size_t count, matches = 0, paths = 0;
+	const struct finding **list = movement_findings(r, movement, &count);
 	bool is_path = false;
 	char *text = NULL;
 	size_t bytes;

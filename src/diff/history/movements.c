@@ -176,16 +176,28 @@ static int compare_importance(const void *a, const void *b)
 	return ORDER(second, first) ?: ORDER(change_y, change_x) ?: ORDER(x->track, y->track);
 }
 
-size_t movement_findings(const struct group_result *r, size_t movement, const struct finding **list)
+/* The next finding of a movement. after: the one before, or NULL. */
+static struct finding *next_finding(const struct group_result *r, size_t movement,
+				    const struct finding *after)
 {
-	size_t count = 0;
+	size_t f = after ? (size_t)(after - r->detection.findings) + 1 : 0;
 
-	for (size_t f = 0; f < r->detection.finding_count; f++)
-		if (r->detection.findings[f].movement == movement)
-			list[count++] = &r->detection.findings[f];
+	while (f < r->detection.finding_count && r->detection.findings[f].movement != movement)
+		f++;
+	return f < r->detection.finding_count ? &r->detection.findings[f] : NULL;
+}
+
+const struct finding **movement_findings(const struct group_result *r, size_t movement,
+					 size_t *count_out)
+{
+	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
+
+	*count_out = 0;
+	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+		list[(*count_out)++] = f;
 	sorted = r;
-	qsort(list, count, sizeof(*list), compare_importance);
-	return count;
+	qsort(list, *count_out, sizeof(*list), compare_importance);
+	return list;
 }
 
 static void add_movement(struct group_result *r, const struct movement *movement)
@@ -268,10 +280,11 @@ struct shift {
 /* Where a track changed in a movement. A comparison across its own change would find nothing. */
 static size_t place_in(const struct group_result *r, const struct movement *movement, size_t track)
 {
-	for (size_t f = 0; f < r->detection.finding_count; f++)
-		if (r->detection.findings[f].track == track &&
-		    r->detection.findings[f].movement == (size_t)(movement - r->movements))
-			return r->detection.findings[f].place;
+	size_t index = (size_t)(movement - r->movements);
+
+	for (const struct finding *f = NULL; (f = next_finding(r, index, f));)
+		if (f->track == track)
+			return f->place;
 	return movement->place;
 }
 
@@ -300,20 +313,15 @@ static size_t path_shifts(const struct group_result *r, const struct movement *m
 }
 
 /* Whether no call path or kernel of the movement changed by much more than all, or less. */
-static bool explains_all(const struct group_result *r, const struct movement *movement,
-			 double middle)
+static bool explains_all(const struct group_result *r, size_t movement, double middle)
 {
 	double slack = TOGETHER_EXCESS * fabs(middle);
 
-	for (size_t f = 0; f < r->detection.finding_count; f++) {
-		const struct finding *finding = &r->detection.findings[f];
+	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));) {
+		enum level level = finding_row(r, f)->level;
 
-		if (finding->movement != (size_t)(movement - r->movements) ||
-		    finding_row(r, finding)->level == LEVEL_TOTAL ||
-		    !level_specs[finding_row(r, finding)->level].is_gpu_time)
-			continue;
-		if (!(log1p(finding->low) <= middle + slack) ||
-		    !(log1p(finding->high) >= middle - slack))
+		if (level != LEVEL_TOTAL && level_specs[level].is_gpu_time &&
+		    (!(log1p(f->low) <= middle + slack) || !(log1p(f->high) >= middle - slack)))
 			return false;
 	}
 	return true;
@@ -341,16 +349,15 @@ static void find_together(struct group_result *r, struct movement *movement)
 	}
 	movement->is_together = count >= TOGETHER_PATHS && alike >= TOGETHER_SHARE * all &&
 				middle / log1p(lead->ratio) >= TOGETHER_PART &&
-				explains_all(r, movement, middle);
+				explains_all(r, (size_t)(movement - r->movements), middle);
 	free(shifts);
 	free(changes);
 }
 
 static bool has_counts(const struct group_result *r, size_t movement)
 {
-	for (size_t f = 0; f < r->detection.finding_count; f++)
-		if (r->detection.findings[f].movement == movement &&
-		    finding_unit(r, &r->detection.findings[f]) == UNIT_COUNT)
+	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+		if (finding_unit(r, f) == UNIT_COUNT)
 			return true;
 	return false;
 }
@@ -359,10 +366,9 @@ static bool has_counts(const struct group_result *r, size_t movement)
 static void summarise(struct group_result *r, size_t index)
 {
 	struct movement *movement = &r->movements[index];
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct finding **list = movement_findings(r, index, &movement->row_count);
 	size_t worse = 0, worse_times = 0;
 
-	movement->row_count = movement_findings(r, index, list);
 	movement->lead = (size_t)(list[0] - r->detection.findings);
 	if (movement->is_drift) {
 		movement->place = movement->first = list[0]->place;
@@ -389,14 +395,11 @@ static bool is_reverted(const struct group_result *r, const struct movement *mov
 	if (next->is_drift || next->place <= movement->place ||
 	    next->place - movement->place > EXCURSION_MAX)
 		return false;
-	for (size_t f = 0; f < r->detection.finding_count; f++) {
-		const struct finding *back = &r->detection.findings[f];
-
-		if (back->movement == index && back->track == lead->track &&
+	for (const struct finding *back = NULL; (back = next_finding(r, index, back));)
+		if (back->track == lead->track &&
 		    fabs(back->after - lead->before) <
 			    REVERTED_REST * fabs(lead->after - lead->before))
 			return true;
-	}
 	return false;
 }
 
@@ -453,14 +456,10 @@ size_t group_result_movement_at(const struct group_result *r, size_t place)
 static void accept_rows(struct group_result *r, size_t movement,
 			const struct history_acceptance *acceptance)
 {
-	for (size_t f = 0; f < r->detection.finding_count; f++) {
-		struct finding *finding = &r->detection.findings[f];
-		const struct history_row *row = finding_row(r, finding);
-
-		if (finding->movement == movement &&
-		    row_pattern_matches(acceptance->row, row->level, row->key))
-			finding->reason = acceptance->reason;
-	}
+	for (struct finding *f = NULL; (f = next_finding(r, movement, f));)
+		if (row_pattern_matches(acceptance->row, finding_row(r, f)->level,
+					finding_row(r, f)->key))
+			f->reason = acceptance->reason;
 }
 
 /* A movement is accepted if all of its rows are, or all that are worse. */
@@ -477,15 +476,9 @@ static void apply_acceptances(struct group_result *r)
 		struct movement *movement = &r->movements[m];
 		bool is_open = false;
 
-		for (size_t f = 0; f < r->detection.finding_count; f++) {
-			const struct finding *finding = &r->detection.findings[f];
-
-			if (finding->movement != m)
-				continue;
-			is_open |= !finding->reason &&
-				   (finding->after > finding->before || !movement->is_worse);
-			if (finding->reason)
-				movement->reason = finding->reason;
+		for (const struct finding *f = NULL; (f = next_finding(r, m, f));) {
+			is_open |= !f->reason && (f->after > f->before || !movement->is_worse);
+			movement->reason = f->reason ? f->reason : movement->reason;
 		}
 		if (is_open)
 			movement->reason = NULL;
@@ -565,13 +558,10 @@ void history_results_free(struct history_results *results)
 /* Whether a total drifts upwards, almost certainly. */
 static bool has_sure_drift(const struct group_result *r, size_t movement)
 {
-	for (size_t f = 0; f < r->detection.finding_count; f++) {
-		const struct finding *finding = &r->detection.findings[f];
-
-		if (finding->movement == movement && finding->after > finding->before &&
-		    finding_row(r, finding)->level == LEVEL_TOTAL && finding->p <= DRIFT_GATE_ALPHA)
+	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+		if (f->after > f->before && finding_row(r, f)->level == LEVEL_TOTAL &&
+		    f->p <= DRIFT_GATE_ALPHA)
 			return true;
-	}
 	return false;
 }
 

@@ -97,8 +97,8 @@ static inline const struct history_row *finding_row(const struct group_result *r
 /* The unit of the values of a finding. */
 enum unit finding_unit(const struct group_result *result, const struct finding *finding);
 
-/* The findings of a movement, the most important first. Fills list; returns the number. */
-size_t movement_findings(const struct group_result *result, size_t movement,
-			 const struct finding **list);
+/* The findings of a movement, the most important first. The caller frees the list. */
+const struct finding **movement_findings(const struct group_result *result, size_t movement,
+					 size_t *count_out);
 
 #endif

@@ -95,12 +95,11 @@ static void put_movement(struct output *out, const struct history_report *report
 			 const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	const struct finding *lead = &r->detection.findings[movement->lead];
 	const char *why = movement_why(r, movement);
 	size_t count;
+	const struct finding **list = movement_findings(r, index, &count);
 
-	count = movement_findings(r, index, list);
 	output_string(out, "\n  ");
 	if (movement->is_drift)
 		output_format(out, "slow drift since %s: %s per run",
@@ -252,12 +251,12 @@ static void json_put_finding(struct json *json, const struct group_result *r,
 
 static void json_put_movements(struct json *json, const struct group_result *r)
 {
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 
 	json_begin_array(json, "movements");
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
-		size_t count = movement_findings(r, m, list);
+		size_t count;
+		const struct finding **list = movement_findings(r, m, &count);
 
 		json_begin_object(json, NULL);
 		json_string(json, "kind", movement->is_drift ? "drift" : "step");
@@ -273,11 +272,11 @@ static void json_put_movements(struct json *json, const struct group_result *r)
 		json_begin_array(json, "rows");
 		for (size_t f = 0; f < count; f++)
 			json_put_finding(json, r, list[f]);
+		free(list);
 		json_end_array(json);
 		json_end_object(json);
 	}
 	json_end_array(json);
-	free(list);
 }
 
 /* The noise of each total, in successive stretches of runs, oldest first. */

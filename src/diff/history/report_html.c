@@ -260,10 +260,9 @@ static void put_where(struct output *out, const struct group_result *r,
 static void put_movement(struct output *out, const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 	size_t count;
+	const struct finding **list = movement_findings(r, index, &count);
 
-	count = movement_findings(r, index, list);
 	output_string(out, "<tr>");
 	put_where(out, r, movement);
 	output_format(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
