@@ -105,6 +105,14 @@ void json_string(struct json *json, const char *key, const char *text)
 	json_text(json, key, text, strlen(text));
 }
 
+void json_strings(struct json *json, const char *key, const char *const *list, size_t count)
+{
+	json_begin_array(json, key);
+	for (size_t i = 0; i < count; i++)
+		json_string(json, NULL, list[i]);
+	json_end_array(json);
+}
+
 void json_u64(struct json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);

@@ -29,6 +29,8 @@ void json_end_array(struct json *json);
 /* Accepts any bytes: invalid UTF-8 becomes U+FFFD. */
 void json_text(struct json *json, const char *key, const char *text, size_t length);
 void json_string(struct json *json, const char *key, const char *text);
+/* An array of strings. */
+void json_strings(struct json *json, const char *key, const char *const *list, size_t count);
 void json_u64(struct json *json, const char *key, uint64_t value);
 void json_i64(struct json *json, const char *key, int64_t value);
 void json_double(struct json *json, const char *key, double value); /* null if not finite */

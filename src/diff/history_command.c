@@ -119,16 +119,17 @@ static char *index_path(const struct request *request, const char *source)
 	return path;
 }
 
-/* Branches of the sources, for the order of their commits. The caller frees the list and texts. */
-static char **list_branches(char *const *sources, int count, size_t *branch_count)
+/* Branches of the sources, for the order of their commits. The caller frees the list. */
+static const char **list_branches(struct history *h, char *const *sources, int count,
+				  size_t *branch_count)
 {
-	char **list = xt_calloc((size_t)count + 1, sizeof(*list));
+	const char **list = xt_calloc((size_t)count + 1, sizeof(*list));
 	struct stat about;
 
-	*branch_count = 0;
 	for (int s = 0; s < count; s++)
 		if (stat(sources[s], &about) && strchr(sources[s], ':') && *sources[s] != '-')
-			list[(*branch_count)++] = xt_strndup(sources[s], strcspn(sources[s], ":"));
+			list[(*branch_count)++] =
+				arena_copy_text(h->memory, sources[s], strcspn(sources[s], ":"));
 	return list;
 }
 
@@ -196,17 +197,18 @@ static int show(const struct request *request, char *const *sources, int count)
 {
 	char *index = index_path(request, sources[0]);
 	size_t branch_count = 0;
-	char **branches = list_branches(sources, count, &branch_count);
+	const char **branches;
 	struct history h = {0};
 	struct history_report report = {.history = &h, .top_count = request->top_count};
 	int status = STATUS_FAILED;
 
 	history_init(&h);
+	branches = list_branches(&h, sources, count, &branch_count);
 	if (index)
 		index_read(&h, index);
 	for (int s = 0; s < count; s++)
 		source_read(&h, sources[s], &request->source);
-	history_results_make(&report.results, &h, (const char *const *)branches, branch_count);
+	history_results_make(&report.results, &h, branches, branch_count);
 	for (size_t g = 0; g < report.results.count; g++)
 		report.has_failed |= group_result_fails(&report.results.list[g], request->newest);
 	problems_print(&h.problems);
@@ -219,8 +221,6 @@ static int show(const struct request *request, char *const *sources, int count)
 	status = exit_status(&h, request, &report, status);
 	history_results_free(&report.results);
 	history_free(&h);
-	for (size_t b = 0; b < branch_count; b++)
-		free(branches[b]);
 	free(branches);
 	free(index);
 	return status;

@@ -202,13 +202,10 @@ static void put_row(struct json *json, const struct comparison *c, const struct 
 	json_string(json, "level", row_level(row));
 	json_string(json, "note", row_basis_note(c, row));
 	json_string(json, "unit", json_units[row->unit]);
-	json_frames(json, "frames", entry);
+	json_strings(json, "frames", entry->frames, entry->frame_count);
 	if (level_specs[row->level].has_frames)
 		count = source_places(entry, places);
-	json_begin_array(json, "places");
-	for (size_t p = 0; p < count; p++)
-		json_string(json, NULL, places[p]);
-	json_end_array(json);
+	json_strings(json, "places", places, count);
 	if (node)
 		json_u64(json, "node", node);
 	put_known(json, "base", effect->base);
@@ -345,15 +342,10 @@ static void put_document(struct output *out, const struct diff_result *result,
 	struct json json = {.out = out};
 
 	json_begin_document(&json, "xtrace-comparison-page", 1);
-	for (size_t e = 0; e < sizeof(empty) / sizeof(empty[0]); e++) {
-		json_begin_array(&json, empty[e]);
-		json_end_array(&json);
-	}
+	for (size_t e = 0; e < sizeof(empty) / sizeof(empty[0]); e++)
+		json_strings(&json, empty[e], NULL, 0);
 	put_weights(&json);
-	json_begin_array(&json, "names");
-	for (size_t n = 0; n < names->count; n++)
-		json_string(&json, NULL, names->list[n]);
-	json_end_array(&json);
+	json_strings(&json, "names", names->list, names->count);
 	json_begin_array(&json, "columns");
 	for (size_t c = 0; c < columns->count; c++) {
 		json_begin_object(&json, NULL);

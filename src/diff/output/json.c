@@ -20,18 +20,13 @@ void json_begin_document(struct json *json, const char *format, int version)
 
 void json_lines(struct json *json, const char *key, const struct problems *lines)
 {
-	json_begin_array(json, key);
-	for (size_t i = 0; i < lines->count; i++)
-		json_string(json, NULL, lines->lines[i]);
-	json_end_array(json);
+	json_strings(json, key, (const char *const *)lines->lines, lines->count);
 }
 
-void json_frames(struct json *json, const char *key, const struct profile_entry *entry)
+static void put_frames(struct json *json, const char *key, const struct profile_entry *entry)
 {
-	json_begin_array(json, key);
-	for (uint32_t f = 0; f < entry->frame_count; f++)
-		json_string(json, NULL, entry->frames[f]);
-	json_end_array(json);
+	if (entry)
+		json_strings(json, key, entry->frames, entry->frame_count);
 }
 
 static void put_effect(struct json *json, const char *key, const struct effect *effect)
@@ -72,10 +67,8 @@ static void put_row(struct json *json, const struct comparison *c, const struct 
 	json_string(json, "key", row->key);
 	json_string(json, "unit", json_units[row->unit]);
 	json_string(json, "basis", comparison_basis(c, row->level, row->key));
-	if (row->shown[SIDE_BASE])
-		json_frames(json, "base_frames", row->shown[SIDE_BASE]);
-	if (row->shown[SIDE_NEW])
-		json_frames(json, "new_frames", row->shown[SIDE_NEW]);
+	put_frames(json, "base_frames", row->shown[SIDE_BASE]);
+	put_frames(json, "new_frames", row->shown[SIDE_NEW]);
 	json_bool(json, "moved", row->is_renamed);
 	json_bool(json, "tested", row->is_tested);
 	json_number(json, "share", row->share);
