@@ -675,19 +675,13 @@ void effect_from_runs(struct effect *effect, const struct comparison *c, const s
 	struct estimate e;
 	struct run_series series;
 
-	set_means(effect, c, v);
 	estimate_make(&e, c, v, INFINITY);
-	if (isnan(e.difference))
-		return;
-	if (apply_warmup_boundary(effect, c, v) || make_exact(effect, c, v, &e, &none))
+	effect_from_estimate(effect, c, v, &e, &none, 1.0);
+	/* Nothing was tested. */
+	if (!(effect->error > 0.0))
 		return;
 	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &dof));
-	if (!(dof > 0.0) || !(variance > 0.0))
-		return;
-	error = sqrt(variance * e.factor);
 	run_series_make(&series, c, v);
-	effect->p = student_t_p_value(e.difference / error, dof);
-	make_interval(effect, c, v, e.difference, error, dof, 1.0);
 	if (run_series_trend(&series, variance_min(v), &difference, &error)) {
 		p = student_t_p_value(difference / error, dof - 1.0);
 		if (p > effect->p) {
