@@ -54,11 +54,8 @@ const struct comparison_row **changes_list(const struct comparison *comparison, 
 	for (size_t r = 0; r < comparison->row_count; r++) {
 		const struct comparison_row *row = &comparison->rows[r];
 
-		const struct effect *effect = &row->effects[METRIC_VALUE];
-
-		/* A row that occurs only outside of iterations has no values. */
 		if (row->change && level_specs[row->level].has_frames == of_paths &&
-		    (effect->base != 0 || effect->new != 0))
+		    row_has_values(row))
 			rows[count++] = row;
 	}
 	qsort(rows, count, sizeof(*rows), compare_changes);

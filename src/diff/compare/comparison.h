@@ -148,6 +148,12 @@ const struct run_profile *comparison_first_run(const struct comparison *comparis
 /* The rows of LEVEL_TOTAL that outputs show, in this order. Ends with NULL. */
 extern const char *const shown_totals[];
 
+/* A row that occurs only outside of iterations has none. */
+static inline bool row_has_values(const struct comparison_row *row)
+{
+	return row->effects[METRIC_VALUE].base != 0.0 || row->effects[METRIC_VALUE].new != 0.0;
+}
+
 /* The entry that represents a row: the one of NEW, or of BASE if the row vanished. */
 const struct profile_entry *change_entry(const struct comparison_row *row);
 

@@ -263,7 +263,8 @@ static const char *excuse_of(const struct text *t, const struct comparison_row *
 	return has_rule ? "" : "  (no rule is about it)";
 }
 
-static void put_row(const struct text *t, const struct comparison_row *row, bool is_first)
+/* title: of the table that begins with this row; NULL: another row is before it. */
+static void put_row(const struct text *t, const struct comparison_row *row, const char *title)
 {
 	size_t columns = columns_of(t);
 	const char *name = leaf_of(row);
@@ -276,9 +277,9 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 	bool is_worse = effect->is_significant && effect->change > 0.0;
 	const char *excuse = excuse_of(t, row, is_worse);
 
-	if (is_first)
-		output_format(t->out, "%11s %11s %11s %9s %10s\n", "base", "new", "change",
-			      "change %", "detectable");
+	if (title)
+		output_format(t->out, "\n%s%s%s\n%11s %11s %11s %9s %10s\n", paint(t, BOLD), title,
+			      paint(t, PLAIN), "base", "new", "change", "change %", "detectable");
 	output_format(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(unit, effect->base),
 		      format_amount(unit, effect->new), format_amount(unit, effect->change),
 		      paint(t, is_worse			? RED
@@ -304,18 +305,15 @@ static void put_row(const struct text *t, const struct comparison_row *row, bool
 static void put_totals(const struct text *t)
 {
 	const struct comparison *c = t->result->comparison;
-	size_t shown = 0;
+	const char *title = totals_title(c);
 
 	for (size_t i = 0; shown_totals[i]; i++) {
 		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[i]);
 
-		if (!row || (row->effects[METRIC_VALUE].base == 0.0 &&
-			     row->effects[METRIC_VALUE].new == 0.0))
+		if (!row || !row_has_values(row))
 			continue;
-		if (!shown)
-			output_format(t->out, "\n%s%s%s\n", paint(t, BOLD), totals_title(c),
-				      paint(t, PLAIN));
-		put_row(t, row, !shown++);
+		put_row(t, row, title);
+		title = NULL;
 	}
 }
 
@@ -323,25 +321,16 @@ static void put_totals(const struct text *t)
 static void put_level(const struct text *t, enum level level)
 {
 	const struct comparison *c = t->result->comparison;
-	size_t shown = 0, hidden = 0;
+	size_t count = 0, top = t->result->top_count;
 
 	for (size_t i = c->first_rows[level]; i < c->first_rows[level + 1]; i++) {
 		const struct comparison_row *row = &c->rows[i];
 
-		if (!is_shown(row) || (row->effects[METRIC_VALUE].base == 0.0 &&
-				       row->effects[METRIC_VALUE].new == 0.0))
-			continue;
-		if (shown >= t->result->top_count) {
-			hidden++;
-			continue;
-		}
-		if (!shown)
-			output_format(t->out, "\n%s%s%s\n", paint(t, BOLD),
-				      level_specs[level].title, paint(t, PLAIN));
-		put_row(t, row, !shown++);
+		if (is_shown(row) && row_has_values(row) && ++count <= top)
+			put_row(t, row, count == 1 ? level_specs[level].title : NULL);
 	}
-	if (hidden)
-		output_format(t->out, "  and %zu more; use --top\n", hidden);
+	if (count > top)
+		output_format(t->out, "  and %zu more; use --top\n", count - top);
 }
 
 static int write_text(struct output *out, const void *context)
