@@ -294,8 +294,7 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 		print_error(
 			"cannot accept a change in '%s': %s does not change at %s; this does: %s",
 			request->file, request->row ? request->row : "it", label, all);
-	free(all);
-	free(some);
+	free_all(all, some);
 	return is_done;
 }
 

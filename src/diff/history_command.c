@@ -221,8 +221,7 @@ static int show(const struct request *request, char *const *sources, int count)
 	status = exit_status(&h, request, &report, status);
 	history_results_free(&report.results);
 	history_free(&h);
-	free(branches);
-	free(index);
+	free_all(branches, index);
 	return status;
 }
 

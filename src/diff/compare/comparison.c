@@ -576,8 +576,7 @@ void comparison_free(struct comparison *c)
 {
 	for (size_t i = 0; i < c->row_count; i++)
 		free(c->rows[i].entries);
-	free(c->rows);
-	free(c->runs);
+	free_all(c->rows, c->runs);
 	problems_free(&c->notes);
 	*c = (struct comparison){0};
 }

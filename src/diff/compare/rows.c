@@ -50,8 +50,7 @@ static void hash_frames(struct frame_hashes *path, const char *key)
 		}
 		path->frames[path->count++] = hash_text(stem, stem_bytes);
 	}
-	free(stem);
-	free(copy);
+	free_all(stem, copy);
 }
 
 /* Length of the longest common subsequence. */
@@ -247,8 +246,7 @@ void row_keys_add(struct row_keys *keys, const char *key, size_t row)
 
 void row_keys_free(struct row_keys *keys)
 {
-	free(keys->keys);
-	free(keys->rows);
+	free_all(keys->keys, keys->rows);
 }
 
 size_t *row_keys_match(const struct row_keys *base, const struct row_keys *new)

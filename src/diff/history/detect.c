@@ -131,8 +131,7 @@ static void tracks_make(struct detection *d, const struct history *h,
 		if (!group->is_new_name[r])
 			add_row(d, &series, h, group, r);
 	select_tested(d, h);
-	free(series.values);
-	free(series.places);
+	free_all(series.values, series.places);
 }
 
 /* The index of the first value at or after a point of the group. */

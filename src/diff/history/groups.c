@@ -383,8 +383,7 @@ static void renames_find(struct history *h, struct history_group *group)
 	if (group->rename_count > NOTES_MAX)
 		problems_add(&h->notes, "%s: %zu more paths have new names", group->name,
 			     group->rename_count - NOTES_MAX);
-	free(presence);
-	free(is_begin);
+	free_all(presence, is_begin);
 }
 
 #define VARYING_MIN   3 /* a property that differs more often, and … */
@@ -523,8 +522,7 @@ static void divide(struct history *h, struct groups *groups, const size_t *point
 		if (part_count)
 			divide(h, groups, part, part_count, depth + 1);
 	}
-	free(part);
-	free(is_taken);
+	free_all(part, is_taken);
 }
 
 static void finish_group(struct history *h, struct history_group *group, bool has_host)

@@ -350,8 +350,7 @@ static void find_together(struct group_result *r, struct movement *movement)
 	movement->is_together = count >= TOGETHER_PATHS && alike >= TOGETHER_SHARE * all &&
 				middle / log1p(lead->ratio) >= TOGETHER_PART &&
 				explains_all(r, (size_t)(movement - r->movements), middle);
-	free(shifts);
-	free(changes);
+	free_all(shifts, changes);
 }
 
 static bool has_counts(const struct group_result *r, size_t movement)

@@ -487,14 +487,13 @@ static void search(struct reading *reading, const char *path, int depth)
 			take_entry(reading, path, entries[e]->d_name, depth);
 	for (int e = 0; e < count; e++)
 		free(entries[e]);
-	free(entries);
-	free(bench);
+	free_all(entries, bench);
 }
 
-static void git_key(char out[KEY_BYTES], const char *object, const struct source_options *options)
+static const char *git_key(const char *object, const struct source_options *options)
 {
-	snprintf(out, KEY_BYTES, "git %s%s%s", object, options->each_run ? " each" : "",
-		 options->load.is_per_iteration ? " iterations" : "");
+	return text_print("git %s%s%s", object, options->each_run ? " each" : "",
+			  options->load.is_per_iteration ? " iterations" : "");
 }
 
 /*
@@ -504,8 +503,9 @@ static void git_key(char out[KEY_BYTES], const char *object, const struct source
 static int take_versions(struct reading *reading, const char *argument,
 			 const struct git_versions *versions)
 {
+	struct history *h = reading->history;
 	const char *objects[OBJECTS_AT_ONCE];
-	char *contents[OBJECTS_AT_ONCE], origin[KEY_BYTES], key[KEY_BYTES];
+	char *contents[OBJECTS_AT_ONCE];
 	size_t bytes[OBJECTS_AT_ONCE] = {0};
 	int error = 0;
 
@@ -513,21 +513,20 @@ static int take_versions(struct reading *reading, const char *argument,
 		size_t end = smaller(first + OBJECTS_AT_ONCE, versions->count);
 		size_t wanted = 0, next = 0;
 
-		for (size_t v = first; v < end; v++) {
-			git_key(key, versions->list[v].object, reading->options);
-			if (!history_find_source(reading->history, key))
+		for (size_t v = first; v < end; v++)
+			if (!history_find_source(
+				    h, git_key(versions->list[v].object, reading->options)))
 				objects[wanted++] = versions->list[v].object;
-		}
 		if (wanted)
 			error = git_read(objects, wanted, contents, bytes);
 		for (size_t v = first; !error && v < end; v++) {
 			bool is_read = next < wanted && objects[next] == versions->list[v].object;
+			const char *key = git_key(versions->list[v].object, reading->options);
+			const char *origin =
+				text_print("%s at %.12s", argument, versions->list[v].commit);
 
-			git_key(key, versions->list[v].object, reading->options);
-			snprintf(origin, sizeof(origin), "%s at %.12s", argument,
-				 versions->list[v].commit);
 			if (is_read && !contents[next])
-				problems_add(&reading->history->problems, "cannot read %s", origin);
+				problems_add(&h->problems, "cannot read %s", origin);
 			else
 				take_source(reading, key, origin, versions->list[v].commit,
 					    read_baseline, is_read ? contents[next] : "",

@@ -215,8 +215,7 @@ static char *pack(const struct run_set *runs)
 	if (ZSTD_isError(packed_bytes))
 		xt_out_of_memory(0);
 	text = base64_text(packed, packed_bytes);
-	free(packed);
-	free(plain);
+	free_all(packed, plain);
 	return text;
 }
 

@@ -132,8 +132,7 @@ static void flame_tree_make(struct flame_tree *tree, const struct comparison *co
 
 static void flame_tree_free(struct flame_tree *tree)
 {
-	free(tree->nodes);
-	free(tree->node_of_row);
+	free_all(tree->nodes, tree->node_of_row);
 	*tree = (struct flame_tree){0};
 }
 

@@ -69,8 +69,7 @@ bool rule_matches(const char *pattern, const char *key, bool to_end)
 			part = strsep(&next_part, "/");
 	}
 	is_left = part || !parts || !frames;
-	free(parts);
-	free(frames);
+	free_all(parts, frames);
 	return !is_left;
 }
 

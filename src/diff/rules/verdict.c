@@ -476,7 +476,6 @@ static enum outcome outcome_of(const struct row_tally *tally)
 static void describe_tally(const struct row_tally *tally, const struct rule *rule,
 			   struct rule_result *result)
 {
-	char left_out[64] = "";
 	/*
 	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
 	 * no change.
@@ -484,15 +483,16 @@ static void describe_tally(const struct row_tally *tally, const struct rule *rul
 	bool has_detectable = rule->metric != METRIC_COUNT && rule->kind == RULE_LIMIT &&
 			      !isnan(result->detectable);
 
-	if (tally->left_out)
-		snprintf(left_out, sizeof(left_out), ", %zu too small to test", tally->left_out);
 	if (tally->selected)
-		result->text = xt_asprintf("%zu of %zu worse, %zu inconclusive%s%s%s%s%s",
-					   tally->failed, tally->selected, tally->unknown, left_out,
-					   tally->gone == tally->selected ? ", all gone" : "",
-					   has_detectable ? "; smallest detectable change: " : "",
-					   has_detectable ? format_percent(result->detectable) : "",
-					   has_detectable ? " on average" : "");
+		result->text = xt_asprintf(
+			"%zu of %zu worse, %zu inconclusive%s%s%s%s%s", tally->failed,
+			tally->selected, tally->unknown,
+			tally->left_out ? text_print(", %zu too small to test", tally->left_out)
+					: "",
+			tally->gone == tally->selected ? ", all gone" : "",
+			has_detectable ? "; smallest detectable change: " : "",
+			has_detectable ? format_percent(result->detectable) : "",
+			has_detectable ? " on average" : "");
 	else
 		result->text = xt_asprintf(
 			"all %zu rows are too small to test; a rule that names them tests them",
@@ -807,8 +807,7 @@ void verdict_free(struct verdict *v)
 	for (size_t r = 0; r < v->result_count; r++)
 		free(v->results[r].text);
 	drop_findings(v, 0);
-	free(v->results);
-	free(v->findings);
+	free_all(v->results, v->findings);
 	problems_free(&v->problems);
 	problems_free(&v->notes);
 	*v = (struct verdict){0};

@@ -214,8 +214,7 @@ static void list_permutations(struct permutations *d, const double *values, size
 
 static void permutations_free(struct permutations *d)
 {
-	free(d->sums);
-	free(d->news);
+	free_all(d->sums, d->news);
 }
 
 /*
