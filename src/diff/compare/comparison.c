@@ -599,7 +599,8 @@ bool comparison_measures_noise(const struct comparison *c)
 
 /*
  * Tests the values of a sum as one row of its level. The noise of single rows describes the noise
- * of a sum only if rows vary independently. If the runs of the sum itself show more noise, use that.
+ * of a sum only if rows vary independently. If the runs of the sum itself show more noise, use
+ * that.
  */
 static void test_sum(struct effect *effect, const struct comparison *c,
 		     const struct run_values *values, size_t count)
