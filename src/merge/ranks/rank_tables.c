@@ -109,6 +109,36 @@ const struct table_def table_rank_waits = {
 	.row = put_rank,
 };
 
+struct rank_cost {
+	uint64_t cost_ns;
+	size_t log;
+};
+
+COMPARE_BY(compare_costs, struct rank_cost, DOWN(cost_ns) UP(log))
+
+static void open_costly_ranks(struct table_rows *rows)
+{
+	const struct rank_waits *ranks = rows->run->compared->report.ranks;
+	struct rank_cost *order;
+
+	open_ranks(rows);
+	order = xt_calloc(rows->count + 1, sizeof(*order));
+	for (size_t r = 0; r < rows->count; r++)
+		order[r] = (struct rank_cost){ranks[rows->chosen[r]].cost_ns, rows->chosen[r]};
+	qsort(order, rows->count, sizeof(*order), compare_costs);
+	for (size_t r = 0; r < rows->count; r++)
+		rows->chosen[r] = order[r].log;
+	free(order);
+}
+
+const struct table_def text_costly_ranks = {
+	.name = "rank_waits",
+	HAS_COLUMNS(rank_columns),
+	.shows = "process compute communication exposed_wait idle cost_ns",
+	.open = open_costly_ranks,
+	.row = put_rank,
+};
+
 static const struct column_def cause_columns[] = {
 	COLUMN("wait_ns", NS, FROM(wait_cause, wait_ns), "waits of other ranks because of it"),
 	COLUMN("cost_ns", NS, FROM(wait_cause, cost_ns),
@@ -597,7 +627,7 @@ const struct table_def table_duplicates = {
 static const struct column_def mpi_columns[] = {
 	COLUMN("wait_ns", NS, FROM(mpi_rank, ns), "in collectives of MPI, by CPU samples",
 	       HEAD("in MPI", 12)),
-	COLUMN("process", TEXT, OTHER, "process"),
+	COLUMN("process", TEXT, OTHER, "process", LAST("process")),
 	COLUMN("function", TEXT, OTHER, "function with most of it", OPTIONAL),
 	COLUMN("share", SHARE, OTHER, "part of the window", HEAD("share", 9), TEXT_ONLY),
 	COLUMN("text", TEXT, OTHER, "process, and where most", LAST("process, and where most"),
@@ -635,6 +665,14 @@ const struct table_def table_mpi = {
 	HAS_COLUMNS(mpi_columns),
 	.shows = "wait_ns share text",
 	.is_whole = true,
+	.open = open_mpi,
+	.row = put_mpi,
+};
+
+const struct table_def text_mpi_ranks = {
+	.name = "mpi",
+	HAS_COLUMNS(mpi_columns),
+	.shows = "process wait_ns",
 	.open = open_mpi,
 	.row = put_mpi,
 };

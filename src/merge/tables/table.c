@@ -31,6 +31,15 @@ void cells_put(struct cells *cells, struct cell cell)
 	cells->list[cells->next++] = cell;
 }
 
+size_t table_count(const struct run *run, const struct table_def *def)
+{
+	struct table_rows rows = table_open(def, run);
+	size_t count = rows.count;
+
+	table_close(&rows);
+	return count;
+}
+
 static void free_texts(struct table_rows *rows)
 {
 	while (rows->text_count)

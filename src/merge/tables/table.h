@@ -176,7 +176,8 @@ extern const struct table_def text_time_by_path, text_untimed, text_held, text_h
 	text_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
-extern const struct table_def text_large_causes, text_large_cpu_idle, text_sorted_communicators;
+extern const struct table_def text_costly_ranks, text_mpi_ranks, text_large_causes,
+	text_large_cpu_idle, text_sorted_communicators;
 
 extern const struct table_def table_accounts, table_all_paths, table_by_process, table_calls,
 	table_clocks, table_collective_groups, table_communicators, table_cpu_idle, table_devices,
@@ -189,6 +190,8 @@ extern const struct table_def table_accounts, table_all_paths, table_by_process,
 extern const struct table_def *const table_defs[];
 
 struct table_rows table_open(const struct table_def *def, const struct run *run);
+
+size_t table_count(const struct run *run, const struct table_def *def);
 
 /* Opens the inner table of a row. */
 struct table_rows table_open_inner(const struct table_rows *rows, size_t row);

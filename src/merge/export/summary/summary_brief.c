@@ -3,7 +3,6 @@
  * The brief summary: Markdown of at most BRIEF_BYTES_MAX for an issue, a chat or a program that
  * reads text. Below each table is the query that gives the same numbers.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_queries.h"
 #include "merge/export/summary/summary_text.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
 #include "merge/ranks/collectives_words.h"
@@ -26,76 +26,14 @@
 #include "merge/sums/sums.h"
 
 #define BRIEF_BYTES_MAX 8000
-#define NAME_COLUMNS	160
 #define TEXT_COLUMNS	700 /* of a sentence */
 #define FINDINGS_TOP	4
 #define ROWS_TOP	8
-#define NO_MENTION	"\xe2\x80\x8b" /* a space without width, behind an '@' */
 #define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
-
-/* An underscore within a word is not markup, as in pytorch_train.py. */
-static bool is_markup(const char *text, size_t length, size_t at)
-{
-	if (text[at] != '_')
-		return strchr("\\*<[", text[at]);
-	return !at || at + 1 == length || !isalnum((unsigned char)text[at - 1]) ||
-	       !isalnum((unsigned char)text[at + 1]);
-}
-
-/* Leaves out words at the end if the text is too wide, so that no figure loses its words. */
-static void put_sentence_cut(struct output *out, const char *text, size_t length, size_t columns)
-{
-	size_t kept = length;
-
-	while (kept && text_columns(text, kept) > columns)
-		for (kept--; kept && text[kept] != ' ';)
-			kept--;
-	output_text(out, text, kept);
-	if (kept < length)
-		output_text(out, " " ELLIPSIS, strlen(" " ELLIPSIS));
-}
-
-/* A service such as GitHub notifies the user of this name, even if the '@' is escaped. */
-static bool is_mention(const char *text, size_t length, size_t at)
-{
-	return text[at] == '@' && (!at || !isalnum((unsigned char)text[at - 1])) &&
-	       at + 1 < length && isalnum((unsigned char)text[at + 1]);
-}
-
-/* Writes text in one line. '|' would end a cell of a table, and '`' would begin or end code. */
-static void put_line(struct output *out, const char *text, size_t length, size_t columns,
-		     bool is_code)
-{
-	size_t bound = text_clean_bound(length), bytes, written = 0;
-	char *clean = xt_malloc((2 + sizeof(NO_MENTION)) * bound + 1), *escaped = clean + bound;
-
-	bytes = text_clean(clean, text, length, '`');
-	for (size_t i = 0; i < bytes; i++) {
-		bool ends = clean[i] == '|' || clean[i] == '\n';
-
-		if (!is_code && is_markup(clean, bytes, i))
-			escaped[written++] = '\\';
-		escaped[written++] = ends ? '/' : clean[i];
-		if (!is_code && is_mention(clean, bytes, i))
-			written += (size_t)sprintf(escaped + written, NO_MENTION);
-	}
-	if (is_code)
-		put_elided(out, escaped, written, columns);
-	else
-		put_sentence_cut(out, escaped, written, columns);
-	free(clean);
-}
-
-static void put_code(struct output *out, const char *text, size_t length)
-{
-	output_text(out, "`", 1);
-	put_line(out, text, length, NAME_COLUMNS, true);
-	output_text(out, "`", 1);
-}
 
 static void put_prose(struct output *out, const char *text, size_t columns)
 {
-	put_line(out, text, strlen(text), columns, false);
+	markdown_line(out, text, strlen(text), columns, false);
 }
 
 static void put_query(struct output *out, const char *sql)
@@ -139,7 +77,7 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", rule_specs[finding->rule].name,
 		      format_percent_of(finding->cost_ns, finding->whole_ns), cost, whole,
 		      finding_whole_text(finding));
-	put_code(out, id, strlen(id));
+	markdown_code(out, id, strlen(id));
 	output_text(out, "\n- ", 3);
 	put_prose(out, finding->what, TEXT_COLUMNS);
 	output_text(out, "\n- try: ", 8);
@@ -163,25 +101,11 @@ static void put_findings_brief(struct output *out, const struct run *run)
 	output_format(out, "`xtrace merge --summary - DIR | jq '.findings.rows[]'`\n\n");
 }
 
-static void put_rank(struct output *out, const char *label, const struct rank_waits *rank)
-{
-	const uint64_t parts_ns[] = {rank->compute_ns, rank->communication_ns, rank->exposed_ns,
-				     rank->idle_ns};
-	char time[TIME_BYTES];
-
-	output_text(out, "| ", 2);
-	put_code(out, label, strlen(label));
-	for (size_t p = 0; p < sizeof(parts_ns) / sizeof(parts_ns[0]); p++)
-		output_format(out, " | %s", format_percent_of(parts_ns[p], rank->time_ns));
-	format_time(time, rank->cost_ns);
-	output_format(out, " | %s |\n", time);
-}
-
 /* Writes a sentence in a line of its own. Frees it. */
 static void put_sentence(struct output *out, char *text)
 {
 	if (text[0]) {
-		put_line(out, text, strlen(text), TEXT_COLUMNS, false);
+		markdown_line(out, text, strlen(text), TEXT_COLUMNS, false);
 		output_text(out, "\n\n", 2);
 	}
 	free(text);
@@ -199,54 +123,27 @@ static void put_verdict(struct output *out, const struct run *run)
 /* The ranks that cost the others most. */
 static void put_ranks(struct output *out, const struct run *run)
 {
-	const struct collectives_report *report = &run->compared->report;
-	size_t count = 0, *order = xt_malloc((run->inputs->count + 1) * sizeof(*order)), shown;
+	size_t count = table_count(run, &text_costly_ranks);
 
-	for (size_t l = 0; l < run->inputs->count; l++)
-		if (report->ranks && report->ranks[l].collective_count && run->labels[l])
-			order[count++] = l;
-	shown = count < ROWS_TOP ? count : ROWS_TOP;
-	for (size_t r = 0; r < shown; r++)
-		for (size_t o = r + 1; o < count; o++)
-			if (report->ranks[order[o]].cost_ns > report->ranks[order[r]].cost_ns) {
-				size_t other = order[o];
-
-				order[o] = order[r];
-				order[r] = other;
-			}
-	if (shown) {
-		output_format(out, "## Ranks: %zu of %zu\n\n", shown, count);
-		put_verdict(out, run);
-		output_format(
-			out, "| process | computes | transfers | waits | "
-			     "idle | costs others |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
-	}
-	for (size_t r = 0; r < shown; r++)
-		put_rank(out, run->labels[order[r]], &report->ranks[order[r]]);
-	if (shown)
-		output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
-	free(order);
+	if (!count)
+		return;
+	output_format(out, "## Ranks: %zu of %zu\n\n", count < ROWS_TOP ? count : ROWS_TOP, count);
+	put_verdict(out, run);
+	table_put_markdown(out, run, &text_costly_ranks, ROWS_TOP);
+	output_format(out, "\n`xtrace merge --summary - DIR | jq .collectives`\n\n");
 }
 
 static void put_mpi(struct output *out, const struct run *run)
 {
 	const struct mpi_waits *waits = &run->compared->report.mpi;
-	size_t count = waits->rank_count, shown = count < ROWS_TOP ? count : ROWS_TOP;
-	char time[TIME_BYTES];
+	size_t count = waits->rank_count;
 
 	if (!count)
 		return;
-	output_format(out, "## Ranks in collectives of MPI: %zu of %zu\n\n", shown, count);
+	output_format(out, "## Ranks in collectives of MPI: %zu of %zu\n\n",
+		      count < ROWS_TOP ? count : ROWS_TOP, count);
 	put_sentence(out, mpi_waits_text(run, waits));
-	output_format(out, "| process | in MPI |\n| --- | ---: |\n");
-	for (size_t r = 0; r < shown; r++) {
-		const char *label = run->labels[waits->ranks[r].log];
-
-		format_time(time, waits->ranks[r].ns);
-		output_text(out, "| ", 2);
-		put_code(out, label, strlen(label));
-		output_format(out, " | %s |\n", time);
-	}
+	table_put_markdown(out, run, &text_mpi_ranks, ROWS_TOP);
 	output_format(out, "\n`xtrace merge --summary - DIR | jq .mpi`\n\n");
 }
 
@@ -258,7 +155,7 @@ static void put_row(struct output *out, const struct run *run, const struct tabl
 	format_time(time, row->value);
 	output_format(out, "| %s | %s | ", time,
 		      format_percent_of(row->value, run->sums->events.work.gpu_ns));
-	put_code(out, name, strlen(name));
+	markdown_code(out, name, strlen(name));
 	output_text(out, " |\n", 3);
 }
 

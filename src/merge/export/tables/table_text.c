@@ -9,9 +9,7 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/exporter.h"
 
-#define FIGURE_BYTES 64
-
-static void format_cell(char *out, enum cell_type type, const struct cell *cell)
+void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell)
 {
 	switch (type) {
 	case CELL_NS:
@@ -158,7 +156,7 @@ static void put_row(struct output *out, struct table_rows *rows, size_t row,
 
 		strcpy(texts[c], "-");
 		if (!cell->is_absent)
-			format_cell(texts[c], layout->defs[c]->type, cell);
+			table_format_cell(texts[c], layout->defs[c]->type, cell);
 		figures[c] = texts[c];
 	}
 	put_figures(out, layout->columns, layout->count, figures);

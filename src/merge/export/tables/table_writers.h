@@ -28,4 +28,17 @@ size_t table_rows_shown(const struct json *json, size_t count);
 /* A line of column names and one for each row (RFC 4180). */
 void table_put_csv(struct output *out, const struct run *run, const struct table_def *def);
 
+/* At most rows_max rows as Markdown. Text is code. */
+void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
+			size_t rows_max);
+
+/* Writes text in one line, without markup unless it is code. A wider text is cut. */
+void markdown_line(struct output *out, const char *text, size_t length, size_t columns,
+		   bool is_code);
+void markdown_code(struct output *out, const char *text, size_t length);
+
+/* Writes a number with its unit, or short text. */
+#define FIGURE_BYTES 64
+void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell);
+
 #endif
