@@ -66,15 +66,15 @@ static void export_call(struct reading *reading, struct launch *call, uint64_t d
 			uint64_t own_ns, uint64_t result)
 {
 	if (reading->run->needs.weights >> WEIGHT_CPU_WAIT & 1 &&
-	    threads_waits(&reading->threads, call->api))
+	    threads_waits(&reading->gaps.threads, call->api))
 		reading_add_wait(reading, call, own_ns);
-	reading->exported_call_count += reading->exported_call_count < UINT32_MAX;
-	call->number = reading->exported_call_count;
+	reading->plan.exported_call_count += reading->plan.exported_call_count < UINT32_MAX;
+	call->number = reading->plan.exported_call_count;
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->call)
-			sink->exporter->call(sink, &reading->process, call, duration_ns, result);
+		if (sink->exporter->on.call)
+			sink->exporter->on.call(sink, &reading->process, call, duration_ns, result);
 	}
 }
 
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 	bool has_no_kernel = false;
 
 	if (!made_nodes && call->flags & LAUNCH_GRAPH)
-		missing_note_graph_launch(&reading->missing, reading->model, graph_exec,
+		missing_note_graph_launch(&reading->join.missing, reading->model, graph_exec,
 					  &has_no_kernel);
 	if (!made_nodes && !has_no_kernel)
 		return;
@@ -106,8 +106,8 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 	if (reading->run->selection || call->flags & LAUNCH_TRANSFER ||
 	    call->enter_ns < reading->model->from_ns)
 		return;
-	reading->counts.calls.launch_captured_count += made_nodes;
-	reading->counts.calls.launch_kernelless_count += has_no_kernel;
+	reading->sums.counts.calls.launch_captured_count += made_nodes;
+	reading->sums.counts.calls.launch_kernelless_count += has_no_kernel;
 }
 
 /* Returns whether the call submits work that must appear in the log. */
@@ -131,16 +131,16 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 		call->range = model_range_at(
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
 	if (run_wants(reading->run, WEIGHT_GPU_IDLE) || run_wants(reading->run, WEIGHT_CPU_WAIT))
-		threads_add_call(&reading->threads, call, call->enter_ns + duration_ns, &own_ns);
+		threads_add_call(&reading->gaps.threads, call, call->enter_ns + duration_ns, &own_ns);
 	if (reading->run->needs.ranks && model->has_collectives)
 		rank_log_add_call(reading, call, duration_ns);
 	if (!result && expects_work(call))
-		call->since_ns = threads_note_submission(&reading->threads, call);
+		call->since_ns = threads_note_submission(&reading->gaps.threads, call);
 	if (is_left_out || (reading->run->selection && !event_filter_wants_call(reading, call)))
 		return false;
 	if (reading->run->needs.findings)
-		callsites_add_call(&reading->callsites, call, own_ns, result);
-	if (reading->exports_calls)
+		callsites_add_call(&reading->sums.callsites, call, own_ns, result);
+	if (reading->plan.exports_calls)
 		export_call(reading, call, duration_ns, own_ns, result);
 	return true;
 }
@@ -152,17 +152,17 @@ static inline void read_call(struct reading *reading, struct launch *call, uint6
 	bool is_wanted = call->enter_ns >= model->from_ns;
 	bool made_nodes;
 
-	if (reading->observes_calls)
+	if (reading->plan.observes_calls)
 		is_wanted = observe_call(reading, call, duration_ns, result, !is_wanted);
 	if (is_wanted)
-		count_call(&reading->counts.calls, call->flags, result != 0);
+		count_call(&reading->sums.counts.calls, call->flags, result != 0);
 	if (result)
 		call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	made_nodes = nodes_note_call(&model->nodes, call->thread, call->enter_ns,
 				     call->enter_ns + duration_ns, call->api);
 	if ((made_nodes || call->flags & LAUNCH_GRAPH) && expects_work(call))
 		expect_no_kernel(reading, call, made_nodes, graph_exec);
-	correlate_commit(reading->correlate);
+	correlate_commit(reading->join.correlate);
 }
 
 /* Flags for the join, by class of call. */
@@ -253,7 +253,7 @@ static inline void read_call_row(struct reading *reading, const struct call_bloc
 		call->flags |= rate_flags(rows->one_in[r]);
 	if (rows->autograd[r])
 		join_backward(reading, rows, r, call);
-	reading->counts.calls.calls_invalid_count += !is_valid;
+	reading->sums.counts.calls.calls_invalid_count += !is_valid;
 	read_call(reading, call, is_valid ? rows->duration_ns[r] : 0, rows->result[r],
 		  narrow_id(rows->graph_exec[r]));
 }
@@ -261,7 +261,7 @@ static inline void read_call_row(struct reading *reading, const struct call_bloc
 /* Returns whether calls of the chunk only need to be joined, counted and checked for graphs. */
 static bool are_plain(const struct reading *reading, const struct xt_chunk *chunk)
 {
-	return !reading->observes_calls && xt_chunk_is_zero(chunk, XT_CALL_RESULT) &&
+	return !reading->plan.observes_calls && xt_chunk_is_zero(chunk, XT_CALL_RESULT) &&
 	       xt_chunk_is_zero(chunk, XT_CALL_ONE_IN) && xt_chunk_is_zero(chunk, XT_CALL_AUTOGRAD);
 }
 
@@ -289,7 +289,7 @@ static inline bool read_plain_call(struct reading *reading, const struct call_bl
 		sums->launch_count += api->is_launch;
 		sums->transfer_count += api->is_transfer;
 	}
-	correlate_commit(reading->correlate);
+	correlate_commit(reading->join.correlate);
 	return true;
 }
 
@@ -301,15 +301,15 @@ static void read_call_rows(struct reading *reading, const struct call_block *row
 
 	set_api(reading->model, rows->api[0], &api);
 	for (uint32_t r = 0; r < row_count; r++) {
-		struct launch *call = correlate_reserve(reading->correlate);
+		struct launch *call = correlate_reserve(reading->join.correlate);
 
 		if (rows->api[r] != api.id)
 			set_api(reading->model, rows->api[r], &api);
 		if (!is_plain || !read_plain_call(reading, rows, r, &api, call, &sums))
 			read_call_row(reading, rows, r, &api, call);
 	}
-	reading->counts.calls.launch_count += sums.launch_count;
-	reading->counts.calls.transfer_call_count += sums.transfer_count;
+	reading->sums.counts.calls.launch_count += sums.launch_count;
+	reading->sums.counts.calls.transfer_call_count += sums.transfer_count;
 }
 
 /* Reads a chunk of calls. */
@@ -339,7 +339,7 @@ static void add_to_timeline(struct reading *reading, struct work *work)
 	struct owner owner;
 
 	owner_without_call(reading, work, &owner);
-	timeline_add(reading->timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
+	timeline_add(reading->gaps.timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
 		     &owner, &work->ticket);
 }
 
@@ -349,7 +349,7 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading, enu
 {
 	const struct model *model = reading->model;
 	bool is_kernel = kind == XT_KIND_KERNEL;
-	bool wants_collectives = is_kernel && (reading->timeline || reading->exports_work);
+	bool wants_collectives = is_kernel && (reading->gaps.timeline || reading->plan.exports_work);
 	struct work work = {
 		.correlation = unique_correlation(model, rows->correlation[r], rows->start_ns[r]),
 		.start_ns = rows->start_ns[r],
@@ -364,18 +364,18 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading, enu
 	if (wants_collectives && work.shape < model->shapes.count)
 		work.is_collective = model->shapes.rows[work.shape].is_collective;
 	if (!has_valid_times(work.start_ns, work.duration_ns)) {
-		reading->counts.work.work_invalid_count++;
-		reading->kernel_invalid_count += is_kernel;
+		reading->sums.counts.work.work_invalid_count++;
+		reading->join.kernel_invalid_count += is_kernel;
 		return;
 	}
 	if (is_kernel && work.graph_node && work.correlation && !work_is_whole_graph(&work))
-		missing_note_graph_kernel(&reading->missing, model, work.graph_node);
-	if (reading->timeline)
+		missing_note_graph_kernel(&reading->join.missing, model, work.graph_node);
+	if (reading->gaps.timeline)
 		add_to_timeline(reading, &work);
-	if (reading->replays && work_is_by_device(&work))
-		replays_join(reading->replays, &work);
+	if (reading->join.replays && work_is_by_device(&work))
+		replays_join(reading->join.replays, &work);
 	else
-		correlate_work(reading->correlate, &work);
+		correlate_work(reading->join.correlate, &work);
 }
 
 /*
@@ -391,7 +391,7 @@ static inline bool read_plain_kernel(struct reading *reading, const struct work_
 	if (rows->graph_node[r] || !has_valid_times(start_ns, duration_ns))
 		return false;
 	launch = correlate_newest(
-		reading->correlate,
+		reading->join.correlate,
 		unique_correlation(reading->model, rows->correlation[r], start_ns), start_ns);
 	if (!launch || !add_plainly(reading, launch, narrow_id(rows->shape[r]), duration_ns, sums))
 		return false;
@@ -402,7 +402,7 @@ static inline bool read_plain_kernel(struct reading *reading, const struct work_
 /* Reads a chunk of kernels, copies or memsets. */
 static void work_rows_read(struct reading *reading, const struct xt_chunk *chunk)
 {
-	bool is_plain = reading->sums_plainly && xt_chunk_kind(chunk) == XT_KIND_KERNEL;
+	bool is_plain = reading->plan.sums_plainly && xt_chunk_kind(chunk) == XT_KIND_KERNEL;
 	struct plain_sums sums = {0};
 	struct work_block rows;
 
@@ -414,7 +414,7 @@ static void work_rows_read(struct reading *reading, const struct xt_chunk *chunk
 			if (!is_plain || !read_plain_kernel(reading, &rows, r, &sums))
 				read_work_row(reading, xt_chunk_kind(chunk), &rows, r);
 	}
-	reading->correlate->counts.work_joined += sums.count;
+	reading->join.correlate->counts.work_joined += sums.count;
 	reading_add_plain_sums(reading, &sums);
 }
 
@@ -436,15 +436,15 @@ static void read_memory_row(struct reading *reading, const struct memory_block *
 	if (operation != XT_MEMORY_ALLOC && operation != XT_MEMORY_FREE)
 		return;
 	if (reading->run->selection && !event_filter_wants_time(reading, work.start_ns)) {
-		if (work.start_ns > reading->memory.skipped_ns)
-			reading->memory.skipped_ns = work.start_ns;
+		if (work.start_ns > reading->sums.memory.skipped_ns)
+			reading->sums.memory.skipped_ns = work.start_ns;
 		return;
 	}
-	reading->counts.calls.memory_untimed_count += !work.start_ns;
+	reading->sums.counts.calls.memory_untimed_count += !work.start_ns;
 	owner_without_call(reading, &work, &owner);
-	memory_add(&reading->memory, &work, &owner, &work.ticket);
+	memory_add(&reading->sums.memory, &work, &owner, &work.ticket);
 	if (work.kind == WORK_ALLOC)
-		correlate_work(reading->correlate, &work);
+		correlate_work(reading->join.correlate, &work);
 }
 
 static void read_memory(struct reading *reading, const struct xt_chunk *chunk)
@@ -466,10 +466,10 @@ static void read_ranges(struct reading *reading, const struct xt_chunk *chunk)
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		for (uint32_t r = 0; sink->exporter->range && r < xt_chunk_rows(chunk); r++) {
+		for (uint32_t r = 0; sink->exporter->on.range && r < xt_chunk_rows(chunk); r++) {
 			const struct xt_row_range row = xt_read_range(&columns, r);
 
-			sink->exporter->range(sink, &reading->process, &row);
+			sink->exporter->on.range(sink, &reading->process, &row);
 		}
 	}
 }

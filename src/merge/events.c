@@ -35,12 +35,12 @@ static void finish_transfers(struct reading *reading)
 	struct names *names = &reading->run->paths.names;
 
 	for (size_t s = 0; s < model->copy_shapes.count; s++)
-		if (reading->copies[s].count)
+		if (reading->sums.copies[s].count)
 			transfers_add_copies(transfers, names, &model->copy_shapes.rows[s],
-					     &reading->copies[s]);
+					     &reading->sums.copies[s]);
 	for (uint32_t m = 0; m < MEMORY_KINDS; m++)
-		if (reading->memsets[m].count)
-			transfers_add_memsets(transfers, names, m, &reading->memsets[m]);
+		if (reading->sums.memsets[m].count)
+			transfers_add_memsets(transfers, names, m, &reading->sums.memsets[m]);
 }
 
 /*
@@ -59,39 +59,39 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
  */
 static void finish(struct reading *reading)
 {
-	const struct correlate_counts *joined = correlate_finish(reading->correlate);
-	struct log_counts *counts = &reading->counts;
+	const struct correlate_counts *joined = correlate_finish(reading->join.correlate);
+	struct log_counts *counts = &reading->sums.counts;
 	const struct run *run = reading->run;
 
-	if (reading->replays)
-		replays_finish(reading->replays);
+	if (reading->join.replays)
+		replays_finish(reading->join.replays);
 	whole_graphs_finish(reading);
-	memory_finish(&reading->memory, model_account(reading->model, "kinds.lost.memory"));
-	reading->is_blind = lacks_work(run, joined);
+	memory_finish(&reading->sums.memory, model_account(reading->model, "kinds.lost.memory"));
+	reading->gaps.is_blind = lacks_work(run, joined);
 	if (!run->selection) {
 		counts->calls.launch_unmatched_count +=
 			joined->launches_unmatched + joined->graph_launches_unmatched;
 		counts->calls.transfer_unmatched_count += joined->transfers_unmatched;
 	}
 	counts->calls.calls_recurring_count += joined->launches_recurring;
-	if (reading->timeline) {
-		uint64_t missed_count = timeline_finish(reading->timeline);
+	if (reading->gaps.timeline) {
+		uint64_t missed_count = timeline_finish(reading->gaps.timeline);
 
-		reading->collectives = reading->timeline->collectives;
+		reading->gaps.collectives = reading->gaps.timeline->collectives;
 
 		if (run->needs.weights & (1u << WEIGHT_GPU_EXCLUSIVE | 1u << WEIGHT_GPU_IDLE))
 			counts->work.timeline_missed_count += missed_count;
 		if (run->needs.weights & 1u << WEIGHT_GPU_IDLE)
-			counts->work.idle_unknown_ns += reading->timeline->unknown_ns;
+			counts->work.idle_unknown_ns += reading->gaps.timeline->unknown_ns;
 	}
 	/* Counts the missing kernels of the whole log: they may belong to the selected part. */
-	reading->kernel_missing_count =
-		missing_count(&reading->missing, reading->model, &reading->damage, joined,
+	reading->join.kernel_missing_count =
+		missing_count(&reading->join.missing, reading->model, &reading->damage, joined,
 			      &counts->calls.launch_unclear_count);
-	correlate_free(reading->correlate);
-	timeline_free(reading->timeline);
-	reading->correlate = NULL;
-	reading->timeline = NULL;
+	correlate_free(reading->join.correlate);
+	timeline_free(reading->gaps.timeline);
+	reading->join.correlate = NULL;
+	reading->gaps.timeline = NULL;
 }
 
 /* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
@@ -112,13 +112,13 @@ void reading_finish(struct reading *reading)
 	sums->events.work.nodes_cyclic_count += model->nodes.cyclic_count;
 	recording_add(&sums->recording, model, &reading->process.log->header);
 	if (began_late(run, model))
-		sums->recording.early_graph_count += reading->missing.unseen_launch_count;
+		sums->recording.early_graph_count += reading->join.missing.unseen_launch_count;
 	handoffs_add(&sums->handoffs, model);
 	stack_sampling_add(&sums->sampling, model);
 	range_counts_add(&sums->ranges.counts, &model->ranges.counts, model_is_cut(model));
-	sums->collectives.count += reading->collectives.count;
-	sums->collectives.gpu_ns += reading->collectives.gpu_ns;
-	sums->collectives.alone_ns += reading->collectives.alone_ns;
+	sums->collectives.count += reading->gaps.collectives.count;
+	sums->collectives.gpu_ns += reading->gaps.collectives.gpu_ns;
+	sums->collectives.alone_ns += reading->gaps.collectives.alone_ns;
 	memory_sums_add(&sums->memory, reading);
 	finish_transfers(reading);
 }
@@ -141,42 +141,44 @@ static void begin(struct reading *reading)
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 	bool compares_ranks = reading->run->needs.ranks && reading->model->has_collectives;
 
-	reading->exports_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
+	reading->plan.exports_calls = wants_idle || run_wants(reading->run, WEIGHT_CPU_WAIT);
 	for (size_t e = 0; e < reading->sink_count; e++) {
-		reading->exports_calls |= reading->sinks[e].exporter->call != NULL;
-		reading->exports_work |= reading->sinks[e].exporter->work != NULL;
+		reading->plan.exports_calls |= reading->sinks[e].exporter->on.call != NULL;
+		reading->plan.exports_work |= reading->sinks[e].exporter->on.work != NULL;
 	}
-	reading->observes_calls = reading->exports_calls || reading->run->selection ||
-				  reading->run->needs.findings || compares_ranks ||
-				  reading->model->ranges.thread_count;
+	reading->plan.observes_calls = reading->plan.exports_calls || reading->run->selection ||
+				       reading->run->needs.findings || compares_ranks ||
+				       reading->model->ranges.thread_count;
 	if (reading->run->needs.findings)
-		callsites_init(&reading->callsites, reading->model, &reading->threads);
-	memory_init(&reading->memory, &reading->aggregate, &reading->model->stops, memory_listener);
-	reading->copies = xt_calloc(reading->model->copy_shapes.count, sizeof(*reading->copies));
+		callsites_init(&reading->sums.callsites, reading->model, &reading->gaps.threads);
+	memory_init(&reading->sums.memory, &reading->aggregate, &reading->model->stops,
+		    memory_listener);
+	reading->sums.copies =
+		xt_calloc(reading->model->copy_shapes.count, sizeof(*reading->sums.copies));
 	reading_find_stacks(reading);
-	threads_init(&reading->threads, reading->model);
-	idle_paths_begin(&reading->idle_paths, reading->run->cpu->logs, reading->process.log,
-			 reading->model, &reading->threads, &reading->aggregate);
+	threads_init(&reading->gaps.threads, reading->model);
+	idle_paths_begin(&reading->gaps.idle_paths, reading->run->cpu->logs, reading->process.log,
+			 reading->model, &reading->gaps.threads, &reading->aggregate);
 	if (compares_ranks) {
-		reading->idle_paths.given = rank_log_add_idle;
-		reading->idle_paths.context = reading;
+		reading->gaps.idle_paths.given = rank_log_add_idle;
+		reading->gaps.idle_paths.context = reading;
 	}
 	if (wants_exclusive || wants_idle) {
-		reading->timeline = timeline_new(wants_exclusive, wants_idle, &reading->aggregate,
-						 &reading->threads, &reading->model->pauses,
-						 &reading->idle_paths, timeline_listener);
-		reading->timeline->is_damaged =
+		reading->gaps.timeline = timeline_new(
+			wants_exclusive, wants_idle, &reading->aggregate, &reading->gaps.threads,
+			&reading->model->pauses, &reading->gaps.idle_paths, timeline_listener);
+		reading->gaps.timeline->is_damaged =
 			lost_kernels(reading->model, &reading->model->damage);
 	}
 	if (reading->model->nodes.conditional_count) {
-		replays_new(&reading->replays, &reading->model->nodes, &reading->model->pauses,
+		replays_new(&reading->join.replays, &reading->model->nodes, &reading->model->pauses,
 			    receiver);
 		receiver.attribute = attribute_work_with_id;
 	}
-	reading->sums_plainly = !reading->timeline && !reading->run->selection &&
-				!reading->exports_work && !reading->run->needs.origins &&
-				reading->run->settings->by == BY_NONE;
-	correlate_new(&reading->correlate, NULL, receiver);
+	reading->plan.sums_plainly = !reading->gaps.timeline && !reading->run->selection &&
+				     !reading->plan.exports_work && !reading->run->needs.origins &&
+				     reading->run->settings->by == BY_NONE;
+	correlate_new(&reading->join.correlate, NULL, receiver);
 }
 
 /*
@@ -217,8 +219,8 @@ void reading_events(struct reading *reading, struct xt_reader *reader, size_t he
 
 		if (!(model_row_kinds() & 1u << kind)) /* the model has counted the other kinds */
 			reading->model->rows_read[kind] += xt_chunk_rows(chunk);
-		if (reading->timeline && prefetch_damaged(prefetch))
-			reading->timeline->is_damaged = true;
+		if (reading->gaps.timeline && prefetch_damaged(prefetch))
+			reading->gaps.timeline->is_damaged = true;
 		chunk_rows_read(reading, chunk);
 		if (progress)
 			progress_at(progress, prefetch_position(prefetch));
@@ -229,7 +231,7 @@ void reading_events(struct reading *reading, struct xt_reader *reader, size_t he
 		progress_done(progress, done_bytes);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
 	finish(reading);
-	reading->is_blind &= lost_kernels(reading->model, &reading->damage);
+	reading->gaps.is_blind &= lost_kernels(reading->model, &reading->damage);
 }
 
 bool sinks_want_events(const struct sink *sinks, size_t sink_count)
@@ -237,8 +239,8 @@ bool sinks_want_events(const struct sink *sinks, size_t sink_count)
 	for (size_t e = 0; e < sink_count; e++) {
 		const struct exporter *exporter = sinks[e].exporter;
 
-		if (exporter->call || exporter->work || exporter->memory || exporter->stretch ||
-		    exporter->range)
+		if (exporter->on.call || exporter->on.work || exporter->on.memory ||
+		    exporter->on.stretch || exporter->on.range)
 			return true;
 	}
 	return false;
@@ -246,18 +248,18 @@ bool sinks_want_events(const struct sink *sinks, size_t sink_count)
 
 void reading_free(struct reading *reading)
 {
-	correlate_free(reading->correlate);
-	replays_free(reading->replays);
-	timeline_free(reading->timeline);
-	memory_free(&reading->memory);
-	threads_free(&reading->threads);
+	correlate_free(reading->join.correlate);
+	replays_free(reading->join.replays);
+	timeline_free(reading->gaps.timeline);
+	memory_free(&reading->sums.memory);
+	threads_free(&reading->gaps.threads);
 	event_filter_free(&reading->event_filter);
-	missing_free(&reading->missing);
-	whole_graphs_free(&reading->whole_graphs);
-	callsites_free(&reading->callsites);
+	missing_free(&reading->join.missing);
+	whole_graphs_free(&reading->join.whole_graphs);
+	callsites_free(&reading->sums.callsites);
 	aggregate_free(&reading->aggregate);
-	idle_paths_free(&reading->idle_paths);
-	rank_log_free(&reading->rank_log);
-	free(reading->copies);
-	free(reading->has_stack);
+	idle_paths_free(&reading->gaps.idle_paths);
+	rank_log_free(&reading->sums.rank_log);
+	free(reading->sums.copies);
+	free(reading->join.has_stack);
 }

@@ -39,7 +39,7 @@ struct reading *log_job_join(struct log_job *job)
 {
 	struct reading *reading = &job->reading;
 
-	log_counts_add(&reading->run->sums->events, &reading->counts);
+	log_counts_add(&reading->run->sums->events, &reading->sums.counts);
 	return reading;
 }
 

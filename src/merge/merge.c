@@ -77,7 +77,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		return error;
 	if (reader) {
 		reading_events(reading, reader, jobs_allowed(run) - 1, &run->report->progress);
-		log_counts_add(&run->sums->events, &reading->counts);
+		log_counts_add(&run->sums->events, &reading->sums.counts);
 	}
 	reading_finish(reading);
 	distribute_unsampled(reading);
@@ -223,8 +223,8 @@ static void describe_process(struct run *run, size_t index, const struct model *
 static void keep_rank_log(struct run *run, struct reading *reading)
 {
 	rank_log_finish(reading);
-	run->compared->logs[run->compared->log_count++] = reading->rank_log;
-	reading->rank_log = (struct rank_log){0};
+	run->compared->logs[run->compared->log_count++] = reading->sums.rank_log;
+	reading->sums.rank_log = (struct rank_log){0};
 }
 
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
@@ -243,8 +243,8 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	reading->process.names = &names;
 	name_frames(run, log, model, search, &addresses, &names, &reading->frames);
 	error = read_process(reading, reader, run);
-	run->cpu->facts.long_idle_ns += reading->idle_paths.long_ns;
-	run->cpu->facts.long_covered_ns += reading->idle_paths.long_covered_ns;
+	run->cpu->facts.long_idle_ns += reading->gaps.idle_paths.long_ns;
+	run->cpu->facts.long_covered_ns += reading->gaps.idle_paths.long_covered_ns;
 	if (!error)
 		report_unread_autograd(model, &addresses, input_shown(log), run->report);
 	if (!error)
@@ -256,10 +256,11 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 			     &reading->damage, run->report);
 	if (!error && !reading->damage.closed)
 		run->sums->losses.logs_open++;
-	if (!error && reading->kernel_missing_count > reading->kernel_invalid_count)
+	if (!error && reading->join.kernel_missing_count > reading->join.kernel_invalid_count)
 		run->sums->events.calls.kernel_missing_count += losses_add_missing_kernels(
 			run->sums->losses.counts, input_shown(log), model, &reading->damage,
-			reading->kernel_missing_count - reading->kernel_invalid_count, run->report);
+			reading->join.kernel_missing_count - reading->join.kernel_invalid_count,
+			run->report);
 	if (!error)
 		note_cost(run, reading, model);
 	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))

@@ -141,7 +141,7 @@ static bool is_owner(const struct reading *reading, const struct owner *owner)
 
 	if (owner->leaf == LEAF_IDLE &&
 	    (IDLE_WHAT_CLASS(owner->what) >= IDLE_CLASSES ||
-	     IDLE_WHAT_PATH(owner->what) >= IDLE_PATH_FIRST + reading->idle_paths.count))
+	     IDLE_WHAT_PATH(owner->what) >= IDLE_PATH_FIRST + reading->gaps.idle_paths.count))
 		return false;
 	return owner->leaf <= LEAF_LEFT_OUT && owner->leaf != LEAF_CPU &&
 	       is_range(model, owner->range) && is_root(reading, owner->root) &&
@@ -153,12 +153,12 @@ static bool is_owner(const struct reading *reading, const struct owner *owner)
 /* Idle paths come first: owners refer to them. */
 static void pack_idle_paths(struct pack *pack, struct reading *reading)
 {
-	struct idle_paths *paths = &reading->idle_paths;
+	struct idle_paths *paths = &reading->gaps.idle_paths;
 	const struct cpu_logs *logs = reading->run->cpu->logs;
 
 	if (pack->is_reading)
 		idle_paths_begin(paths, logs, reading->process.log, reading->model,
-				 &reading->threads, &reading->aggregate);
+				 &reading->gaps.threads, &reading->aggregate);
 	PACK_ARRAY(pack, paths->list, paths->count, paths->capacity, ENTRIES_MAX);
 	PACK(pack, paths->long_ns);
 	PACK(pack, paths->long_covered_ns);
@@ -191,22 +191,22 @@ static void pack_sums(struct pack *pack, struct reading *reading)
 {
 	size_t copy_shapes = reading->model->copy_shapes.count;
 
-	PACK(pack, reading->kernel_missing_count);
-	PACK(pack, reading->missing.unseen_launch_count);
-	PACK(pack, reading->kernel_invalid_count);
-	PACK(pack, reading->memory.pools);
-	PACK(pack, reading->memory.counts);
-	PACK(pack, reading->memsets);
+	PACK(pack, reading->join.kernel_missing_count);
+	PACK(pack, reading->join.missing.unseen_launch_count);
+	PACK(pack, reading->join.kernel_invalid_count);
+	PACK(pack, reading->sums.memory.pools);
+	PACK(pack, reading->sums.memory.counts);
+	PACK(pack, reading->sums.memsets);
 	PACK(pack, reading->damage);
 	pack_check_bool(pack, &reading->damage.truncated);
 	pack_check_bool(pack, &reading->damage.closed);
-	PACK(pack, reading->collectives);
-	pack_bool(pack, &reading->is_blind);
+	PACK(pack, reading->gaps.collectives);
+	pack_bool(pack, &reading->gaps.is_blind);
 	if (pack->is_reading)
-		reading->copies = xt_calloc(copy_shapes, sizeof(*reading->copies));
+		reading->sums.copies = xt_calloc(copy_shapes, sizeof(*reading->sums.copies));
 	if (pack->is_reading && !pack->error)
 		reading_find_stacks(reading);
-	pack_bytes(pack, reading->copies, copy_shapes * sizeof(*reading->copies));
+	pack_bytes(pack, reading->sums.copies, copy_shapes * sizeof(*reading->sums.copies));
 }
 
 static bool is_callsite(const struct callsites *callsites, uint32_t callsite)
@@ -245,12 +245,12 @@ static void check_callsites(struct pack *pack, const struct callsites *callsites
 
 static void pack_callsites(struct pack *pack, struct reading *reading)
 {
-	struct callsites *callsites = &reading->callsites;
+	struct callsites *callsites = &reading->sums.callsites;
 
 	if (!reading->run->needs.findings)
 		return;
 	if (pack->is_reading) {
-		callsites_init(callsites, reading->model, &reading->threads);
+		callsites_init(callsites, reading->model, &reading->gaps.threads);
 		free(callsites->list);
 		callsites->list = NULL;
 		callsites->count = callsites->capacity = 0;
@@ -286,7 +286,7 @@ static void pack_collector(struct pack *pack, struct rank_log *log)
 
 static void check_rank_log(struct pack *pack, const struct reading *reading)
 {
-	const struct rank_log *log = &reading->rank_log;
+	const struct rank_log *log = &reading->sums.rank_log;
 	const struct rank_collector *collector = log->collector;
 	uint32_t from = 0, places = reading->aggregate.count;
 
@@ -318,7 +318,7 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 
 static void pack_rank_log(struct pack *pack, struct reading *reading)
 {
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 	bool has_collector = log->collector;
 
 	if (!reading->run->needs.ranks)
@@ -349,7 +349,7 @@ void pack_reading(struct pack *pack, struct reading *reading)
 	pack_cpu_sizes(pack, reading->run);
 	if (pack->error)
 		return;
-	PACK(pack, reading->counts);
+	PACK(pack, reading->sums.counts);
 	pack_model(pack, reading->model);
 	pack_sums(pack, reading);
 	pack_idle_paths(pack, reading);

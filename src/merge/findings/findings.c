@@ -126,7 +126,7 @@ static void apply_rule(struct detection *detection, enum rule rule)
 	struct finding finding = {.rule = rule};
 	bool is_reported;
 
-	if (detection->reading->is_blind && rule_specs[rule].is_about_idle)
+	if (detection->reading->gaps.is_blind && rule_specs[rule].is_about_idle)
 		return;
 	detection->candidate_count = 0;
 	detection->cost_ns = 0;
@@ -151,7 +151,7 @@ static void apply_rule(struct detection *detection, enum rule rule)
 
 void findings_detect(struct reading *reading)
 {
-	struct callsites *callsites = &reading->callsites;
+	struct callsites *callsites = &reading->sums.callsites;
 	struct detection detection = {.reading = reading, .callsites = callsites};
 
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
@@ -161,7 +161,7 @@ void findings_detect(struct reading *reading)
 	detection.device_count = callsites->device_count ? callsites->device_count : 1;
 	for (int rule = 0; rule < RULE_CPU_FIRST; rule++)
 		apply_rule(&detection, (enum rule)rule);
-	if (!reading->is_blind)
+	if (!reading->gaps.is_blind)
 		cpu_findings_detect(&detection);
 	if (reading->process.process_count > 1)
 		findings_note_devices(&detection);

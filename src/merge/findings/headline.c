@@ -36,7 +36,7 @@ static void set_cpu_place(struct reading *reading, struct headline_gap *gap, uin
 			  uint64_t until_ns, uint32_t callsite)
 {
 	const struct model *model = reading->model;
-	uint32_t thread = reading->callsites.list[callsite].thread;
+	uint32_t thread = reading->sums.callsites.list[callsite].thread;
 	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
 
 	free_place(&gap->cpu_place);
@@ -57,7 +57,7 @@ static void set_gap(struct reading *reading, struct headline_gap *gap, uint64_t 
 	gap->from_ns = (int64_t)(from_ns - (uint64_t)reading->process.origin_ns);
 	if (!callsite)
 		return;
-	finding_place(reading, &reading->callsites.list[callsite], &gap->place);
+	finding_place(reading, &reading->sums.callsites.list[callsite], &gap->place);
 }
 
 static void add_gpu(struct headline *headline, const struct model *model, uint32_t device)
@@ -96,7 +96,7 @@ static void add_device(struct reading *reading, const struct device_stats *devic
 static void add_start_up(struct reading *reading, uint64_t start_ns)
 {
 	struct headline *headline = &reading->run->found->headline;
-	const struct callsites *callsites = &reading->callsites;
+	const struct callsites *callsites = &reading->sums.callsites;
 	const struct device_stats *first = NULL;
 	uint64_t ns;
 
@@ -157,7 +157,7 @@ static void add_part(struct reading *reading)
 {
 	struct run *run = reading->run;
 	const struct model *model = reading->model;
-	const struct callsites *callsites = &reading->callsites;
+	const struct callsites *callsites = &reading->sums.callsites;
 	const char *trigger = model_meta(model, "snapshot.trigger");
 	uint64_t from_ns = model->from_ns, until_ns = model->last_clock_ns;
 
@@ -180,7 +180,7 @@ static void add_part(struct reading *reading)
 void headline_add(struct reading *reading)
 {
 	struct headline *headline = &reading->run->found->headline;
-	const struct callsites *callsites = &reading->callsites;
+	const struct callsites *callsites = &reading->sums.callsites;
 	const struct process *process = &reading->process;
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
 	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);

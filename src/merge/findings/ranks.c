@@ -72,7 +72,7 @@ static void add_device(struct rank_row *row, const struct reading *reading,
 
 void ranks_add(struct reading *reading)
 {
-	const struct callsites *callsites = &reading->callsites;
+	const struct callsites *callsites = &reading->sums.callsites;
 	const struct aggregate *totals = &reading->aggregate;
 	struct rank_row *row = row_of(&reading->run->found->ranks, &reading->process);
 
@@ -80,7 +80,7 @@ void ranks_add(struct reading *reading)
 		saturating_add(&row->gpu_ns, totals->entries[t].weights[WEIGHT_GPU_TIME]);
 	for (size_t d = 0; d < callsites->device_count; d++)
 		add_device(row, reading, &callsites->devices[d]);
-	saturating_add(&row->collective_ns, reading->collectives.alone_ns);
+	saturating_add(&row->collective_ns, reading->gaps.collectives.alone_ns);
 }
 
 /* Longest first. Processes with equal times keep the order of their logs. */

@@ -38,7 +38,7 @@ struct cpu_groups {
 static bool is_explained(const struct reading *reading, const struct total *total)
 {
 	return total->owner.leaf == LEAF_IDLE && total->weights[WEIGHT_GPU_IDLE] &&
-	       idle_paths_explain(&reading->idle_paths, IDLE_WHAT_PATH(total->owner.what));
+	       idle_paths_explain(&reading->gaps.idle_paths, IDLE_WHAT_PATH(total->owner.what));
 }
 
 bool cpu_findings_explain(const struct reading *reading)
@@ -105,7 +105,7 @@ static void add_path(struct detection *detection, struct cpu_groups *groups,
 	struct reading *reading = detection->reading;
 	struct run *run = reading->run;
 	const struct idle_path *path =
-		idle_paths_get(&reading->idle_paths, IDLE_WHAT_PATH(total->owner.what));
+		idle_paths_get(&reading->gaps.idle_paths, IDLE_WHAT_PATH(total->owner.what));
 	uint64_t ns = total->weights[WEIGHT_GPU_IDLE] / detection->device_count;
 	struct finding_place place = {0};
 	struct cpu_group *group;

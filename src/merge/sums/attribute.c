@@ -87,7 +87,7 @@ void owner_without_call(const struct reading *reading, const struct work *work, 
 
 static void count_work(struct reading *reading, const struct work *work)
 {
-	struct work_counts *counts = &reading->counts.work;
+	struct work_counts *counts = &reading->sums.counts.work;
 	struct transfer_sum *sum;
 
 	counts->work_count[work->kind]++;
@@ -99,10 +99,11 @@ static void count_work(struct reading *reading, const struct work *work)
 	if (work->kind == WORK_KERNEL)
 		return;
 	if (work->kind == WORK_COPY)
-		sum = &reading->copies[work->shape < reading->model->copy_shapes.count ? work->shape
+		sum = &reading->sums
+			       .copies[work->shape < reading->model->copy_shapes.count ? work->shape
 										       : 0];
 	else
-		sum = &reading->memsets[label_index(work->shape, MEMORY_KINDS)];
+		sum = &reading->sums.memsets[label_index(work->shape, MEMORY_KINDS)];
 	sum->count++;
 	sum->bytes += work->bytes;
 	sum->gpu_ns += work->duration_ns;
@@ -117,7 +118,7 @@ static void joined_memory(struct reading *reading, const struct work *work,
 		return;
 	owner_of_work(reading, work, launch, &owner);
 	owner_add_call(reading, launch, &owner);
-	memory_set_owner(&reading->memory, work->ticket, &owner);
+	memory_set_owner(&reading->sums.memory, work->ticket, &owner);
 }
 
 static void export_work(struct reading *reading, const struct work *work,
@@ -126,8 +127,8 @@ static void export_work(struct reading *reading, const struct work *work,
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->work)
-			sink->exporter->work(sink, &reading->process, work, launch);
+		if (sink->exporter->on.work)
+			sink->exporter->on.work(sink, &reading->process, work, launch);
 	}
 }
 
@@ -135,7 +136,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 {
 	struct reading *reading = context;
 	const struct run *run = reading->run;
-	struct work_counts *counts = &reading->counts.work;
+	struct work_counts *counts = &reading->sums.counts.work;
 	bool has_stack, is_unmade = false, is_of_graph, is_whole = work_is_whole_graph(work);
 	uint64_t launched_ns = launch ? launch->enter_ns : work->start_ns;
 	struct owner owner;
@@ -155,13 +156,13 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	if (is_of_graph)
 		owner_add_node(reading, work->graph_node, launched_ns, &owner, &is_unmade);
 	place = aggregate_index(&reading->aggregate, &owner);
-	if ((launch || is_of_graph) && reading->timeline)
-		timeline_set_owner(reading->timeline, work->ticket, launch, place);
+	if ((launch || is_of_graph) && reading->gaps.timeline)
+		timeline_set_owner(reading->gaps.timeline, work->ticket, launch, place);
 	if (run->selection && !event_filter_wants_path(reading, place))
 		return;
 	count_work(reading, work);
 	if (run->needs.findings && work->kind == WORK_COPY)
-		callsites_add_copy(&reading->callsites, work, launch);
+		callsites_add_copy(&reading->sums.callsites, work, launch);
 	if (is_of_graph) {
 		counts->graph_work_count++;
 		/* A graph may have been made while recording was stopped. */
@@ -178,15 +179,15 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 	reading->aggregate.entries[place].weights[WEIGHT_GPU_TIME] += work->duration_ns;
 	reading->aggregate.entries[place].weights[WEIGHT_COUNT]++;
 	if (is_whole)
-		whole_graphs_add(&reading->whole_graphs, work, &owner, launched_ns);
+		whole_graphs_add(&reading->join.whole_graphs, work, &owner, launched_ns);
 	reading->process.total = place;
-	if (reading->exports_work)
+	if (reading->plan.exports_work)
 		export_work(reading, work, launch);
 }
 
 void reading_add_plain_sums(struct reading *reading, const struct plain_sums *sums)
 {
-	struct work_counts *counts = &reading->counts.work;
+	struct work_counts *counts = &reading->sums.counts.work;
 
 	counts->work_count[WORK_KERNEL] += sums->count;
 	counts->gpu_ns += sums->gpu_ns;
@@ -199,7 +200,7 @@ void attribute_work_with_id(void *context, const struct work *work, const struct
 
 	if (work->kind < WORK_KINDS && work->graph_node && work->correlation &&
 	    !work_is_whole_graph(work))
-		replays_pass(reading->replays, work, launch);
+		replays_pass(reading->join.replays, work, launch);
 	attribute_work(context, work, launch);
 }
 
@@ -210,14 +211,14 @@ void reading_ran(void *context, const struct stretch *stretch)
 	if (reading->run->selection && !event_filter_wants_path(reading, stretch->place))
 		return;
 	if (reading->run->needs.findings)
-		callsites_add_work(&reading->callsites, stretch);
+		callsites_add_work(&reading->sums.callsites, stretch);
 	if (reading->run->needs.ranks && reading->model->has_collectives)
 		rank_log_add(reading, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->stretch)
-			sink->exporter->stretch(sink, &reading->process, stretch);
+		if (sink->exporter->on.stretch)
+			sink->exporter->on.stretch(sink, &reading->process, stretch);
 	}
 }
 
@@ -228,8 +229,9 @@ void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->memory)
-			sink->exporter->memory(sink, &reading->process, pool, time_ns, live_bytes);
+		if (sink->exporter->on.memory)
+			sink->exporter->on.memory(sink, &reading->process, pool, time_ns,
+						  live_bytes);
 	}
 }
 

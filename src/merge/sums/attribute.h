@@ -21,7 +21,7 @@ struct plain_sums {
 };
 
 /*
- * Like attribute_work(), for a kernel outside graphs, if reading->sums_plainly. Returns false,
+ * Like attribute_work(), for a kernel outside graphs, if reading->plan.sums_plainly. Returns false,
  * without any effect, if the aggregate expected another owner. Then use attribute_work(). The
  * stack needs no check: an entry with a stack shows that the log has it.
  */

@@ -493,7 +493,7 @@ static uint32_t add_one_path(struct reading *reading, const struct owner *owner,
 	struct tree_builder p = {
 		.run = reading->run,
 		.process = &reading->process,
-		.idle_paths = &reading->idle_paths,
+		.idle_paths = &reading->gaps.idle_paths,
 		.paths = &reading->run->paths,
 		.is_rootless = is_rootless,
 	};
@@ -561,7 +561,7 @@ void build_tree(struct reading *reading)
 	struct tree_builder p = {
 		.run = run,
 		.process = &reading->process,
-		.idle_paths = &reading->idle_paths,
+		.idle_paths = &reading->gaps.idle_paths,
 		.paths = &run->paths,
 	};
 

@@ -259,7 +259,7 @@ static void free_state(struct sink *sink)
 }
 
 const struct exporter analysis_calls = {
-	.begin = begin, .call = add_call, .pack = pack_log, .end = end, .free = free_state};
+	.begin = begin, .on.call = add_call, .pack = pack_log, .end = end, .free = free_state};
 
 static const struct column_def call_columns[] = {
 	COLUMN("count", COUNT, FROM(call_row, count), "calls", HEAD("calls", 12)),

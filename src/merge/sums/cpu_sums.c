@@ -9,8 +9,8 @@ static void export_sample(struct reading *reading, const struct cpu_sample *samp
 	for (size_t e = 0; e < reading->sink_count; e++) {
 		struct sink *sink = &reading->sinks[e];
 
-		if (sink->exporter->cpu_sample && sink_reads(sink, &reading->process))
-			sink->exporter->cpu_sample(sink, &reading->process, sample);
+		if (sink->exporter->on.cpu_sample && sink_reads(sink, &reading->process))
+			sink->exporter->on.cpu_sample(sink, &reading->process, sample);
 	}
 }
 

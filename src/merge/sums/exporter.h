@@ -79,22 +79,25 @@ struct exporter {
 	const struct exporter *const *analyses; /* that it reads, ended by NULL; or NULL */
 	int (*begin)(struct sink *sink);	/* returns 0 or -errno */
 	void (*process)(struct sink *sink, const struct process *process);
-	void (*call)(struct sink *sink, const struct process *process, const struct launch *call,
-		     uint64_t duration_ns, uint64_t result);
-	void (*work)(struct sink *sink, const struct process *process, const struct work *work,
-		     const struct launch *launch);
-	/*
-	 * Called after each allocation and free, in time order, with the bytes now allocated in the
-	 * pool.
-	 */
-	void (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
-		       uint64_t time_ns, uint64_t live_bytes);
-	/* Called for the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
-	void (*stretch)(struct sink *sink, const struct process *process,
-			const struct stretch *stretch);
-	/* Called for the NVTX events of a thread in order. */
-	void (*range)(struct sink *sink, const struct process *process,
-		      const struct xt_row_range *row);
+	/* Called for single events. */
+	struct {
+		void (*call)(struct sink *sink, const struct process *process,
+			     const struct launch *call, uint64_t duration_ns, uint64_t result);
+		void (*work)(struct sink *sink, const struct process *process,
+			     const struct work *work, const struct launch *launch);
+		/* After each allocation and free, in time order, with the bytes now in the pool. */
+		void (*memory)(struct sink *sink, const struct process *process, uint32_t pool,
+			       uint64_t time_ns, uint64_t live_bytes);
+		/* For the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
+		void (*stretch)(struct sink *sink, const struct process *process,
+				const struct stretch *stretch);
+		/* For the NVTX events of a thread in order. */
+		void (*range)(struct sink *sink, const struct process *process,
+			      const struct xt_row_range *row);
+		/* For the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
+		void (*cpu_sample)(struct sink *sink, const struct process *process,
+				   const struct cpu_sample *sample);
+	} on;
 	/* Called after the events with their sums. node is the end of the path in the tree. */
 	void (*total)(struct sink *sink, const struct process *process, const struct total *total,
 		      uint32_t node);
@@ -105,9 +108,6 @@ struct exporter {
 	 */
 	void (*pack)(struct sink *sink, const struct process *process, struct pack *pack);
 	void (*process_end)(struct sink *sink, const struct process *process);
-	/* Called for the samples of a CPU log, by thread and time. Only with USES_CPU_LOGS. */
-	void (*cpu_sample)(struct sink *sink, const struct process *process,
-			   const struct cpu_sample *sample);
 	void (*end)(struct sink *sink, const struct run *run);
 	void (*free)(struct sink *sink); /* called after any of the above */
 };

@@ -399,7 +399,7 @@ static void free_state(struct sink *sink)
 
 const struct exporter analysis_kernels = {.begin = begin,
 					  .process = begin_log,
-					  .work = add_work,
+					  .on.work = add_work,
 					  .pack = pack_log,
 					  .process_end = end_log,
 					  .end = end,

@@ -227,7 +227,7 @@ void memory_finish(struct memory *memory, bool ends_early)
 static void add_memory_row(struct memory_sums *all, const struct reading *reading, uint32_t pool)
 {
 	const struct process *process = &reading->process;
-	const struct memory_pool *sums = &reading->memory.pools[pool];
+	const struct memory_pool *sums = &reading->sums.memory.pools[pool];
 	char device[32];
 	char *label;
 
@@ -252,7 +252,7 @@ static void add_memory_row(struct memory_sums *all, const struct reading *readin
 void memory_sums_add(struct memory_sums *all, const struct reading *reading)
 {
 	struct memory_counts *sums = &all->counts;
-	const struct memory_counts *counts = &reading->memory.counts;
+	const struct memory_counts *counts = &reading->sums.memory.counts;
 
 	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
 	if (!reading->run->selection) {

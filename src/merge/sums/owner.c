@@ -39,7 +39,7 @@ void reading_find_stacks(struct reading *reading)
 {
 	const struct model *model = reading->model;
 
-	reading->has_stack = xt_calloc(model->stacks.count + 1, 1);
+	reading->join.has_stack = xt_calloc(model->stacks.count + 1, 1);
 	for (uint32_t id = 1; id < model->stacks.count; id++)
-		reading->has_stack[id] = model_has_stack(model, id);
+		reading->join.has_stack[id] = model_has_stack(model, id);
 }

@@ -13,7 +13,7 @@ void reading_find_stacks(struct reading *reading);
 static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
 {
 	stack = model_own_stack(reading->model, stack);
-	return stack < reading->model->stacks.count && reading->has_stack[stack];
+	return stack < reading->model->stacks.count && reading->join.has_stack[stack];
 }
 
 /* owner: of a LEAF_KERNEL or LEAF_NODE. Returns a name of the model. */

@@ -156,8 +156,8 @@ static void free_state(struct sink *sink)
 const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS,
 					    .begin = begin,
 					    .process = add_process,
-					    .work = add_work,
-					    .stretch = add_stretch,
+					    .on.work = add_work,
+					    .on.stretch = add_stretch,
 					    .total = add_total,
 					    .pack = pack_log,
 					    .free = free_state};

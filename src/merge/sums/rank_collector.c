@@ -101,7 +101,7 @@ static void add_gap(struct rank_collector *collector, struct device_collector *d
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 {
 	struct reading *reading = context;
-	struct rank_collector *collector = collector_of(&reading->rank_log);
+	struct rank_collector *collector = collector_of(&reading->sums.rank_log);
 
 	xt_append(collector->gap, collector->gap_count, collector->gap_capacity,
 		  (struct gap_part){place, ns});
@@ -159,13 +159,13 @@ static void add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_
 
 void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
 {
-	bool waits = threads_waits(&reading->threads, call->api);
+	bool waits = threads_waits(&reading->gaps.threads, call->api);
 	bool is_launch = call->flags && !(call->flags & (LAUNCH_MEMORY | LAUNCH_GRAPH));
 	struct rank_collector *collector;
 
 	if (!waits && (!is_launch || duration_ns < QUEUE_FULL_NS))
 		return;
-	collector = collector_of(&reading->rank_log);
+	collector = collector_of(&reading->sums.rank_log);
 	add_wait(collector, call->enter_ns, call->enter_ns + duration_ns, !waits);
 }
 
@@ -410,7 +410,7 @@ static struct rank_collective describe(const struct model *model,
 static void add_collective(struct reading *reading, struct device_collector *device,
 			   const struct stretch *stretch)
 {
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 	struct rank_collector *collector = log->collector;
 	const struct rank_entry launch = entry_of(stretch);
 	const struct collective_call *call =
@@ -504,7 +504,7 @@ static void note_progress(struct device_collector *device, const struct stretch 
 
 void rank_log_add(struct reading *reading, const struct stretch *stretch)
 {
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 	struct rank_collector *collector = collector_of(log);
 	struct rank_entry entry = entry_of(stretch);
 	struct device_collector *device;

@@ -53,7 +53,7 @@ static void find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
 /* Finds the call paths of the places that occur. Entries without a path belong to the root. */
 static void find_nodes(struct reading *reading, uint32_t *nodes)
 {
-	const struct rank_collector *collector = reading->rank_log.collector;
+	const struct rank_collector *collector = reading->sums.rank_log.collector;
 
 	for (uint32_t p = 0; p < reading->aggregate.count; p++)
 		nodes[p] = PATH_FAILED;
@@ -61,7 +61,7 @@ static void find_nodes(struct reading *reading, uint32_t *nodes)
 		find_node(reading, nodes, collector->last_place);
 	for (size_t t = 0; t < collector->taken_count; t++)
 		find_node(reading, nodes, collector->taken[t].place);
-	for (size_t c = 0; c < reading->rank_log.count; c++)
+	for (size_t c = 0; c < reading->sums.rank_log.count; c++)
 		find_node(reading, nodes, collector->places[c]);
 }
 
@@ -70,7 +70,7 @@ COMPARE_BY(compare_roots, struct rooted_path, UP(common) UP(rooted))
 /* Finds where --by puts the paths. nodes: by place, the path without its root; or PATH_FAILED. */
 static void find_roots(struct reading *reading, const uint32_t *nodes)
 {
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 	const struct aggregate *aggregate = &reading->aggregate;
 	uint32_t *rooted;
 
@@ -134,7 +134,7 @@ static int64_t since_origin(const struct reading *reading, int64_t time_ns)
 static void find_open_calls(struct reading *reading)
 {
 	const struct collective_calls *calls = &reading->model->collective_calls;
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 
 	for (size_t j = 0; j < calls->joined_count; j++)
 		if (!last_member(log, calls->joined[j].communicator))
@@ -206,7 +206,7 @@ void rank_log_settle(struct rank_log *log)
 
 void rank_log_finish(struct reading *reading)
 {
-	struct rank_log *log = &reading->rank_log;
+	struct rank_log *log = &reading->sums.rank_log;
 	const struct model *model = reading->model;
 	uint32_t *nodes;
 	size_t from = 0;

@@ -21,6 +21,44 @@
 #include "merge/sums/aggregate.h"
 #include "merge/sums/whole_graphs.h"
 
+/* How calls and work are joined. */
+struct joining {
+	struct correlate *correlate;
+	struct replays *replays; /* NULL: no graph has conditional nodes */
+	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */
+	struct missing missing;
+	struct whole_graphs whole_graphs;
+	uint64_t kernel_missing_count; /* valid after the last event */
+	uint64_t kernel_invalid_count; /* kernels with impossible times */
+};
+
+/* What events are needed for. */
+struct reading_plan {
+	bool exports_calls, exports_work; /* an exporter or a weight needs them */
+	uint32_t exported_call_count;	  /* numbers the calls */
+	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
+	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
+};
+
+/* The gaps between GPU work, and who caused them. */
+struct reading_gaps {
+	struct threads threads;
+	struct idle_paths idle_paths;
+	struct timeline *timeline; /* NULL if no weight needs it */
+	struct collective_sums collectives;
+	bool is_blind; /* many events are lost, so gaps may not be idle */
+};
+
+/* The sums of this log by topic. */
+struct log_sums {
+	struct log_counts counts;
+	struct memory memory;
+	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
+	struct transfer_sum memsets[MEMORY_KINDS];
+	struct callsites callsites; /* if the run looks for findings */
+	struct rank_log rank_log;   /* if the run compares ranks */
+};
+
 /* A log while its events are read, and until its sums are those of the run. */
 struct reading {
 	struct run *run;
@@ -30,32 +68,14 @@ struct reading {
 	struct model *model; /* process.model, writable */
 	struct frames frames;
 	struct aggregate aggregate;
-	struct log_counts counts; /* of this log */
-	struct correlate *correlate;
-	struct replays *replays; /* NULL: no graph has conditional nodes */
-	uint8_t *has_stack;	 /* by XT_STACK_ID: 1 if the log defines it */
-	struct threads threads;
-	struct missing missing;
-	struct whole_graphs whole_graphs;
-	uint64_t kernel_missing_count; /* valid after the last event */
-	uint64_t kernel_invalid_count; /* kernels with impossible times */
-	struct memory memory;
-	struct idle_paths idle_paths;
-	struct timeline *timeline;   /* NULL if no weight needs it */
-	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
-	struct transfer_sum memsets[MEMORY_KINDS];
+	struct joining join;
+	struct reading_plan plan;
+	struct reading_gaps gaps;
+	struct log_sums sums;
 	struct event_filter event_filter;
-	struct callsites callsites;	  /* if the run looks for findings */
-	struct xt_damage damage;	  /* of both passes, valid after the last event */
-	bool exports_calls, exports_work; /* an exporter or a weight needs them */
-	uint32_t exported_call_count;	  /* numbers the calls */
-	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
-	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
-	struct collective_sums collectives;
-	struct rank_log rank_log; /* if the run compares ranks */
-	struct pack *packed;	  /* for exporters of single events; NULL if not read apart */
-	bool is_blind;		  /* many events are lost, so gaps may not be idle */
-	int error;		  /* first error of a callback that cannot return it */
+	struct xt_damage damage; /* of both passes, valid after the last event */
+	struct pack *packed;	 /* for exporters of single events; NULL if not read apart */
+	int error;		 /* first error of a callback that cannot return it */
 };
 
 /* Returns the index of a label. Numbers without a label share index 0. */

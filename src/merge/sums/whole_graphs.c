@@ -36,12 +36,12 @@ static void add_kernel(struct reading *reading, const struct owner *of_graph, ui
 	owner_add_node(reading, node_id, launches->first_ns, &owner, &is_unmade);
 	place = aggregate_search(&reading->aggregate, owner);
 	reading->aggregate.entries[place].weights[WEIGHT_UNTIMED] += launches->count;
-	reading->counts.work.untimed_count += launches->count;
+	reading->sums.counts.work.untimed_count += launches->count;
 }
 
 void whole_graphs_finish(struct reading *reading)
 {
-	struct whole_graphs *graphs = &reading->whole_graphs;
+	struct whole_graphs *graphs = &reading->join.whole_graphs;
 	uint32_t left = WHOLE_GRAPHS_KERNELS_MAX;
 
 	for (uint32_t id = 1; id <= graphs->keys.count; id++) {

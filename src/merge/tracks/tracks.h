@@ -30,8 +30,8 @@ void tracks_process_end(struct sink *sink, const struct process *process);
 
 /* Members of an exporter that passes all events on. */
 #define TRACKS_EVENTS                                                                              \
-	.process = tracks_process, .call = tracks_call, .work = tracks_work,                       \
-	.memory = tracks_memory, .range = tracks_range, .cpu_sample = tracks_sample,               \
+	.process = tracks_process, .on.call = tracks_call, .on.work = tracks_work,                 \
+	.on.memory = tracks_memory, .on.range = tracks_range, .on.cpu_sample = tracks_sample,      \
 	.process_end = tracks_process_end
 
 #endif
