@@ -26,6 +26,9 @@ find CMakeLists.txt .ci .github cmake include src tools samples bench tests docs
 # No circles between source files, and no use of a folder in a layer above.
 tools/check-cycles.py >"$output" || cat "$output" >>"$breaches"
 
+# No structure that several folders share is large.
+tools/check-structures.py >"$output" || cat "$output" >>"$breaches"
+
 # Every source file names its licence in one line near the top.
 grep -E '(\.(c|h|cu|py|sh|cmake|yml|def)|CMakeLists\.txt|/run|/xtrace-dump)$' "$files" |
 	xargs awk '

@@ -206,7 +206,6 @@ static void describe_process(struct run *run, size_t index, const struct model *
 		.model = model,
 		.paths = &run->paths,
 		.label = label,
-		.label_name = clean_name(&run->paths.names, label),
 		.index = is_continued ? log->first
 			 : is_alone   ? run->inputs->count + run->cpu->only_count++
 				      : index,
@@ -216,7 +215,7 @@ static void describe_process(struct run *run, size_t index, const struct model *
 		.origin_ns = (int64_t)((uint64_t)run->inputs->origin_ns - (uint64_t)log->shift_ns),
 	};
 	process->root_name = root_name(run, is_continued ? &run->inputs->logs[log->first] : log,
-				       process->label_name);
+				       clean_name(&run->paths.names, label));
 }
 
 /* Keeps what a later comparison of the ranks needs. */

@@ -28,9 +28,8 @@ struct process {
 	const struct paths *paths;
 	struct demangle_cache *names; /* maps names of the model to names of paths */
 	const char *label;	      /* "train.py (1234)", or longer if needed to be unique */
-	uint32_t label_name;	      /* the sanitised label, as name in paths */
-	uint32_t root_name;	      /* the process as root frame: the same, or its rank */
-	size_t index; /* from 0; the traced log and the CPU log of a process share it */
+	uint32_t root_name; /* the process as root frame, in paths: its label, or its rank */
+	size_t index;	    /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
 	uint32_t listed_weights;   /* as run_listed_weights() */
 	int64_t origin_ns;	   /* subtract from the log's times to begin at 0 */
