@@ -25,7 +25,6 @@ LIMITS = {
     'cupti_activity_kernel': 42, # src/cuda_abi/cupti_abi.h
     'callsite': 39, # src/merge/sums/callsite_stats.h
     'python_walk': 34, # src/inject/python/python_walk.h
-    'collectives_report': 30, # src/merge/ranks/collectives_report.h
     'run_profile': 29, # src/diff/load/run_profile.h
     'input': 28, # src/merge/read/inputs.h
     'reorder_buffer': 28, # src/merge/read/reorder_buffer.h

@@ -119,8 +119,8 @@ const struct rank_row *ranks_slowest(const struct ranks *ranks)
 
 const struct rank_row *ranks_slowest_of(const struct run *run)
 {
-	bool is_incomparable =
-		run->compared->report.compared_count || run->found->headline.programs.count > 1;
+	bool is_incomparable = run->compared->report.counts.compared_count ||
+			       run->found->headline.programs.count > 1;
 
 	return is_incomparable ? NULL : ranks_slowest(&run->found->ranks);
 }

@@ -85,7 +85,7 @@ static char *place_text(const struct run *run, const struct rank_verdict *verdic
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct communicator *list = report->communicators.list;
-	const struct unfinished_collective *first = report->unfinished;
+	const struct unfinished_collective *first = report->unfinished.list;
 	char *ranks, *text;
 
 	if (verdict->kind == VERDICT_HANG)
@@ -145,7 +145,7 @@ static void report_hang(struct run *run)
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
 	const struct communicator *list = report->communicators.list;
-	uint64_t rank_count = list[report->unfinished[0].communicator].member_count;
+	uint64_t rank_count = list[report->unfinished.list[0].communicator].member_count;
 	uint64_t cost_ns = verdict->cost_ns * rank_count;
 	bool is_rank = verdict->log != SIZE_MAX;
 	struct finding finding = {
@@ -161,7 +161,7 @@ static void report_hang(struct run *run)
 	if (!rule_reports(run->settings, RULE_HANG, finding.cost_ns, finding.whole_ns))
 		return;
 	finding.process = xt_strdup(is_rank ? run->labels[verdict->log] : "all ranks");
-	finding_add_evidence(&finding, "unfinished_collective_count", report->unfinished_count);
+	finding_add_evidence(&finding, "unfinished_collective_count", report->unfinished.count);
 	add_finding(run, &finding);
 }
 
@@ -174,8 +174,8 @@ void findings_compare_ranks(struct run *run)
 		.rule = RULE_LATE_RANK,
 		.process_count = 1,
 		.process_index = log,
-		.cost_ns = (uint64_t)(verdict->share * report->ranks_ns),
-		.whole_ns = (uint64_t)report->ranks_ns,
+		.cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns),
+		.whole_ns = (uint64_t)report->times.ranks_ns,
 		.advice = advice_for(report),
 	};
 

@@ -281,19 +281,19 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	uint32_t hash = xt_hash_u64((uint64_t)log << 32 | node);
 	struct xt_hash_slot *slot;
 
-	xt_hash_require(&report->cause_table, report->cause_count + 1);
-	xt_grow(&report->causes, &report->cause_capacity, report->cause_count + 1,
-		sizeof(*report->causes));
-	for (slot = xt_hash_first(&report->cause_table, hash); slot->item;
-	     slot = xt_hash_next(&report->cause_table, slot)) {
-		struct wait_cause *cause = &report->causes[slot->item - 1];
+	xt_hash_require(&report->causes.table, report->causes.count + 1);
+	xt_grow(&report->causes.list, &report->causes.capacity, report->causes.count + 1,
+		sizeof(*report->causes.list));
+	for (slot = xt_hash_first(&report->causes.table, hash); slot->item;
+	     slot = xt_hash_next(&report->causes.table, slot)) {
+		struct wait_cause *cause = &report->causes.list[slot->item - 1];
 
 		if (cause->log == log && cause->node == node)
 			return cause;
 	}
-	report->causes[report->cause_count++] = (struct wait_cause){.log = log, .node = node};
-	*slot = (struct xt_hash_slot){hash, (uint32_t)report->cause_count};
-	return &report->causes[report->cause_count - 1];
+	report->causes.list[report->causes.count++] = (struct wait_cause){.log = log, .node = node};
+	*slot = (struct xt_hash_slot){hash, (uint32_t)report->causes.count};
+	return &report->causes.list[report->causes.count - 1];
 }
 
 static void add_cause(struct collectives_report *report, size_t log, uint32_t node,
@@ -303,7 +303,7 @@ static void add_cause(struct collectives_report *report, size_t log, uint32_t no
 
 	cause->wait_ns += wait_ns;
 	cause->cost_ns += cost_ns;
-	report->cost_ns += cost_ns;
+	report->times.cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
 }

@@ -28,9 +28,9 @@ static void add_mismatch(struct collectives_report *report, size_t communicator,
 		if (item && item->operation != first->operation)
 			what = MISMATCH_OPERATION;
 	}
-	if (report->mismatch_count == LISTED_MAX)
+	if (report->mismatches.count == LISTED_MAX)
 		return;
-	xt_append(report->mismatches, report->mismatch_count, report->mismatch_capacity,
+	xt_append(report->mismatches.list, report->mismatches.count, report->mismatches.capacity,
 		  (struct collective_mismatch){communicator, number, what});
 }
 
@@ -38,13 +38,13 @@ static void add_mismatch(struct collectives_report *report, size_t communicator,
 static void add_to_bins(const struct collectives_report *report, float bins[RANK_BINS],
 			double from_ns, double until_ns)
 {
-	double bin_ns = report->job_ns / RANK_BINS;
+	double bin_ns = report->times.job_ns / RANK_BINS;
 	size_t first;
 
 	if (bin_ns <= 0 || from_ns >= until_ns)
 		return;
-	from_ns = fmax(from_ns - report->first_ns, 0);
-	until_ns = fmin(until_ns - report->first_ns, report->job_ns);
+	from_ns = fmax(from_ns - report->times.first_ns, 0);
+	until_ns = fmin(until_ns - report->times.first_ns, report->times.job_ns);
 	first = (size_t)(from_ns / bin_ns);
 	for (size_t b = first; b < RANK_BINS && (double)b * bin_ns < until_ns; b++)
 		bins[b] += (float)((fmin(until_ns, (double)(b + 1) * bin_ns) -
@@ -74,8 +74,8 @@ static void add_rank_waits(struct collectives_report *report,
 				    arrivals->last_ns);
 		rank->wait_ns += (uint64_t)wait_ns;
 		rank->exposed_ns += (uint64_t)exposed_ns;
-		report->wait_ns += (uint64_t)wait_ns;
-		report->exposed_ns += (uint64_t)exposed_ns;
+		report->times.wait_ns += (uint64_t)wait_ns;
+		report->times.exposed_ns += (uint64_t)exposed_ns;
 		rank->transfer_ns +=
 			(uint64_t)fmax((double)(item->end_ns - item->start_ns) - wait_ns, 0);
 	}
@@ -96,11 +96,11 @@ static void add_communicator(struct collectives_report *report, size_t c)
 			add_mismatch(report, c, i);
 			continue;
 		}
-		report->matched_count += arrivals->present_count == expected;
-		report->by_order_count +=
+		report->counts.matched_count += arrivals->present_count == expected;
+		report->counts.by_order_count +=
 			arrivals->present_count == expected && communicator->is_by_order;
-		report->partial_count += arrivals->present_count < expected;
-		report->compared_count += arrivals->has_waits;
+		report->counts.partial_count += arrivals->present_count < expected;
+		report->counts.compared_count += arrivals->has_waits;
 		collective_groups_add(&report->groups, c, communicator->member_count, arrivals);
 		if (arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
@@ -151,11 +151,11 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 	if (least == reach && communicator->rank_count <= communicator->member_count)
 		return;
 	for (size_t i = communicator->instance_count;
-	     i < reach && report->unfinished_count < LISTED_MAX; i++) {
+	     i < reach && report->unfinished.count < LISTED_MAX; i++) {
 		struct unfinished_collective *row;
 
-		row = xt_new(report->unfinished, report->unfinished_count,
-			     report->unfinished_capacity);
+		row = xt_new(report->unfinished.list, report->unfinished.count,
+			     report->unfinished.capacity);
 		*row = (struct unfinished_collective){
 			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
 		for (size_t m = 0; m < communicator->member_count; m++)
@@ -189,11 +189,11 @@ static void add_rank_time(struct collectives_report *report, const struct rank_l
 		if (until_ns[device] <= 0)
 			first_ns[device] = start_ns;
 		until_ns[device] = fmax(until_ns[device], end_ns - first_ns[device]);
-		report->first_ns = fmin(report->first_ns, start_ns);
+		report->times.first_ns = fmin(report->times.first_ns, start_ns);
 		*last_ns = fmax(*last_ns, end_ns);
 	}
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
-		report->ranks_ns += until_ns[d];
+		report->times.ranks_ns += until_ns[d];
 		report->ranks[log->log].time_ns += (uint64_t)until_ns[d];
 	}
 }
@@ -219,14 +219,15 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 {
 	double last_ns = -HUGE_VAL;
 
-	report->first_ns = HUGE_VAL;
+	report->times.first_ns = HUGE_VAL;
 	for (size_t l = 0; l < run->compared->log_count; l++) {
 		const struct rank_log *log = &run->compared->logs[l];
 
 		add_rank_time(report, log, &report->clocks.list[report->clocks.hosts[log->log]],
 			      &last_ns);
 	}
-	report->job_ns = last_ns > report->first_ns ? last_ns - report->first_ns : 0;
+	report->times.job_ns =
+		last_ns > report->times.first_ns ? last_ns - report->times.first_ns : 0;
 	for (size_t c = 0; c < report->communicators.count; c++)
 		if (report->communicators.list[c].member_count > report->largest_count)
 			report->largest_count = report->communicators.list[c].member_count;
@@ -315,7 +316,7 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	for (size_t l = 0; l < run->compared->log_count && !error; l++) {
 		report->ranks[run->compared->logs[l].log].collective_count =
 			run->compared->logs[l].count;
-		report->count += run->compared->logs[l].count;
+		report->counts.all_count += run->compared->logs[l].count;
 	}
 	if (!error)
 		find_job_time(report, run);
@@ -332,11 +333,12 @@ int collectives_report_make(struct collectives_report *report, const struct run 
 	absorbed_find(report, run);
 	error = blame_waits(report, run);
 	absorbed_free(report, inputs->count);
-	if (report->cause_count)
-		qsort(report->causes, report->cause_count, sizeof(*report->causes), compare_causes);
-	if (report->unfinished_count)
-		qsort(report->unfinished, report->unfinished_count, sizeof(*report->unfinished),
-		      compare_begins);
+	if (report->causes.count)
+		qsort(report->causes.list, report->causes.count, sizeof(*report->causes.list),
+		      compare_causes);
+	if (report->unfinished.count)
+		qsort(report->unfinished.list, report->unfinished.count,
+		      sizeof(*report->unfinished.list), compare_begins);
 	if (!error)
 		error = mpi_waits_find(&report->mpi, run);
 	if (!error)
@@ -353,9 +355,9 @@ void collectives_report_free(struct collectives_report *report)
 	rank_clocks_free(&report->clocks);
 	mpi_waits_free(&report->mpi);
 	free(report->ranks);
-	free(report->causes);
-	xt_hash_free(&report->cause_table);
-	free(report->mismatches);
-	free(report->unfinished);
+	free(report->causes.list);
+	xt_hash_free(&report->causes.table);
+	free(report->mismatches.list);
+	free(report->unfinished.list);
 	*report = (struct collectives_report){0};
 }

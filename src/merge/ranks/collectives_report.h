@@ -56,30 +56,45 @@ struct unfinished_collective {
 	uint8_t operation;
 };
 
+struct collective_counts {
+	uint64_t all_count;	/* in all logs */
+	uint64_t matched_count; /* found in all ranks */
+	uint64_t by_order_count, partial_count;
+	uint64_t compared_count; /* it is known who waits for whom */
+};
+
+/* Sums over all ranks. Moments are on the reference clock. */
+struct collective_times {
+	uint64_t wait_ns, exposed_ns;
+	uint64_t cost_ns; /* later than without late ranks */
+	double ranks_ns;  /* from the first to the last collective */
+	double first_ns;  /* start of the first collective */
+	double job_ns;	  /* from there to the end of the last */
+};
+
 struct collectives_report {
 	struct communicators communicators;
 	struct rank_clocks clocks;
-	uint64_t count;		/* collectives in all logs */
-	uint64_t matched_count; /* found in all ranks */
-	uint64_t by_order_count, partial_count;
-	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns;	 /* later than without late ranks, in all ranks */
-	uint64_t compared_count; /* collectives of which it is known who waits for whom */
-	double ranks_ns;	 /* time from the first to the last collective, of all ranks */
-	size_t largest_count;	 /* ranks of the largest communicator */
+	struct collective_counts counts;
+	struct collective_times times;
+	size_t largest_count; /* ranks of the largest communicator */
 	size_t job_count; /* groups that no collective connects, and that cannot be one job; else 1 */
-	double first_ns;	  /* start of the first collective, on the reference clock */
-	double job_ns;		  /* from there to the end of the last */
 	struct rank_waits *ranks; /* by log of the inputs */
 	float **absorbed_ns; /* by log of the inputs and collective; only while causes are found */
 	struct collective_groups groups;
-	struct wait_cause *causes; /* largest first */
-	size_t cause_count, cause_capacity;
-	struct xt_hash_table cause_table; /* by log and node; until the causes are sorted */
-	struct collective_mismatch *mismatches;
-	size_t mismatch_count, mismatch_capacity;
-	struct unfinished_collective *unfinished; /* by begin */
-	size_t unfinished_count, unfinished_capacity;
+	struct {
+		struct wait_cause *list; /* largest first */
+		size_t count, capacity;
+		struct xt_hash_table table; /* by log and node; until the causes are sorted */
+	} causes;
+	struct {
+		struct collective_mismatch *list;
+		size_t count, capacity;
+	} mismatches;
+	struct {
+		struct unfinished_collective *list; /* by begin */
+		size_t count, capacity;
+	} unfinished;
 	struct rank_verdict verdict;
 	struct mpi_waits mpi;
 };
@@ -96,7 +111,7 @@ static inline double collectives_mean_rank_ns(const struct collectives_report *r
 
 	for (size_t l = 0; report->ranks && l < log_count; l++)
 		count += report->ranks[l].collective_count > 0;
-	return count ? report->ranks_ns / (double)count : 0;
+	return count ? report->times.ranks_ns / (double)count : 0;
 }
 
 #endif

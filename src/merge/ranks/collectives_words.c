@@ -57,7 +57,7 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 char *incomplete_text(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	unsigned long long partial = report->partial_count;
+	unsigned long long partial = report->counts.partial_count;
 	char *ranks = missing_ranks_text(run), *text;
 
 	if (ranks[0])
@@ -70,7 +70,7 @@ char *incomplete_text(const struct run *run)
 			"%llu of %llu collectives lack some ranks, whose logs have only a "
 			"part of the run. If such a rank is late, this looks like slow "
 			"transfers.",
-			partial, partial + report->matched_count);
+			partial, partial + report->counts.matched_count);
 	else
 		text = xt_strdup("");
 	free(ranks);
@@ -182,7 +182,7 @@ static char *last_work_text(const struct run *run)
 static char *hang_text(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	const struct unfinished_collective *row = &report->unfinished[0];
+	const struct unfinished_collective *row = &report->unfinished.list[0];
 	const struct communicator *communicator = &report->communicators.list[row->communicator];
 	char *what = collective_text(run, communicator, row->number, row->operation);
 	char *absent = absent_members_text(run, communicator, row->number);

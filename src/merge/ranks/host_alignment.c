@@ -16,7 +16,7 @@
 static int64_t shift_ns(const struct collectives_report *report, const struct rank_clock *clock)
 {
 	/* By the clock itself. */
-	double middle_ns = report->first_ns + report->job_ns / 2 - clock->offset_ns;
+	double middle_ns = report->times.first_ns + report->times.job_ns / 2 - clock->offset_ns;
 
 	return llround(clock->offset_ns + clock->drift * (middle_ns - clock->at_ns));
 }
@@ -26,7 +26,7 @@ static char *host_text(const struct run *run, size_t host)
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_clock *clock = &report->clocks.list[host];
-	double drifted_ns = fabs(clock->drift) * report->job_ns / 2;
+	double drifted_ns = fabs(clock->drift) * report->times.job_ns / 2;
 	int64_t by_ns = shift_ns(report, clock);
 	char by[TIME_BYTES], within[TIME_BYTES], *text;
 

@@ -157,7 +157,8 @@ static void open_causes(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->causes, report->cause_count, sizeof(*report->causes));
+	table_records(rows, report->causes.list, report->causes.count,
+		      sizeof(*report->causes.list));
 }
 
 static void open_large_causes(struct table_rows *rows)
@@ -167,7 +168,7 @@ static void open_large_causes(struct table_rows *rows)
 
 	open_causes(rows);
 	while (count < rows->count &&
-	       report->causes[count].cost_ns > report->cost_ns / CAUSE_SHARE_PART)
+	       report->causes.list[count].cost_ns > report->times.cost_ns / CAUSE_SHARE_PART)
 		count++;
 	if (report->verdict.kind == VERDICT_NONE || report->verdict.kind == VERDICT_LINK)
 		count = 0;
@@ -200,7 +201,7 @@ static void put_cause(struct table_rows *rows, size_t index, const void *record,
 	cells_put(cells, cell_text(wait_cause_kind(&run->paths, cause->node)));
 	cells_put(cells, where);
 	cells_put_job(cells, &run->inputs->logs[cause->log]);
-	cells_put(cells, cell_share(cause->cost_ns, run->compared->report.cost_ns));
+	cells_put(cells, cell_share(cause->cost_ns, run->compared->report.times.cost_ns));
 	cells_put(cells, cell_place(rows, cause->log, cause->node, where.text));
 }
 
@@ -503,8 +504,8 @@ static void open_mismatches(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->mismatches, report->mismatch_count,
-		      sizeof(*report->mismatches));
+	table_records(rows, report->mismatches.list, report->mismatches.count,
+		      sizeof(*report->mismatches.list));
 }
 
 static void put_mismatch(struct table_rows *rows, size_t index, const void *record,
@@ -558,8 +559,8 @@ static void open_unfinished(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->unfinished, report->unfinished_count,
-		      sizeof(*report->unfinished));
+	table_records(rows, report->unfinished.list, report->unfinished.count,
+		      sizeof(*report->unfinished.list));
 }
 
 static void put_unfinished(struct table_rows *rows, size_t index, const void *record,

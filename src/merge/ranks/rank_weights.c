@@ -116,8 +116,8 @@ static void add_all_causes(struct rank_weights *weights, struct run *run)
 
 	for (size_t l = 0; l < run->compared->log_count; l++)
 		logs[run->compared->logs[l].log] = &run->compared->logs[l];
-	for (size_t c = 0; c < report->cause_count; c++)
-		add_cause(weights, run, logs[report->causes[c].log], &report->causes[c]);
+	for (size_t c = 0; c < report->causes.count; c++)
+		add_cause(weights, run, logs[report->causes.list[c].log], &report->causes.list[c]);
 	free(logs);
 }
 

@@ -35,7 +35,7 @@ struct cause_places {
 /* Returns the time that ranks lost as a part of all their time. */
 static double share_of(const struct collectives_report *report, double lost_ns)
 {
-	return report->ranks_ns > 0 ? lost_ns / report->ranks_ns : 0;
+	return report->times.ranks_ns > 0 ? lost_ns / report->times.ranks_ns : 0;
 }
 
 /* Returns the cost of a late rank as a part of the others' time: it does not wait itself. */
@@ -64,9 +64,9 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 	double share;
 	size_t slowest = 0;
 
-	for (size_t c = 0; c < report->cause_count; c++)
-		if (wait_cause_is_transfer(&run->paths, report->causes[c].node))
-			waited_ns += report->causes[c].cost_ns;
+	for (size_t c = 0; c < report->causes.count; c++)
+		if (wait_cause_is_transfer(&run->paths, report->causes.list[c].node))
+			waited_ns += report->causes.list[c].cost_ns;
 	for (size_t c = 0; c < report->communicators.count; c++)
 		if (slow_ns_of(report, c) > most_ns) {
 			slowest = c;
@@ -146,8 +146,8 @@ static void find_main_cause(struct rank_verdict *verdict, const struct collectiv
 	struct cause_places places = {0};
 
 	verdict->node = PATH_ROOT;
-	for (size_t c = 0; c < report->cause_count; c++) {
-		const struct wait_cause *cause = &report->causes[c];
+	for (size_t c = 0; c < report->causes.count; c++) {
+		const struct wait_cause *cause = &report->causes.list[c];
 		struct cause_place *place;
 
 		if (cause->node == PATH_ROOT || (log != SIZE_MAX && cause->log != log))
@@ -163,7 +163,7 @@ static void find_main_cause(struct rank_verdict *verdict, const struct collectiv
 /* Finds a rank that never reached the first collective that hangs, and its last work. */
 static void judge_hang(struct collectives_report *report)
 {
-	const struct unfinished_collective *row = &report->unfinished[0];
+	const struct unfinished_collective *row = &report->unfinished.list[0];
 	const struct communicator *communicator = &report->communicators.list[row->communicator];
 	double until_ns = row->begin_ns, first_ns;
 
@@ -182,7 +182,7 @@ static void judge_hang(struct collectives_report *report)
 		report->verdict.node = log->last_node;
 	}
 	report->verdict.cost_ns = (uint64_t)(until_ns - row->begin_ns);
-	first_ns = fmin(report->first_ns, row->begin_ns);
+	first_ns = fmin(report->times.first_ns, row->begin_ns);
 	report->verdict.share =
 		until_ns > first_ns ? (until_ns - row->begin_ns) / (until_ns - first_ns) : 1;
 }
@@ -190,20 +190,20 @@ static void judge_hang(struct collectives_report *report)
 void verdict_find(struct collectives_report *report, const struct run *run)
 {
 	struct rank_verdict *verdict = &report->verdict;
-	double share = share_of_wait(report, report->cost_ns);
+	double share = share_of_wait(report, report->times.cost_ns);
 	size_t most = 0;
 
 	for (size_t l = 1; l < run->inputs->count; l++)
 		if (report->ranks[l].cost_ns > report->ranks[most].cost_ns)
 			most = l;
-	if (report->unfinished_count) {
+	if (report->unfinished.count) {
 		judge_hang(report);
 		return;
 	}
-	if (!report->compared_count) {
+	if (!report->counts.compared_count) {
 		verdict->kind = VERDICT_UNKNOWN;
-	} else if (share >= NOTABLE_SHARE &&
-		   (double)report->ranks[most].cost_ns > SAME_SHARE * (double)report->cost_ns) {
+	} else if (share >= NOTABLE_SHARE && (double)report->ranks[most].cost_ns >
+						     SAME_SHARE * (double)report->times.cost_ns) {
 		*verdict = (struct rank_verdict){
 			.kind = VERDICT_RANK,
 			.log = most,
@@ -212,7 +212,7 @@ void verdict_find(struct collectives_report *report, const struct run *run)
 		find_main_cause(verdict, report, run, most);
 	} else if (share >= NOTABLE_SHARE) {
 		*verdict = (struct rank_verdict){
-			.kind = VERDICT_MOVING, .cost_ns = report->cost_ns, .share = share};
+			.kind = VERDICT_MOVING, .cost_ns = report->times.cost_ns, .share = share};
 		find_main_cause(verdict, report, run, SIZE_MAX);
 	}
 	judge_link(report, run);

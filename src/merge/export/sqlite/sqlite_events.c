@@ -748,8 +748,8 @@ static void put_causes(struct sink *sink, const struct run *run)
 	const struct collectives_report *report = &run->compared->report;
 	struct sqlite *s = sink->state;
 
-	for (size_t c = 0; c < report->cause_count; c++) {
-		const struct wait_cause *cause = &report->causes[c];
+	for (size_t c = 0; c < report->causes.count; c++) {
+		const struct wait_cause *cause = &report->causes.list[c];
 
 		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
 		if (cause->node == PATH_ROOT)

@@ -23,7 +23,7 @@ static bool has_collectives(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 
-	return run->needs.ranks && (report->communicators.count || report->unfinished_count);
+	return run->needs.ranks && (report->communicators.count || report->unfinished.count);
 }
 
 /* Frees the text. */
@@ -95,12 +95,12 @@ static void put_problems(struct output *out, const struct run *run)
 
 	put_clean_note(out, incomplete_text(run));
 	/* The verdict is about the first. */
-	for (size_t u = 1; u < report->unfinished_count && u < PROBLEMS_SHOWN; u++)
-		put_unfinished_note(out, run, &report->unfinished[u]);
-	for (size_t m = 0; m < report->mismatch_count && m < PROBLEMS_SHOWN; m++)
-		put_mismatch_note(out, run, &report->mismatches[m]);
-	put_rest(out, report->unfinished_count, "collectives that never finished");
-	put_rest(out, report->mismatch_count, "collectives that differ");
+	for (size_t u = 1; u < report->unfinished.count && u < PROBLEMS_SHOWN; u++)
+		put_unfinished_note(out, run, &report->unfinished.list[u]);
+	for (size_t m = 0; m < report->mismatches.count && m < PROBLEMS_SHOWN; m++)
+		put_mismatch_note(out, run, &report->mismatches.list[m]);
+	put_rest(out, report->unfinished.count, "collectives that never finished");
+	put_rest(out, report->mismatches.count, "collectives that differ");
 	for (size_t d = 0; d < report->communicators.duplicate_count; d++) {
 		const struct duplicate_rank *row = &report->communicators.duplicates[d];
 
@@ -127,12 +127,12 @@ void summary_put_collectives(struct sink *sink, const struct run *run)
 		put_clean_note(out, rank_clock_text(run, h));
 	if (report->job_count > 1)
 		put_clean_note(out, jobs_text(run));
-	if (report->by_order_count)
+	if (report->counts.by_order_count)
 		put_note(out,
 			 "Some collectives do not say their communicator. They are compared by "
 			 "the order on their stream.");
-	if (report->exposed_ns > FREE_WAITS * report->cost_ns &&
-	    (double)report->exposed_ns > NOTABLE_WAITS * report->ranks_ns)
+	if (report->times.exposed_ns > FREE_WAITS * report->times.cost_ns &&
+	    (double)report->times.exposed_ns > NOTABLE_WAITS * report->times.ranks_ns)
 		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
 			      "waited for its CPU instead.");
 	table_put_text(sink, run, &table_rank_waits, false);
@@ -217,14 +217,14 @@ void put_collectives_json(struct json *json, const struct run *run)
 	if (!has_collectives(run))
 		return;
 	json_begin_object(json, "collectives");
-	json_u64(json, "count", report->count);
-	json_u64(json, "matched", report->matched_count);
-	json_u64(json, "by_order", report->by_order_count);
-	json_u64(json, "partial", report->partial_count);
-	json_u64(json, "wait_ns", report->wait_ns);
-	json_u64(json, "exposed_wait_ns", report->exposed_ns);
-	json_u64(json, "cost_ns", report->cost_ns);
-	json_u64(json, "job_ns", (uint64_t)report->job_ns);
+	json_u64(json, "count", report->counts.all_count);
+	json_u64(json, "matched", report->counts.matched_count);
+	json_u64(json, "by_order", report->counts.by_order_count);
+	json_u64(json, "partial", report->counts.partial_count);
+	json_u64(json, "wait_ns", report->times.wait_ns);
+	json_u64(json, "exposed_wait_ns", report->times.exposed_ns);
+	json_u64(json, "cost_ns", report->times.cost_ns);
+	json_u64(json, "job_ns", (uint64_t)report->times.job_ns);
 	json_u64(json, "job_count", report->job_count);
 	put_verdict(json, run);
 	missing = missing_ranks_text(run);
