@@ -25,7 +25,7 @@ LIMITS = {
     'cupti_activity_kernel': 42, # src/cuda_abi/cupti_abi.h
     'callsite': 39, # src/merge/sums/callsite_stats.h
     'python_walk': 34, # src/inject/python/python_walk.h
-    'run_profile': 29, # src/diff/load/run_profile.h
+    'run_profile': 30, # src/diff/load/run_profile.h
     'input': 28, # src/merge/read/inputs.h
     'reorder_buffer': 28, # src/merge/read/reorder_buffer.h
     'xt_crash_buffer_header': 28, # include/xtrace/crash_buffer_format.h
@@ -34,7 +34,7 @@ LIMITS = {
     'rank_log': 25, # src/merge/sums/rank_log.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
-    'history': 22, # src/diff/history/history.h
+    'history': 21, # src/diff/history/history.h
     'idle_paths': 22, # src/merge/sums/idle_paths.h
     'live_totals': 22, # src/live/totals.h
     'device_stats': 21, # src/merge/sums/callsite_stats.h
@@ -45,11 +45,11 @@ LIMITS = {
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
     'tracks': 19, # src/merge/tracks/track_state.h
     'frames': 18, # src/merge/naming/frames.h
-    'table_def': 18, # src/merge/tables/table.h
+    'table_def': 21, # src/merge/tables/table.h
     'xt_recovered': 18, # src/log/recover/recover.h
     'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
-    'comparison': 16, # src/diff/compare/comparison.h
+    'comparison': 17, # src/diff/compare/comparison.h
     'option_row': 16, # src/cli/option.h
     'track_span': 16, # src/merge/tracks/track_writer.h
 }
