@@ -66,12 +66,14 @@ static void put_path_between(struct output *out, const struct cell *cell)
 static void put_clean(struct output *out, const struct cell *cell)
 {
 	char *text = xt_strndup(cell->text, cell->length), *clean = text_clean_copy(text);
-	size_t length = strlen(clean);
 
 	if (cell->short_length && out->columns &&
-	    column_of(out) + text_columns(clean, length) > out->columns)
-		length = cell->short_length;
-	put_cell(out, clean, length);
+	    column_of(out) + text_columns(clean, strlen(clean)) > out->columns) {
+		free(clean);
+		text[cell->short_length] = '\0';
+		clean = text_clean_copy(text);
+	}
+	put_cell(out, clean, strlen(clean));
 	free(clean);
 	free(text);
 }
