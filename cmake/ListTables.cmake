@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUT, a C file that lists all definitions of tables in SOURCES, in their order.
 foreach(source ${SOURCES})
-	file(STRINGS ${source} lines REGEX "^const struct table_def table_[a-z_]+ = ")
+	file(STRINGS ${source} lines REGEX "^const struct table_def table_[a-z0-9_]+ =")
 	foreach(line ${lines})
-		string(REGEX REPLACE "^const struct table_def ([a-z_]+) = .*" "\\1" name "${line}")
+		string(REGEX REPLACE "^const struct table_def ([a-z0-9_]+) =.*" "\\1" name "${line}")
 		string(APPEND declarations "extern const struct table_def ${name};\n")
 		string(APPEND names "\t&${name},\n")
 	endforeach()
