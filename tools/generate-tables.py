@@ -3,7 +3,7 @@
 """Writes the parts of documents that describe declared tables (src/merge/tables/table.h).
 
 usage: generate-tables.py DESCRIBE [--check | --types FILE]
-- DESCRIBE: the program build/bin/tests/describe_tables
+- DESCRIBE: the program build/bin/describe_tables
 - --check: write nothing. Exit status 1 if a document is not current
 - --types FILE: write the interfaces of the page's data in TypeScript instead
 

@@ -9,8 +9,6 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/kernels.h"
-#include "merge/sums/calls.h"
-#include "merge/sums/kernels.h"
 #include "merge/sums/processes.h"
 
 /* The file is closed with the sink. */

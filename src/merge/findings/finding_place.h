@@ -13,7 +13,7 @@ struct finding_place;
 struct paths;
 struct reading;
 
-/* Fills in the place of a callsite, other than cost, count and node. Returns 0 or -ENOMEM. */
+/* Fills in the place of a callsite, other than cost, count and node. */
 void finding_resolve_line(struct reading *reading, const struct callsite *callsite,
 			  struct finding_place *place);
 
@@ -33,22 +33,16 @@ void finding_place(struct reading *reading, const struct callsite *callsite,
  */
 uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding);
 
-/*
- * "step (train.c:42)", or the function alone if the line is unknown. The caller frees it. Returns
- * NULL if out of memory.
- */
+/* "step (train.c:42)", or the function alone if the line is unknown. The caller frees it. */
 char *finding_place_location(const struct paths *paths, const struct finding_place *place);
 
 /*
  * The line to look at, such as "step (train.c:42)". If there are several places and no line is
- * known, the function that all are called from. The caller frees it. Returns NULL if out of memory.
+ * known, the function that all are called from. The caller frees it.
  */
 char *finding_location(const struct paths *paths, const struct finding *finding);
 
-/*
- * "short-kernels:step (train.py:42)", the same in every run. The caller frees it. Returns NULL if
- * out of memory.
- */
+/* "short-kernels:step (train.py:42)", the same in every run. The caller frees it. */
 char *finding_id(const struct paths *paths, const struct finding *finding);
 
 #endif

@@ -65,10 +65,7 @@ struct run;
 /* Adds the process that was just read. */
 void headline_add(struct reading *reading);
 
-/*
- * Adds the span of the samples of a CPU log. A program without CUDA has no other. Returns 0 or
- * -ENOMEM.
- */
+/* Adds the span of the samples of a CPU log. A program without CUDA has no other. */
 void headline_add_samples(struct reading *reading);
 
 /* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */

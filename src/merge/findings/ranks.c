@@ -20,7 +20,7 @@
 
 #define UUID_SHOWN 8 /* digits that usually tell GPUs apart */
 
-/* Returns the row of the process of a log, or NULL if out of memory. */
+/* Returns the row of the process of a log. */
 static struct rank_row *row_of(struct ranks *ranks, const struct process *process)
 {
 	struct rank_row *row;

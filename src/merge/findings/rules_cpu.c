@@ -143,7 +143,7 @@ static uint64_t span_ns(const struct callsites *callsites)
 	return last_ns > first_ns ? last_ns - first_ns : 1;
 }
 
-/* The line of a part of a path, with the state of its thread. Returns NULL if out of memory. */
+/* The line of a part of a path, with the state of its thread. */
 static char *part_location(struct run *run, const struct idle_path_part *part)
 {
 	const char *label = cpu_sample_label((enum xt_cpu_state)part->state, part->stack);

@@ -275,7 +275,7 @@ static void find_shares(struct blame *blame, size_t late, double late_ns, size_t
 		add_inherited(blame, first, suspect, explained * more_ns / sum_ns);
 }
 
-/* Returns a cause, which is added if needed; NULL if out of memory. */
+/* Returns a cause, which is added if needed. */
 static struct wait_cause *cause_of(struct collectives_report *report, size_t log, uint32_t node)
 {
 	uint32_t hash = xt_hash_u64((uint64_t)log << 32 | node);

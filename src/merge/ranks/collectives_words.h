@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Describes a comparison of ranks in words. Strings are freed by the caller; NULL: out of memory.
+ * Describes a comparison of ranks in words. The caller frees strings.
  */
 #ifndef XT_MERGE_COLLECTIVES_WORDS_H
 #define XT_MERGE_COLLECTIVES_WORDS_H

@@ -21,7 +21,7 @@ static int64_t shift_ns(const struct collectives_report *report, const struct ra
 	return llround(clock->offset_ns + clock->drift * (middle_ns - clock->at_ns));
 }
 
-/* Says how well a host is aligned. Freed by the caller; NULL: out of memory. */
+/* Says how well a host is aligned. The caller frees it. */
 static char *host_text(const struct run *run, size_t host)
 {
 	const struct collectives_report *report = &run->compared->report;

@@ -42,7 +42,7 @@ struct mpi_waits {
 int mpi_waits_find(struct mpi_waits *waits, const struct run *run);
 void mpi_waits_free(struct mpi_waits *waits);
 
-/* One sentence. Freed by the caller; NULL: out of memory. */
+/* One sentence. The caller frees it. */
 char *mpi_waits_text(const struct run *run, const struct mpi_waits *waits);
 
 #endif

@@ -25,7 +25,7 @@ struct path_sums {
 	size_t node_count;
 };
 
-/* Returns 0 or -ENOMEM; free it in both cases. */
+/* Free it with path_sums_free(). */
 void path_sums_init(struct path_sums *sums, const struct paths *paths);
 void path_sums_free(struct path_sums *sums);
 

@@ -12,7 +12,7 @@
 
 #define RANKS_MAX 1000000 /* larger numbers are no ranks */
 
-/* Writes "0-3, 7". present: by rank. Returns NULL if out of memory. */
+/* Writes "0-3, 7". present: by rank. */
 static char *list_ranks(const uint8_t *present, size_t count)
 {
 	char *text = xt_strdup("");

@@ -19,7 +19,7 @@ struct reading;
 /*
  * Adds the aggregate of a log to the tree run->paths, and passes it to the exporters. A path has
  * the frames of the stack, the API and the leaf. For graph work, the path that created the node
- * comes before the leaf. Returns 0 or an error of an exporter.
+ * comes before the leaf.
  */
 void build_tree(struct reading *reading);
 

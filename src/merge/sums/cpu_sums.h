@@ -10,10 +10,7 @@
 struct cpu_sample;
 struct reading;
 
-/*
- * Adds the samples of reading->process.cpu to the aggregate, and passes them to the exporters.
- * Returns 0 or an error of theirs.
- */
+/* Adds the samples of reading->process.cpu to the aggregate, and passes them to the exporters. */
 void cpu_sums_add(struct reading *reading);
 
 /*

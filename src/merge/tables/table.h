@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table is declared once, as data, in the file of the analysis that has its rows. Each output
- * prints any table. To add one, write its definition in sums, ranks or
- * findings: cmake/ListTables.cmake lists it.
+ * prints any table. To add one, write its definition in sums, ranks or findings:
+ * cmake/ListTables.cmake lists it.
  *
  * A definition has columns, and functions that list the rows. A row may have a record: a struct
  * with the numbers of most columns. The order of the columns is that of CSV, JSON and SQLite.

@@ -40,7 +40,7 @@
 
 /*
  * Ranks call paths with any weight, and ranges, by their largest share of any weight. Free it with
- * ranking_of_page_free(), even if all zeros.
+ * ranking_free(), even if all zeros.
  */
 struct ranking {
 	uint32_t *path_places; /* by path node: rank, 0 is the largest; UINT32_MAX: no weight */
@@ -117,7 +117,7 @@ static void rank_paths(struct ranking *ranking, const struct paths *paths)
 	free(rows);
 }
 
-/* Sums up each range with its nested ranges, WEIGHTS numbers each. NULL if out of memory. */
+/* Sums up each range with its nested ranges, WEIGHTS numbers each. */
 static uint64_t *add_up_ranges(const struct html *html, double sums[WEIGHTS])
 {
 	const struct paths *ranges = &html->ranges;
