@@ -70,8 +70,9 @@ static void read_work(struct recovery_work *work, uint32_t kind, const uint8_t *
 		struct cupti_activity_memset set;
 		struct cupti_activity_memory memory;
 		struct cupti_activity_graph_trace graph;
-	} record = {0};
+	} record;
 
+	memset(&record, 0, sizeof(record)); /* = {0} may leave bytes behind the first member */
 	memcpy(&record, data, bytes < sizeof(record) ? bytes : sizeof(record));
 	xt_gpu_work_of(kind, &record.any, &work->gpu);
 }
