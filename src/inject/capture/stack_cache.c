@@ -359,7 +359,6 @@ static bool rebuild_index(struct stack_cache *cache)
  * most once per few thousand new stacks. Used by the owning thread alone: no lock, no malloc, no
  * system call.
  */
-/* Pointers into the cache are void afterwards. */
 static void make_room(struct stack_cache *cache)
 {
 	struct cache_variant *last, *expected;

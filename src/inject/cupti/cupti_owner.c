@@ -216,7 +216,6 @@ const char *cupti_owner_problem(void)
 	return atomic_load(&has_problem) ? problem : NULL;
 }
 
-/* Whether we step back for a tool that subscribes. Any thread. */
 /* Whether another tool's call takes effect: we do not use CUPTI. */
 static bool cupti_owner_is_released(void)
 {

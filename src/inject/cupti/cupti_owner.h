@@ -60,7 +60,10 @@ bool cupti_owner_is_settled(void);
 /* Why the last start failed, or recording cannot resume: one line. NULL: no problem. */
 const char *cupti_owner_problem(void);
 
-/* The same, but records could not be disabled, so buffers of CUPTI contain some. Any thread. */
+/*
+ * Whether another tool has CUPTI, but our records could not be disabled, so buffers of CUPTI have
+ * some. Any thread.
+ */
 bool cupti_owner_left_records(void);
 
 /* Writer thread: takes the next event; false if there is none. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clock of a log: monotonic nanoseconds, for host events and, through CUPTI's timestamp
- * callback, for GPU events. Any thread; no system call if the vDSO provides the clock.
+ * The time, and sleeps that the threads of a program may make.
  */
 #ifndef XT_INJECT_CLOCK_H
 #define XT_INJECT_CLOCK_H

@@ -12,7 +12,7 @@
  * after an unsuccessful lookup, fill *slot.
  *
  * The interner maps byte strings to small numbers: equal keys get equal ids, counted from 1. It
- * keeps every key, unlike the tracer's tables (inject/writer/intern.h), which may be cleared.
+ * keeps every key, unlike the tracer's tables (inject/writer/recorder.h), which may be cleared.
  */
 #ifndef XT_LOG_HASH_TABLE_H
 #define XT_LOG_HASH_TABLE_H

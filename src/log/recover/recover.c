@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a recovery: 1. Check the crash buffer, so that no log is touched without need. 2.
- * Lock the log. This fails while the traced process has it open. 3. Read both, and append in one
- * write what only the crash buffer has: what threads had committed to    their rings (calls, NVTX
- * events, graph nodes, the stacks they refer to), the calls that had not    returned, and GPU work.
+ * The order of a recovery:
+ * 1. Check the crash buffer, so that no log is touched without need.
+ * 2. Lock the log. This fails while the traced process has it open.
+ * 3. Read both, and append in one write what only the crash buffer has: what threads had committed
+ *    to their rings (calls, NVTX events, graph nodes, the stacks they refer to), the calls that had
+ *    not returned, and GPU work.
  * 4. Delete the crash buffer.
  */
 #include "log/recover/recover.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every size is checked against the size of the record before it is used.
+ * Sizes in the Python part of a stack record are checked against the size of the record before they
+ * are used. CUPTI's records are whole: see xt_gpu_work_of().
  */
 #include "log/write/event_rows.h"
 
