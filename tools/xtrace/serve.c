@@ -288,14 +288,14 @@ static void put_gpus(struct writer *writer, const struct family *family,
 		     const struct live_process *process)
 {
 	const struct live_totals *totals = live_log_totals(process->log);
-	char label[32] = "gpu=\"unknown\"";
+	char label[32];
 
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
 		if (!totals->gpus[g])
 			continue;
-		if (g != LIVE_GPU_UNKNOWN)
-			snprintf(label, sizeof(label), "gpu=\"%u\"", g);
-		family->put_gpu(writer, label, totals->gpus[g]);
+		snprintf(label, sizeof(label), "gpu=\"%u\"", g);
+		family->put_gpu(writer, g == LIVE_GPU_UNKNOWN ? "gpu=\"unknown\"" : label,
+				totals->gpus[g]);
 	}
 }
 
