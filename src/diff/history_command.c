@@ -119,7 +119,10 @@ static char *index_path(const struct request *request, const char *source)
 	return path;
 }
 
-/* Branches of the sources, for the order of their commits. The caller frees the list. */
+/*
+ * Branches of the sources, for the order of their commits. The caller frees the list. The texts are
+ * the history's, so index_read() comes first: it starts anew after a damaged index.
+ */
 static const char **list_branches(struct history *h, char *const *sources, int count,
 				  size_t *branch_count)
 {
@@ -203,9 +206,9 @@ static int show(const struct request *request, char *const *sources, int count)
 	int status = STATUS_FAILED;
 
 	history_init(&h);
-	branches = list_branches(&h, sources, count, &branch_count);
 	if (index)
 		index_read(&h, index);
+	branches = list_branches(&h, sources, count, &branch_count);
 	for (int s = 0; s < count; s++)
 		source_read(&h, sources[s], &request->source);
 	history_results_make(&report.results, &h, branches, branch_count);

@@ -226,6 +226,10 @@ def check_branch(folder):
     assert movement["at"] == commits[18][:10], (movement, commits[18])
     assert any("order is that of the commits" in note for note in document["notes"])
     assert folder.movements("main:gpu.json") == (movements, document)
+    folder.write(".xtrace-history", "damaged")
+    again, said = folder.movements("main:gpu.json")
+    assert again == movements and said["groups"] == document["groups"], again
+    assert len(said["notes"]) == len(document["notes"]) + 1, said["notes"]
     folder.history("main:gpu.json", "--fail", status=1)
     label = json.loads(folder.read("gpu.json"))["sets"][0]["label"]
     done = folder.run("baseline", "accept", "gpu.json", "--reason", "x", "--by", "nothing",
