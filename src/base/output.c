@@ -91,6 +91,11 @@ int output_open(struct output *out, const char *path)
 	return error;
 }
 
+int output_open_file(struct output *out, const char *path)
+{
+	return output_open(out, strcmp(path, "-") ? path : "./-");
+}
+
 void output_open_memory(struct output *out)
 {
 	*out = (struct output){

@@ -48,6 +48,9 @@ struct output_bytes {
  */
 int output_open(struct output *out, const char *path);
 
+/* The same, but "-" is a file. */
+int output_open_file(struct output *out, const char *path);
+
 /*
  * Writes to a terminal as to a file. For launchers that give programs a terminal, but write to a
  * file or a pipe themselves. Call it before output_open().

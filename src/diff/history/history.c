@@ -413,7 +413,7 @@ static bool is_foreign(const char *path)
 int index_write(const struct history *h, const char *path)
 {
 	struct output out;
-	int error = is_foreign(path) ? -EEXIST : output_open(&out, path);
+	int error = is_foreign(path) ? -EEXIST : output_open_file(&out, path);
 
 	if (error)
 		return error;

@@ -432,7 +432,7 @@ static void put_set(struct output *out, const struct baseline_set *set)
 int baseline_write(const struct baseline *baseline, const char *path)
 {
 	struct output out;
-	int error = output_open(&out, path);
+	int error = output_open_file(&out, path);
 
 	if (error)
 		return error;
