@@ -388,10 +388,14 @@ static bool accept_undo(struct baseline *baseline, const struct request *request
 /* Adds errors to problems. */
 static bool read_baseline(struct baseline *baseline, const char *path, struct problems *problems)
 {
+	struct stat about;
 	size_t bytes = 0;
-	char *text = file_read_path(path, &bytes);
-	int error = !text ? -errno : !bytes ? -ENODATA : 0;
+	/* A device may have no end. */
+	int error = stat(path, &about) ? -errno : about.st_size ? 0 : -ENODATA;
+	char *text = error ? NULL : file_read_path(path, &bytes);
 
+	if (!error && !text)
+		error = -errno;
 	if (error)
 		problems_add(problems, "%s: %s", path, strerror(-error));
 	else
