@@ -322,6 +322,7 @@ static void put_communicator(struct table_rows *rows, size_t index, const void *
 	const struct communicator *communicator = record;
 	struct communicator_sums sums = communicator_sums(communicator);
 	char *ranks = communicator_ranks_text(rows->run, communicator), *calls;
+	struct cell text;
 	size_t length;
 	FILE *stream = xt_open_memstream(&calls, &length);
 
@@ -335,8 +336,10 @@ static void put_communicator(struct table_rows *rows, size_t index, const void *
 	cells_put(cells, cell_owned(rows, ranks));
 	cells_put(cells, cell_number(sums.wait_ns));
 	cells_put(cells, cell_owned(rows, calls));
-	cells_put(cells, cell_owned(rows, xt_asprintf("%s%s%s", ranks[0] ? ranks : "unknown ranks",
-						      calls[0] ? "; " : "", calls)));
+	text = cell_owned(rows, xt_asprintf("%s%s%s", ranks[0] ? ranks : "unknown ranks",
+					    calls[0] ? "; " : "", calls));
+	text.is_wrapped = true;
+	cells_put(cells, text);
 }
 
 static void put_operations(struct json *json, const struct table_rows *rows, size_t index,

@@ -59,6 +59,7 @@ struct cell {
 	size_t length;
 	bool are_numbers;    /* CELL_VALUES */
 	size_t short_length; /* if the line is too narrow; 0: no shorter form */
+	bool is_wrapped;     /* shown whole below its beginning, however many lines it takes */
 };
 
 /* Where a column is. Text and Markdown have those that the table shows. */

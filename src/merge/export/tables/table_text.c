@@ -73,7 +73,10 @@ static void put_clean(struct output *out, const struct cell *cell)
 		text[cell->short_length] = '\0';
 		clean = text_clean_copy(text);
 	}
-	put_cell(out, clean, strlen(clean));
+	if (cell->is_wrapped)
+		put_words(out, clean, 0, column_of(out), out->columns ? out->columns : SIZE_MAX);
+	else
+		put_cell(out, clean, strlen(clean));
 	free(clean);
 	free(text);
 }
