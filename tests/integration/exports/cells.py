@@ -2,11 +2,13 @@
 """Compares the cells of tables between CSV, the JSON summary, SQLite and text."""
 
 import csv
+import json
 import re
 import sqlite3
 
 import format_csv
 import format_sqlite
+import format_summary
 from reference import Mismatch, expect
 
 # In SQLite some tables are views of events: the view, and its column by the column in CSV.
@@ -22,8 +24,9 @@ VIEWS = {
     "paths": ("path", {"path": "text", **{column: column for column in
                                           format_csv.COLUMNS.values()}}),
 }
-# Tables whose rows in SQLite are sums of other things, or have no rows there.
-ONLY_ELSEWHERE = {"copies", "memory", "ranges", "rank_waits"}
+# Tables whose rows in SQLite are sums of other things, or have other columns.
+ONLY_ELSEWHERE = {"clocks", "collective_groups", "communicators", "copies", "devices", "memory",
+                  "processes", "ranges", "rank_waits", "warnings"}
 TITLES = {"API calls by function": "api_calls", "Copies and memsets": "copies",
           "GPU time by NVTX range, including nested ranges": "ranges", "Memory": "memory",
           "GPU time by kernel, copy and memset": "kernels", "Collectives of MPI": "mpi"}
@@ -50,7 +53,7 @@ def json_cell(row, column):
     """A cell of the JSON summary as CSV prints it. Paths have other names there."""
     value = row.get(column, row.get({"path": "frames", "range": "ranges"}.get(column)))
     if isinstance(value, list):
-        value = ";".join(value)
+        value = (";" if column in ("path", "range") else "; ").join(map(str, value))
     return "" if value is None else str(value)
 
 
@@ -118,11 +121,13 @@ def check_text(name, rows, tables):
 def check(reference, folder):
     database = sqlite3.connect(f"file:{folder / format_sqlite.NAME}?mode=ro", uri=True)
     ask = lambda query: database.execute(query).fetchall()
+    with open(folder / format_summary.NAME, encoding="utf-8") as file:
+        summary = json.load(file)
     texts = text_tables(reference.run("--text", "-", "--top", "1000000").decode("utf-8"))
     missing = []
     for path in sorted((folder / format_csv.NAME).glob("*.csv")):
         rows = read_csv(path)
-        for compare, other in ((check_json, reference.summary), (check_sqlite, ask),
+        for compare, other in ((check_json, summary), (check_sqlite, ask),
                                (check_text, texts)):
             try:
                 compare(path.stem, rows, other)

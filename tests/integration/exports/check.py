@@ -92,7 +92,7 @@ def check(args, formats, scratch):
     reference.expect(args.keep or not left, "left behind:", left)
     checks = {name: lambda module=module: module.check(known, folder, args)
               for name, module in formats.items()}
-    if {"csv", "sqlite"} <= set(formats):
+    if {"csv", "sqlite", "summary"} <= set(formats):
         checks["cells"] = lambda: cells.check(known, folder)
     for name, check_format in checks.items():
         try:

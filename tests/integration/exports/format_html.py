@@ -90,30 +90,21 @@ def check_samples(reference, document, columns, paths):
         expect_same(+found, +reference.folded(weight["name"]), weight["name"])
 
 
-def stack_of(path):
-    """The frames of the program's own stack in a path."""
-    end = next((place for place, frame in enumerate(path)
-                if re.match(r"cu[A-Z]|\[GPU_|\[graph\]|\[device-launched\]", frame)), len(path))
-    return tuple(frame for frame in path[:end] if not frame.startswith("[NVTX "))
-
-
 def check_events(folder, document, columns, paths):
-    """The page has the database's events: calls with their function, others with their stack."""
+    """The page has the database's events: calls with their function, and work with its name."""
     database = sqlite3.connect(f"file:{folder / format_sqlite.NAME}?mode=ro", uri=True)
-    path = "FROM {} e LEFT JOIN path p ON p.id = e.path_id"
-    for kind, name, table, query in (
-            ("call", "api", "api_call", "n.text FROM api_call e JOIN name n ON n.id = e.name_id"),
-            ("work", "node", "gpu_work", "p.text " + path.format("gpu_work")),
-            ("cpu", "node", "cpu_sample", "p.text " + path.format("cpu_sample"))):
+    for kind, texts, place, query in (
+            ("call", document["events"]["apis"], "api", "name FROM calls"),
+            ("work", [path[-1] if path else "" for path in paths], "node",
+             "CASE WHEN kind IN ('copy', 'set') THEN '[GPU_' || name || ']' "
+             "ELSE '[GPU_Kernel]' || name END FROM work WHERE stream IS NOT NULL")):
         if f"{kind}.duration" not in columns:
             continue
-        texts = document["events"]["apis"] if name == "api" else [";".join(stack_of(path)) for path in paths]
         found = collections.Counter(
-            (duration, texts[place]) for duration, place in
-            zip(columns[f"{kind}.duration"], columns[f"{kind}.{name}"]))
+            (duration, texts[number]) for duration, number in
+            zip(columns[f"{kind}.duration"], columns[f"{kind}.{place}"]))
         wanted = collections.Counter(
-            (duration, text if kind == "call" else ";".join(stack_of((text or "").split(";"))))
-            for duration, text in
-            database.execute(f"SELECT e.duration_ns, {query}"))
-        expect_same(found, wanted, table)
+            (duration, text or "") for duration, text in
+            database.execute(f"SELECT duration_ns, {query}"))
+        expect_same(found, wanted, kind)
     database.close()
