@@ -131,7 +131,8 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 		call->range = model_range_at(
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
 	if (run_wants(reading->run, WEIGHT_GPU_IDLE) || run_wants(reading->run, WEIGHT_CPU_WAIT))
-		threads_add_call(&reading->gaps.threads, call, call->enter_ns + duration_ns, &own_ns);
+		threads_add_call(&reading->gaps.threads, call, call->enter_ns + duration_ns,
+				 &own_ns);
 	if (reading->run->needs.ranks && model->has_collectives)
 		rank_log_add_call(reading, call, duration_ns);
 	if (!result && expects_work(call))
@@ -349,7 +350,8 @@ static __attribute__((noinline)) void read_work_row(struct reading *reading, enu
 {
 	const struct model *model = reading->model;
 	bool is_kernel = kind == XT_KIND_KERNEL;
-	bool wants_collectives = is_kernel && (reading->gaps.timeline || reading->plan.exports_work);
+	bool wants_collectives =
+		is_kernel && (reading->gaps.timeline || reading->plan.exports_work);
 	struct work work = {
 		.correlation = unique_correlation(model, rows->correlation[r], rows->start_ns[r]),
 		.start_ns = rows->start_ns[r],
