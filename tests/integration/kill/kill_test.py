@@ -236,8 +236,8 @@ def check_kill(args, case, after_s, folder):
             fail("nothing was recovered: " + recovered.stderr)
         # A process that had hardly begun has little to show, which a message says. A call may not
         # have been committed to its ring yet, which a message says too.
-        if recovered.returncode and not re.search(r"no launches|launched kernels are missing|was killed\)",
-                                                  recovered.stderr):
+        said = r"no launches|launched kernels are missing|process ended\)|was killed\)"
+        if recovered.returncode and not re.search(said, recovered.stderr):
             fail(recovered.stderr)
     if os.path.exists(log + ".spool"):
         fail("the spool is still there")
