@@ -18,9 +18,9 @@ LIBRARIES = ['inject.so', 'inject_parts.a', 'log.a', 'python.a', 'sampler.a', 'a
 # xtrace top and serve name call paths with these files of the merge.
 OBJECTS = {
     'src/merge/CMakeFiles/xtrace_merge.dir': [
-        'base/names', 'naming/demangle', 'naming/short_names', 'symbolize/debug_files',
-        'symbolize/elf_file', 'symbolize/mini_debug', 'symbolize/module_cache', 'symbolize/symbols'],
-    'src/base/CMakeFiles/xtrace_base.dir': ['text', 'utf8'],
+        'base/names', 'naming/demangle', 'symbolize/debug_files', 'symbolize/module_cache',
+        'symbolize/symbols'],
+    'src/base/CMakeFiles/xtrace_base.dir': ['text'],
     'tools/xtrace/CMakeFiles/xtrace.dir': [
         'attach', 'child', 'control', 'data_dir', 'finish_logs', 'gpu_watch', 'http_server',
         'json_file', 'live_processes', 'processes', 'program', 'record', 'rotation', 'sample',
