@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/text.h"
 #include "merge/export/tables/table_writers.h"
 
 static void put_quoted(struct output *out, const char *text, size_t length)
@@ -19,6 +21,15 @@ static void put_quoted(struct output *out, const char *text, size_t length)
 		output_text(out, &text[i], 1);
 	}
 	output_text(out, "\"", 1);
+}
+
+/* Texts of a log may have control characters. Names of paths are clean already. */
+static void put_text(struct output *out, const struct cell *cell)
+{
+	char *clean = xt_malloc(text_clean_bound(cell->length) + 1);
+
+	put_quoted(out, clean, text_clean(clean, cell->text, cell->length, '\0'));
+	free(clean);
 }
 
 static void put_path(struct output *out, const struct cell *cell)
@@ -50,7 +61,7 @@ static void put_cell(struct output *out, enum cell_type type, const struct cell 
 		output_format(out, "%.15g", cell->real);
 		return;
 	case CELL_TEXT:
-		put_quoted(out, cell->text, cell->length);
+		put_text(out, cell);
 		return;
 	case CELL_WORD:
 		output_text(out, cell->text, cell->length);
