@@ -75,4 +75,8 @@ mkdir -p "$calls"/aarch64 "$calls"/x86_64
 aarch64-linux-gnu-gcc --sysroot="$root" -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -fvisibility=hidden \
 	-shared -fPIC -o "$calls/aarch64/qemu_calls.so" tests/emulation/qemu_calls.c
 gcc -shared -o "$calls/x86_64/qemu_calls.so" -x c /dev/null
+# glibc before 2.37 calls x86-64 by the name of the processor's generation.
+for platform in haswell xeon_phi; do
+	ln -sfn x86_64 "$calls/$platform"
+done
 echo "arm64-root: $(find "$state"/cache/archives -name '*.deb' | wc -l) packages in $root"
