@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of commands, and what the command lines of all commands have in common: parsing, --help
- * from the table of options, completion for bash and zsh from both tables, and running a command in
- * a process of its own.
+ * The table of commands, and the code that all command lines share. It parses, prints --help from
+ * the table of options, writes completion for bash and zsh, and runs a command in a process of its
+ * own.
  */
 #include "cli/command.h"
 

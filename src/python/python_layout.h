@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reads of Python frames know of CPython: line tables, characters, and the offsets, in bytes,
- * of the structures that a walk reads.
+ * The parts of CPython that a reader of frames must know: line tables, characters, and the offsets,
+ * in bytes, of the structures that a walk reads.
  *
  * From 3.13 on, the interpreter publishes most of them at the start of _PyRuntime. Older versions
  * are in a table. An unknown version has no layout.

@@ -23,8 +23,8 @@
 	}
 
 /*
- * Of sendfile(), the descriptor that is read or written second usually is the slow one. Calls that
- * change the address space wait while other threads hold its lock.
+ * sendfile() names two descriptors, and the second one is usually the slow one. Calls that change
+ * the address space wait while other threads hold its lock.
  */
 static const struct {
 	struct wait_rule rule;

@@ -6,9 +6,9 @@
  * of conditional nodes run. When a graph with child graphs is instantiated, the driver reports a
  * clone of each node. One thread reports all clones of a graph in a row, with its children in
  * between, and a graph has a smaller number than its children. The clones of a child's nodes have
- * ids of a graph of their own, but their work has ids of the executable graph: those begin with its
- * own nodes, and the nodes of each child follow in order, after each child its own children. The
- * body of a conditional node is such a child. The numbering of a node with several bodies is
+ * ids of a graph of their own. Their work, however, has ids of the executable graph. Those begin
+ * with its own nodes. The nodes of each child follow in order, each child before its own children.
+ * The body of a conditional node is such a child. The numbering of a node with several bodies is
  * unknown, so it and all later nodes get no rows. Observed on an H200 with driver 580 and CUPTI
  * 13.0; the conformance suite checks it.
  *

@@ -23,11 +23,11 @@ struct recorded_part {
 struct recording {
 	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
 	uint64_t paused_ns;
-	uint64_t stop_count;	   /* pauses in which allocations were not recorded either */
-	uint64_t recorded_ns;	   /* between pauses, in logs with pauses */
-	uint64_t cut_count;	   /* logs that lack their beginning, for a limit of size or time */
+	uint64_t stop_count;	   /* pauses without records of allocations */
+	uint64_t recorded_ns;	   /* in logs with pauses: time between them */
+	uint64_t cut_count;	   /* logs whose beginning was dropped by a limit of size or time */
 	struct recorded_part part; /* of the first log that has only a part of its process */
-	uint64_t part_count;	   /* such logs */
+	uint64_t part_count;	   /* logs that have only a part */
 	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
 	uint64_t attached_ns;	   /* for how long at most */
 	uint64_t early_graph_count; /* launches of graphs that were made before recording began */

@@ -26,7 +26,7 @@ struct sink;
 struct sums;
 struct trust;
 
-/* What the outputs, the findings and the comparison of ranks need. */
+/* Data that the outputs, the findings and the comparison of ranks need. */
 struct needs {
 	uint32_t weights;	 /* bit 1 << enum weight for each weight that an output shows */
 	uint32_t weights_needed; /* the same, and those that findings need */

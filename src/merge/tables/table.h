@@ -105,7 +105,7 @@ struct column_def {
 #define IN_JSON			.place = COLUMN_JSON
 #define TEXT_ONLY		.place = COLUMN_TEXT
 
-/* What a table is in JSON. */
+/* The form of a table in JSON. */
 enum table_form {
 	FORM_TABLE, /* an object with the number of rows, and the rows */
 	FORM_LIST,  /* an array of the rows */
