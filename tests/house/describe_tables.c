@@ -2,7 +2,7 @@
 /*
  * Writes the declarations of all tables as JSON, for tools/generate-tables.py.
  */
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/tables/table.h"
 
 static const char *const types[] = {

@@ -27,7 +27,7 @@
 #include "cli/command.h"
 #include "cli/message.h"
 #include "log/base/grow.h"
-#include "merge/base/output.h"
+#include "base/output.h"
 #include "merge/cluster.h"
 #include "merge/merge_command.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 
 static char *format_line(const char *format, va_list arguments)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/formats.h"
 #include "merge/read/ranges.h"
 #include "merge/sums/run.h"

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/formats.h"
 #include "merge/sums/run.h"
 

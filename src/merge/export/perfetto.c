@@ -20,7 +20,7 @@
 
 #include "log/base/grow.h"
 #include "merge/export/formats.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/read/ranges.h"
 #include "merge/tracks/tracks.h"
 #include "perfetto_trace.pb-c.h"

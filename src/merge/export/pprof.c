@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/base/names.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/formats.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/ranks/compared_ranks.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/export/formats.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/formats.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/build_tree.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
 #include "merge/naming/joined_paths.h"

@@ -5,7 +5,7 @@
 #include "merge/findings/conclusions.h"
 #include <stdlib.h>
 
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/findings/finding_place.h"
 #include "merge/findings/rules.h"
 #include "merge/sums/run.h"

@@ -12,7 +12,7 @@
 #include "log/base/compare.h"
 #include "merge/findings/conclusions.h"
 #include "merge/sums/reading.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/tables/table.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/read/inputs.h"

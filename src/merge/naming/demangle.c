@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 
 #define DOTS	  "..."
 #define DEPTH_MAX 64 /* of nested brackets; deeper names are only cut */

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/script_name.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/symbolize/compiled_lines.h"
 
 /*

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 
 #define OPERATORS    "_ZN2at4_ops"
 #define CPP_NODE     "N5torch8autograd7CppNodeI"

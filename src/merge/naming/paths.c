@@ -7,7 +7,7 @@
 
 #include "base/tables.h"
 #include "log/base/grow.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 
 void paths_init(struct paths *paths)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/read/xla.h"
 
 #define SCOPES_MAX 64 /* the log is untrusted: further scopes form one frame */

@@ -8,7 +8,7 @@
 
 #include "idle/idle.h"
 #include "log/base/hash_table.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/profile/profile_windows.h"
 #include "merge/sums/exporter.h"
 

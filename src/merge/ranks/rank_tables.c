@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/tables.h"
 #include "log/base/compare.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/read/model.h"
 #include "xtrace/log_format.h"
 

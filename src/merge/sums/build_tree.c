@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/xla_frames.h"
 #include "merge/read/xla.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/sums/process.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"

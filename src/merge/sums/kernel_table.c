@@ -3,7 +3,7 @@
  * The table of kernels, copies and memsets by name.
  */
 #include "base/memory.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/base/labels.h"
 #include "merge/sums/kernels.h"
 #include "merge/sums/run.h"

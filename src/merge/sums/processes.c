@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
 #include "merge/tables/table.h"

@@ -3,7 +3,7 @@
  * The table of NVTX ranges.
  */
 #include "base/memory.h"
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
 #include "merge/sums/tables.h"

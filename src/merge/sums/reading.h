@@ -32,7 +32,7 @@ struct joining {
 	uint64_t kernel_invalid_count; /* kernels with impossible times */
 };
 
-/* What events are needed for. */
+/* The uses of events. */
 struct reading_plan {
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
 	uint32_t exported_call_count;	  /* numbers the calls */

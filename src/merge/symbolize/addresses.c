@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/tables.h"
 #include "log/base/hash_table.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 
 bool module_is_library(const char *file_name, const char *library)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "merge/base/text.h"
+#include "base/text.h"
 
 struct sample {
 	const char *in;

@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/sums/bins.h"
 #include "merge/sums/process.h"
 #include "merge/sums/processes.h"

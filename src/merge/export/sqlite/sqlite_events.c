@@ -18,7 +18,7 @@
 
 #include "log/base/compare.h"
 #include "merge/base/labels.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "idle/idle.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/base/weights.h"
 #include "merge/sums/exporter.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_text.h"

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/summary/summary_queries.h"
 #include "merge/export/summary/summary_text.h"

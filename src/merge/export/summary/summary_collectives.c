@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/ranks/collectives_words.h"

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"

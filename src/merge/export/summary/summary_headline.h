@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_SUMMARY_HEADLINE_H
 #define XT_MERGE_SUMMARY_HEADLINE_H
 
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/findings/headline.h"
 
 struct run;

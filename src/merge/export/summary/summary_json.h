@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_SUMMARY_JSON_H
 #define XT_MERGE_SUMMARY_JSON_H
 
-#include "merge/base/json.h"
+#include "base/json.h"
 
 struct run;
 struct sink;

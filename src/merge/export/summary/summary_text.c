@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/tables.h"
 #include "base/output.h"

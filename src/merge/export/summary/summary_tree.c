@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_tree.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/tables.h"

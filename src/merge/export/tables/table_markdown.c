@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/base/text.h"
+#include "base/text.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/exporter.h"

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_TABLE_WRITERS_H
 #define XT_MERGE_TABLE_WRITERS_H
 
-#include "merge/base/json.h"
+#include "base/json.h"
 #include "merge/tables/table.h"
 
 struct sink;
