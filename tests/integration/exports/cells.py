@@ -33,6 +33,12 @@ TITLES = {"API calls by function": "api_calls", "Copies and memsets": "copies",
 COMPUTED = {"share", "mean", "bandwidth"}  # text shows these beside the cells
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "B": 1, "KiB": 2**10, "MiB": 2**20,
          "GiB": 2**30, "TiB": 2**40}
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def clean(value):
+    """A cell as CSV prints it: without what could control a terminal."""
+    return "" if value is None else CONTROLS.sub("_", str(value))
 
 
 def read_csv(path):
@@ -54,7 +60,7 @@ def json_cell(row, column):
     value = row.get(column, row.get({"path": "frames", "range": "ranges"}.get(column)))
     if isinstance(value, list):
         value = (";" if column in ("path", "range") else "; ").join(map(str, value))
-    return "" if value is None else str(value)
+    return clean(value)
 
 
 def check_json(name, rows, found):
@@ -72,7 +78,7 @@ def check_sqlite(name, rows, ask):
         return
     table, columns = VIEWS.get(name, (name, {column: f'"{column}"' for column in rows[0]}))
     found = ask(f"SELECT {', '.join(columns.values())} FROM {table}")
-    found = [tuple("" if value is None else str(value) for value in row) for row in found]
+    found = [tuple(map(clean, row)) for row in found]
     wanted = [tuple(row[column] for column in columns) for row in rows]
     if name in VIEWS:  # in another order, and with rows that have only zeros
         is_known = lambda row: any(value not in ("0", "") for column, value in zip(columns, row)
