@@ -32,15 +32,14 @@ static void open_rows(struct table_rows *rows)
 {
 	const struct findings *findings = &rows->run->found->findings;
 
-	table_records(rows, findings->list, findings->count, sizeof(*findings->list));
+	table_records(rows, findings->list, findings->count);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct finding *finding = record;
+	const struct finding *finding = rows->record;
 	const struct paths *paths = &rows->run->paths;
 
-	(void)index;
 	cells_put(cells, cell_text(rule_specs[finding->rule].name));
 	cells_put(cells, cell_text(finding_severity(finding)));
 	cells_put(cells, cell_text(finding->process));
@@ -113,12 +112,10 @@ static void put_rule_count(struct json *json, const struct run *run)
 	json_u64(json, "rule_count", rule_count);
 }
 
-static void put_evidence(struct json *json, const struct table_rows *rows, size_t index,
-			 const void *record)
+static void put_evidence(struct json *json, const struct table_rows *rows)
 {
-	const struct finding *finding = record;
+	const struct finding *finding = rows->record;
 
-	(void)index;
 	json_begin_object(json, "evidence");
 	for (size_t e = 0; e < finding->evidence_count; e++)
 		json_u64(json, finding->evidence[e].name, finding->evidence[e].value);

@@ -165,7 +165,7 @@ static void open_rows(struct table_rows *rows)
 {
 	const struct ranks *ranks = &rows->run->found->ranks;
 
-	table_records(rows, ranks->rows, ranks->count, sizeof(*ranks->rows));
+	table_records(rows, ranks->rows, ranks->count);
 }
 
 /* "rank 3 (train.py) on node1, GPU0 1a2b3c4d". */
@@ -185,12 +185,11 @@ static char *describe_row(const struct rank_row *row, const char *host)
 	return text;
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct rank_row *row = record;
+	const struct rank_row *row = rows->record;
 	const struct input *log = &rows->run->inputs->logs[row->first];
 
-	(void)index;
 	cells_put(cells, cell_text(row->label));
 	cells_put_job(cells, log);
 	cells_put(cells, cell_text(log->host));
@@ -208,13 +207,10 @@ static void put_slowest(struct json *json, const struct run *run)
 		json_string(json, "slowest", slowest->label);
 }
 
-static void put_gpus(struct json *json, const struct table_rows *rows, size_t index,
-		     const void *record)
+static void put_gpus(struct json *json, const struct table_rows *rows)
 {
-	const struct rank_row *row = record;
+	const struct rank_row *row = rows->record;
 
-	(void)rows;
-	(void)index;
 	json_begin_array(json, "gpus");
 	for (size_t g = 0; g < row->gpu_count; g++) {
 		json_begin_object(json, NULL);

@@ -55,7 +55,7 @@ static void open_ranks(struct table_rows *rows)
 	const struct run *run = rows->run;
 	const struct rank_waits *ranks = run->compared->report.ranks;
 
-	table_records(rows, ranks, 0, sizeof(*ranks));
+	table_records(rows, ranks, 0);
 	for (size_t l = 0; ranks && l < run->inputs->count; l++)
 		if (ranks[l].collective_count && run->labels[l])
 			table_add(rows, l);
@@ -81,12 +81,12 @@ static struct cell cell_bins(struct table_rows *rows, const float bins[RANK_BINS
 	return cell_list(rows, &list);
 }
 
-static void put_rank(struct table_rows *rows, size_t log, const void *record, struct cells *cells)
+static void put_rank(struct table_rows *rows, struct cells *cells)
 {
-	const struct rank_waits *rank = record;
+	const struct rank_waits *rank = rows->record;
 
-	cells_put(cells, cell_process(rows->run, log));
-	cells_put_job(cells, &rows->run->inputs->logs[log]);
+	cells_put(cells, cell_process(rows->run, rows->index));
+	cells_put_job(cells, &rows->run->inputs->logs[rows->index]);
 	cells_put(cells, cell_bins(rows, rank->waiting));
 	cells_put(cells, cell_bins(rows, rank->late));
 	cells_put(cells, cell_share(rank->compute_ns, rank->time_ns));
@@ -157,8 +157,7 @@ static void open_causes(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->causes.list, report->causes.count,
-		      sizeof(*report->causes.list));
+	table_records(rows, report->causes.list, report->causes.count);
 }
 
 static void open_large_causes(struct table_rows *rows)
@@ -188,14 +187,12 @@ static struct cell cell_place(struct table_rows *rows, size_t log, uint32_t node
 	return cell;
 }
 
-static void put_cause(struct table_rows *rows, size_t index, const void *record,
-		      struct cells *cells)
+static void put_cause(struct table_rows *rows, struct cells *cells)
 {
 	const struct run *run = rows->run;
-	const struct wait_cause *cause = record;
+	const struct wait_cause *cause = rows->record;
 	struct cell where = cell_owned(rows, wait_cause_where(&run->paths, cause->node));
 
-	(void)index;
 	cells_put(cells, cell_text(run->labels[cause->log]));
 	cells_put(cells, cell_path(&run->paths, cause->node));
 	cells_put(cells, cell_text(wait_cause_kind(&run->paths, cause->node)));
@@ -233,17 +230,16 @@ static void open_spread(struct table_rows *rows)
 {
 	const struct rank_spread *spread = &rows->run->sums->spread;
 
-	table_records(rows, spread->paths, 0, sizeof(*spread->paths));
+	table_records(rows, spread->paths, 0);
 	for (size_t r = 0; r < spread->row_count; r++)
 		table_add(rows, spread->rows[r]);
 }
 
-static void put_spread(struct table_rows *rows, size_t index, const void *record,
-		       struct cells *cells)
+static void put_spread(struct table_rows *rows, struct cells *cells)
 {
-	const struct path_spread *path = record;
+	const struct path_spread *path = rows->record;
 	const struct paths *paths = &rows->run->paths;
-	uint32_t node = (uint32_t)index;
+	uint32_t node = (uint32_t)rows->index;
 	struct cell where = cell_owned(rows, wait_cause_where(paths, node));
 
 	cells_put(cells, cell_text(rows->run->labels[path->max_log]));
@@ -282,7 +278,7 @@ static void open_communicators(struct table_rows *rows)
 {
 	const struct communicators *list = &rows->run->compared->report.communicators;
 
-	table_records(rows, list->list, list->count, sizeof(*list->list));
+	table_records(rows, list->list, list->count);
 }
 
 struct sorted_communicator {
@@ -302,7 +298,7 @@ static void open_sorted_communicators(struct table_rows *rows)
 		sorted[c] =
 			(struct sorted_communicator){c, communicator_sums(&list->list[c]).wait_ns};
 	qsort(sorted, list->count, sizeof(*sorted), compare_waits);
-	table_records(rows, list->list, 0, sizeof(*list->list));
+	table_records(rows, list->list, 0);
 	for (size_t c = 0; c < list->count; c++)
 		table_add(rows, sorted[c].index);
 	free(sorted);
@@ -316,17 +312,15 @@ static struct cell cell_communicator(struct table_rows *rows, const struct commu
 	return cell_owned(rows, xt_strdup(name));
 }
 
-static void put_communicator(struct table_rows *rows, size_t index, const void *record,
-			     struct cells *cells)
+static void put_communicator(struct table_rows *rows, struct cells *cells)
 {
-	const struct communicator *communicator = record;
+	const struct communicator *communicator = rows->record;
 	struct communicator_sums sums = communicator_sums(communicator);
 	char *ranks = communicator_ranks_text(rows->run, communicator), *calls;
 	struct cell text;
 	size_t length;
 	FILE *stream = xt_open_memstream(&calls, &length);
 
-	(void)index;
 	for (size_t o = 0, listed = 0; o < COLLECTIVE_OPERATIONS; o++)
 		if (sums.counts[o])
 			fprintf(stream, "%s%s %" PRIu64, listed++ ? ", " : "",
@@ -342,13 +336,10 @@ static void put_communicator(struct table_rows *rows, size_t index, const void *
 	cells_put(cells, text);
 }
 
-static void put_operations(struct json *json, const struct table_rows *rows, size_t index,
-			   const void *record)
+static void put_operations(struct json *json, const struct table_rows *rows)
 {
-	struct communicator_sums sums = communicator_sums(record);
+	struct communicator_sums sums = communicator_sums(rows->record);
 
-	(void)rows;
-	(void)index;
 	json_begin_object(json, "operations");
 	for (size_t o = 0; o < COLLECTIVE_OPERATIONS; o++)
 		if (sums.counts[o])
@@ -414,19 +405,17 @@ static void open_groups(struct table_rows *rows)
 {
 	const struct collective_groups *groups = &rows->run->compared->report.groups;
 
-	table_records(rows, groups->list, groups->count, sizeof(*groups->list));
+	table_records(rows, groups->list, groups->count);
 }
 
-static void put_group(struct table_rows *rows, size_t index, const void *record,
-		      struct cells *cells)
+static void put_group(struct table_rows *rows, struct cells *cells)
 {
-	const struct collective_group *group = record;
+	const struct collective_group *group = rows->record;
 	const struct communicator *communicator =
 		&rows->run->compared->report.communicators.list[group->communicator];
 	double n = (double)communicator->member_count, bytes_per_second = 0;
 	bool is_known = group->bytes && group->transfer_ns;
 
-	(void)index;
 	if (is_known)
 		bytes_per_second = algorithm_bytes(group, n) / (double)group->transfer_ns * 1e9;
 	cells_put(cells, cell_text(collective_operation_names[group->operation]));
@@ -464,15 +453,14 @@ static void open_clocks(struct table_rows *rows)
 {
 	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
 
-	table_records(rows, clocks->list, clocks->count, sizeof(*clocks->list));
+	table_records(rows, clocks->list, clocks->count);
 }
 
-static void put_clock(struct table_rows *rows, size_t index, const void *record,
-		      struct cells *cells)
+static void put_clock(struct table_rows *rows, struct cells *cells)
 {
 	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
-	const struct rank_clock *clock = record;
-	bool is_known = rank_clock_is_known(clocks, index);
+	const struct rank_clock *clock = rows->record;
+	bool is_known = rank_clock_is_known(clocks, rows->index);
 
 	cells_put(cells, cell_text(clock->log->host));
 	cells_put(cells, cell_number(is_known));
@@ -507,20 +495,17 @@ static void open_mismatches(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->mismatches.list, report->mismatches.count,
-		      sizeof(*report->mismatches.list));
+	table_records(rows, report->mismatches.list, report->mismatches.count);
 }
 
-static void put_mismatch(struct table_rows *rows, size_t index, const void *record,
-			 struct cells *cells)
+static void put_mismatch(struct table_rows *rows, struct cells *cells)
 {
-	const struct collective_mismatch *row = record;
+	const struct collective_mismatch *row = rows->record;
 	const struct communicator *communicator =
 		&rows->run->compared->report.communicators.list[row->communicator];
 	bool is_size = row->what == MISMATCH_BYTES;
 	struct cell_list processes = {0}, values = {.are_numbers = is_size};
 
-	(void)index;
 	for (size_t m = 0; m < communicator->member_count; m++) {
 		const struct comm_member *member = &communicator->members[m];
 		const struct rank_collective *item = comm_item(member, row->number);
@@ -562,19 +547,16 @@ static void open_unfinished(struct table_rows *rows)
 {
 	const struct collectives_report *report = &rows->run->compared->report;
 
-	table_records(rows, report->unfinished.list, report->unfinished.count,
-		      sizeof(*report->unfinished.list));
+	table_records(rows, report->unfinished.list, report->unfinished.count);
 }
 
-static void put_unfinished(struct table_rows *rows, size_t index, const void *record,
-			   struct cells *cells)
+static void put_unfinished(struct table_rows *rows, struct cells *cells)
 {
-	const struct unfinished_collective *row = record;
+	const struct unfinished_collective *row = rows->record;
 	const struct communicator *communicator =
 		&rows->run->compared->report.communicators.list[row->communicator];
 	struct cell_list present = {0}, absent = {0};
 
-	(void)index;
 	for (size_t m = 0; m < communicator->member_count; m++)
 		list_add(comm_member_reach(communicator, m) > row->number ? &present : &absent,
 			 rows->run->labels[communicator->members[m].log->log]);
@@ -604,15 +586,13 @@ static void open_duplicates(struct table_rows *rows)
 {
 	const struct communicators *list = &rows->run->compared->report.communicators;
 
-	table_records(rows, list->duplicates, list->duplicate_count, sizeof(*list->duplicates));
+	table_records(rows, list->duplicates, list->duplicate_count);
 }
 
-static void put_duplicate(struct table_rows *rows, size_t index, const void *record,
-			  struct cells *cells)
+static void put_duplicate(struct table_rows *rows, struct cells *cells)
 {
-	const struct duplicate_rank *row = record;
+	const struct duplicate_rank *row = rows->record;
 
-	(void)index;
 	cells_put(cells, cell_text(rows->run->labels[row->log]));
 	cells_put(cells, cell_text(rows->run->labels[row->other]));
 }
@@ -642,16 +622,15 @@ static void open_mpi(struct table_rows *rows)
 {
 	const struct mpi_waits *waits = &rows->run->compared->report.mpi;
 
-	table_records(rows, waits->ranks, waits->rank_count, sizeof(*waits->ranks));
+	table_records(rows, waits->ranks, waits->rank_count);
 }
 
-static void put_mpi(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_mpi(struct table_rows *rows, struct cells *cells)
 {
 	const struct mpi_waits *waits = &rows->run->compared->report.mpi;
-	const struct mpi_rank *rank = record;
+	const struct mpi_rank *rank = rows->record;
 	const char *label = rows->run->labels[rank->log];
 
-	(void)index;
 	cells_put(cells, cell_text(label));
 	cells_put(cells, cell_text(rank->function));
 	cells_put(cells, cell_share(rank->ns, (uint64_t)(waits->until_ns - waits->from_ns)));

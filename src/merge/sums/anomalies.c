@@ -87,11 +87,10 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, a);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_number(anomaly_count(rows->run, &anomalies[index])));
-	cells_put(cells, cell_text(anomalies[index].name));
+	cells_put(cells, cell_number(anomaly_count(rows->run, &anomalies[rows->index])));
+	cells_put(cells, cell_text(anomalies[rows->index].name));
 }
 
 const struct table_def table_doubts = {

@@ -278,14 +278,13 @@ static void open_calls(struct table_rows *rows)
 {
 	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	table_records(rows, calls->rows, calls->count, sizeof(*calls->rows));
+	table_records(rows, calls->rows, calls->count);
 }
 
-static void put_call(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_call(struct table_rows *rows, struct cells *cells)
 {
-	const struct call_row *row = record;
+	const struct call_row *row = rows->record;
 
-	(void)index;
 	cells_put(cells, cell_number(row->total_ns / row->count));
 	cells_put(cells, cell_number(calls_p99_ns(row)));
 	cells_put(cells, row->name == NAME_EMPTY ? cell_text("[other functions]")
@@ -318,19 +317,17 @@ static void open_failures(struct table_rows *rows)
 {
 	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	table_records(rows, calls->failures, calls->failure_count, sizeof(*calls->failures));
+	table_records(rows, calls->failures, calls->failure_count);
 	rows->left_out_count = calls->other_failure_count;
 }
 
-static void put_failure(struct table_rows *rows, size_t index, const void *record,
-			struct cells *cells)
+static void put_failure(struct table_rows *rows, struct cells *cells)
 {
-	const struct failure *row = record;
+	const struct failure *row = rows->record;
 	const struct paths *paths = &rows->run->paths;
 	const char *label = error_label(row->result);
 	struct cell path = cell_path(paths, row->node);
 
-	(void)index;
 	path.root = row->process;
 	cells_put(cells, cell_text(label ? label : ""));
 	cells_put(cells,

@@ -61,8 +61,7 @@ static void open_rows(struct table_rows *rows)
 	if (table_leaves(&state->leaves, &rows->run->paths) < 0)
 		xt_out_of_memory(0);
 	state->kernels = run_analysis(rows->run, &analysis_kernels);
-	rows->state = state;
-	table_records(rows, state->leaves.rows, state->leaves.count, sizeof(*state->leaves.rows));
+	table_records(rows, state->leaves.rows, state->leaves.count);
 }
 
 static void close_rows(struct table_rows *rows)
@@ -74,7 +73,7 @@ static void close_rows(struct table_rows *rows)
 static const struct kernel_row *durations_of(const struct table_rows *rows,
 					     const struct table_row *leaf)
 {
-	const struct kernel_table *state = rows->state;
+	const struct kernel_table *state = rows->memory;
 	const struct kernel_row *kernel =
 		state->kernels ? kernels_find(state->kernels, leaf->id) : NULL;
 
@@ -101,16 +100,15 @@ static struct cell cell_sides(struct table_rows *rows, const uint32_t sides[3])
 	return cell_list(rows, &list);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct table_row *leaf = record;
+	const struct table_row *leaf = rows->record;
 	const struct kernel_row *kernel = durations_of(rows, leaf);
 	const struct paths *paths = &rows->run->paths;
 	struct cell figures[13];
 	size_t length;
 	const char *name = names_text(&paths->names, leaf->id, &length);
 
-	(void)index;
 	for (size_t f = 0; f < 13; f++)
 		figures[f] = CELL_ABSENT;
 	if (kernel) {
@@ -140,14 +138,12 @@ static void put_row(struct table_rows *rows, size_t index, const void *record, s
 	cells_put(cells, (struct cell){.text = name, .length = length});
 }
 
-static void put_occupancy(struct json *json, const struct table_rows *rows, size_t index,
-			  const void *record)
+static void put_occupancy(struct json *json, const struct table_rows *rows)
 {
-	const struct kernel_row *kernel = durations_of(rows, record);
+	const struct kernel_row *kernel = durations_of(rows, rows->record);
 	const struct occupancy *occupancy =
 		kernel && kernel->shape ? &kernel->shape->occupancy : NULL;
 
-	(void)index;
 	if (!occupancy || !occupancy->warps)
 		return;
 	json_begin_object(json, "occupancy");

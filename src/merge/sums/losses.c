@@ -373,12 +373,11 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, loss);
 }
 
-static void put_row(struct table_rows *rows, size_t loss, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_number(rows->run->sums->losses.counts[loss]));
-	cells_put(cells, cell_text(losses_name((unsigned)loss)));
-	cells_put(cells, cell_text(losses_what((unsigned)loss)));
+	cells_put(cells, cell_number(rows->run->sums->losses.counts[rows->index]));
+	cells_put(cells, cell_text(losses_name((unsigned)rows->index)));
+	cells_put(cells, cell_text(losses_what((unsigned)rows->index)));
 }
 
 const struct table_def table_losses = {

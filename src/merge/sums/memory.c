@@ -287,15 +287,13 @@ static void open_rows(struct table_rows *rows)
 {
 	const struct run *run = rows->run;
 
-	table_records(rows, run->sums->memory.rows, run->sums->memory.row_count,
-		      sizeof(*run->sums->memory.rows));
+	table_records(rows, run->sums->memory.rows, run->sums->memory.row_count);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct memory_row *row = record;
+	const struct memory_row *row = rows->record;
 
-	(void)index;
 	cells_put(cells, cell_name(&rows->run->paths.names, row->label));
 }
 

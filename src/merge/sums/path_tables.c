@@ -49,7 +49,7 @@ static void open_paths(struct table_rows *rows)
 {
 	const struct paths *paths = &rows->run->paths;
 
-	table_records(rows, paths->nodes, 0, sizeof(*paths->nodes));
+	table_records(rows, paths->nodes, 0);
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		uint64_t any = 0;
 
@@ -60,11 +60,10 @@ static void open_paths(struct table_rows *rows)
 	}
 }
 
-static void put_path(struct table_rows *rows, size_t node, const void *record, struct cells *cells)
+static void put_path(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_number(node));
-	cells_put(cells, cell_path(&rows->run->paths, (uint32_t)node));
+	cells_put(cells, cell_number(rows->index));
+	cells_put(cells, cell_path(&rows->run->paths, (uint32_t)rows->index));
 }
 
 const struct table_def table_all_paths = {
@@ -94,7 +93,7 @@ static void open_top(struct table_rows *rows, enum weight weight)
 
 	if (table_paths(table, &rows->run->paths, weight) < 0)
 		xt_out_of_memory(0);
-	table_records(rows, table->rows, table->count, sizeof(*table->rows));
+	table_records(rows, table->rows, table->count);
 }
 
 static void close_top(struct table_rows *rows)
@@ -102,11 +101,10 @@ static void close_top(struct table_rows *rows)
 	table_free(rows->memory);
 }
 
-static void put_top(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_top(struct table_rows *rows, struct cells *cells)
 {
-	const struct table_row *row = record;
+	const struct table_row *row = rows->record;
 
-	(void)index;
 	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
 	cells_put(cells, cell_path(&rows->run->paths, row->id));
 }
@@ -166,11 +164,10 @@ static void open_idle(struct table_rows *rows)
 				sums_ns[class] += processes->list[p].devices[d].idle_ns[class];
 }
 
-static void put_idle(struct table_rows *rows, size_t class, const void *record, struct cells *cells)
+static void put_idle(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_number(((const uint64_t *)rows->memory)[class]));
-	cells_put(cells, cell_text(idle_labels[class]));
+	cells_put(cells, cell_number(((const uint64_t *)rows->memory)[rows->index]));
+	cells_put(cells, cell_text(idle_labels[rows->index]));
 }
 
 const struct table_def table_idle = {
@@ -252,7 +249,7 @@ static void open_cpu_idle(struct table_rows *rows)
 		else
 			list[kept].ns += list[r].ns;
 	}
-	table_records(rows, list, count ? kept + 1 : 0, sizeof(*list));
+	table_records(rows, list, count ? kept + 1 : 0);
 	qsort(list, rows->count, sizeof(*list), compare_times);
 }
 
@@ -287,15 +284,13 @@ static const struct column_def cpu_idle_columns[] = {
 	COLUMN("text", TEXT, OTHER, "code and state", LAST("CPU code"), TEXT_ONLY),
 };
 
-static void put_cpu_idle(struct table_rows *rows, size_t index, const void *record,
-			 struct cells *cells)
+static void put_cpu_idle(struct table_rows *rows, struct cells *cells)
 {
-	const struct idle_row *row = record;
+	const struct idle_row *row = rows->record;
 	const struct names *names = &rows->run->paths.names;
 	const char *code = names_text(names, row->frame, NULL);
 	const char *state = names_text(names, row->state, NULL);
 
-	(void)index;
 	cells_put(cells, cell_text(code));
 	cells_put(cells, cell_text(state));
 	cells_put(cells, cell_share(row->ns, rows->whole));

@@ -181,17 +181,14 @@ static void open_processes(struct table_rows *rows)
 {
 	const struct processes *s = run_analysis(rows->run, &analysis_processes);
 
-	table_records(rows, s->list, s->count, sizeof(*s->list));
+	table_records(rows, s->list, s->count);
 }
 
-static void put_process(struct table_rows *rows, size_t index, const void *record,
-			struct cells *cells)
+static void put_process(struct table_rows *rows, struct cells *cells)
 {
-	const struct process_sums *process = record;
+	const struct process_sums *process = rows->record;
 	const struct input *log = process->log;
 
-	(void)rows;
-	(void)index;
 	cells_put(cells, cell_text(process->label));
 	cells_put(cells, cell_text(process->name));
 	cells_put(cells, cell_text(process->title));
@@ -266,18 +263,15 @@ static void open_devices(struct table_rows *rows)
 			count++;
 		}
 	rows->memory = list;
-	table_records(rows, list, count, sizeof(*list));
+	table_records(rows, list, count);
 }
 
-static void put_device(struct table_rows *rows, size_t index, const void *record,
-		       struct cells *cells)
+static void put_device(struct table_rows *rows, struct cells *cells)
 {
-	const struct device_record *device = record;
+	const struct device_record *device = rows->record;
 	const struct device_sums *sums = &device->sums;
 	uint64_t origin_ns = (uint64_t)device->process->origin_ns;
 
-	(void)rows;
-	(void)index;
 	cells_put(cells, cell_text(device->process->label));
 	cells_put(cells, sums->device == ROOT_UNKNOWN ? CELL_ABSENT : cell_number(sums->device));
 	cells_put(cells, cell_text(sums->name));
@@ -286,13 +280,10 @@ static void put_device(struct table_rows *rows, size_t index, const void *record
 	cells_put(cells, cell_moment((int64_t)(sums->end_ns - origin_ns)));
 }
 
-static void put_device_idle(struct json *json, const struct table_rows *rows, size_t index,
-			    const void *record)
+static void put_device_idle(struct json *json, const struct table_rows *rows)
 {
-	const struct device_record *device = record;
+	const struct device_record *device = rows->record;
 
-	(void)rows;
-	(void)index;
 	json_begin_object(json, "gpu_idle_by_class_ns");
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		json_u64(json, idle_labels[class], device->sums.idle_ns[class]);

@@ -31,7 +31,7 @@ static void open_rows(struct table_rows *rows)
 	struct table *table = rows->memory = xt_calloc(1, sizeof(*table));
 
 	table_ranges(table, rows->run);
-	table_records(rows, table->rows, table->count, sizeof(*table->rows));
+	table_records(rows, table->rows, table->count);
 }
 
 static void close_rows(struct table_rows *rows)
@@ -48,13 +48,12 @@ static struct cell cell_category(const struct run *run, const struct range_sums 
 		       : cell_name(&run->sums->ranges.tree.names, sums->category);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct table_row *row = record;
+	const struct table_row *row = rows->record;
 	const struct path_node *node = &rows->run->sums->ranges.tree.nodes[row->id];
 	const struct range_sums *sums = &rows->run->sums->ranges.sums[row->id];
 
-	(void)index;
 	cells_put(cells, cell_number(sums->opened_count));
 	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
 	cells_put(cells, cell_number(node->weights[WEIGHT_GPU_EXCLUSIVE]));
@@ -64,13 +63,11 @@ static void put_row(struct table_rows *rows, size_t index, const void *record, s
 	cells_put(cells, cell_path(&rows->run->sums->ranges.tree, row->id));
 }
 
-static void put_payload(struct json *json, const struct table_rows *rows, size_t index,
-			const void *record)
+static void put_payload(struct json *json, const struct table_rows *rows)
 {
-	const struct table_row *row = record;
+	const struct table_row *row = rows->record;
 	const struct range_payload *payload = &rows->run->sums->ranges.sums[row->id].payload;
 
-	(void)index;
 	if (!payload->count)
 		return;
 	json_begin_object(json, "payload");

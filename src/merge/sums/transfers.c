@@ -94,14 +94,13 @@ static void open_rows(struct table_rows *rows)
 {
 	const struct transfers *transfers = &rows->run->sums->transfers;
 
-	table_records(rows, transfers->rows, transfers->count, sizeof(*transfers->rows));
+	table_records(rows, transfers->rows, transfers->count);
 }
 
-static void put_row(struct table_rows *rows, size_t index, const void *record, struct cells *cells)
+static void put_row(struct table_rows *rows, struct cells *cells)
 {
-	const struct transfer_row *row = record;
+	const struct transfer_row *row = rows->record;
 
-	(void)index;
 	cells_put(cells, cell_text(row->is_memset ? "set" : "copy"));
 	cells_put(cells,
 		  row->sum.gpu_ns ? cell_share(row->sum.bytes, row->sum.gpu_ns) : CELL_ABSENT);

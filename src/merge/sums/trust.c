@@ -334,16 +334,13 @@ static void open_nameless(struct table_rows *rows)
 {
 	const struct unnamed_modules *modules = &rows->run->naming->unnamed_modules;
 
-	table_records(rows, modules->list, modules->count, sizeof(*modules->list));
+	table_records(rows, modules->list, modules->count);
 }
 
-static void put_nameless(struct table_rows *rows, size_t index, const void *record,
-			 struct cells *cells)
+static void put_nameless(struct table_rows *rows, struct cells *cells)
 {
-	const struct unnamed_module *module = record;
+	const struct unnamed_module *module = rows->record;
 
-	(void)rows;
-	(void)index;
 	cells_put(cells, cell_text(module->path));
 }
 
@@ -365,11 +362,9 @@ static void open_warnings(struct table_rows *rows)
 	rows->count = rows->run->report->warning_count;
 }
 
-static void put_warning(struct table_rows *rows, size_t index, const void *record,
-			struct cells *cells)
+static void put_warning(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_text(rows->run->report->warnings[index]));
+	cells_put(cells, cell_text(rows->run->report->warnings[rows->index]));
 }
 
 const struct table_def table_warnings = {
@@ -396,12 +391,10 @@ static void open_accounts(struct table_rows *rows)
 			table_add(rows, a);
 }
 
-static void put_account(struct table_rows *rows, size_t index, const void *record,
-			struct cells *cells)
+static void put_account(struct table_rows *rows, struct cells *cells)
 {
-	(void)record;
-	cells_put(cells, cell_number(rows->run->sums->losses.accounts[index]));
-	cells_put(cells, cell_text(xt_accounts[index].name));
+	cells_put(cells, cell_number(rows->run->sums->losses.accounts[rows->index]));
+	cells_put(cells, cell_text(xt_accounts[rows->index].name));
 }
 
 const struct table_def table_accounts = {

@@ -46,16 +46,6 @@ static void free_texts(struct table_rows *rows)
 		free(rows->texts[--rows->text_count]);
 }
 
-static size_t index_of(const struct table_rows *rows, size_t row)
-{
-	return rows->chosen ? rows->chosen[row] : row;
-}
-
-static const void *record_of(const struct table_rows *rows, size_t index)
-{
-	return rows->records ? rows->records + index * rows->record_bytes : NULL;
-}
-
 static uint64_t number_of(const struct column_def *column, const void *record)
 {
 	const void *number = (const char *)record + column->offset;
@@ -67,38 +57,29 @@ static uint64_t number_of(const struct column_def *column, const void *record)
 void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 {
 	const struct table_def *def = rows->def;
-	size_t index = index_of(rows, row);
-	const void *record = record_of(rows, index);
 	struct cells others = {def, cells, 0};
 
 	free_texts(rows);
+	rows->index = rows->chosen ? rows->chosen[row] : row;
+	rows->record = rows->records ? rows->records + rows->index * rows->record_bytes : NULL;
 	memset(cells, 0, def->column_count * sizeof(*cells));
 	for (size_t c = 0; c < def->column_count; c++)
 		if (def->columns[c].number_bytes)
-			cells[c].number = number_of(&def->columns[c], record);
+			cells[c].number = number_of(&def->columns[c], rows->record);
 	if (def->row)
-		def->row(rows, index, record, &others);
+		def->row(rows, &others);
 }
 
-struct table_rows table_open_inner(const struct table_rows *rows, size_t row)
+struct table_rows table_open_inner(const struct table_rows *rows)
 {
-	struct table_rows inner = {.def = rows->def->inner,
-				   .run = rows->run,
-				   .outer = record_of(rows, index_of(rows, row))};
+	struct table_rows inner = {
+		.def = rows->def->inner, .run = rows->run, .outer = rows->record};
 
 	inner.def->open(&inner);
 	return inner;
 }
 
-void table_row_more(struct json *json, const struct table_rows *rows, size_t row)
-{
-	size_t index = index_of(rows, row);
-
-	if (rows->def->json_more)
-		rows->def->json_more(json, rows, index, record_of(rows, index));
-}
-
-void table_records(struct table_rows *rows, const void *records, size_t count, size_t bytes)
+void table_set_records(struct table_rows *rows, const void *records, size_t count, size_t bytes)
 {
 	rows->records = records;
 	rows->count = count;

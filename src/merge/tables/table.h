@@ -141,15 +141,14 @@ struct table_def {
 	void (*open)(struct table_rows *rows);
 
 	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
-	void (*row)(struct table_rows *rows, size_t index, const void *record, struct cells *cells);
+	void (*row)(struct table_rows *rows, struct cells *cells);
 
 	void (*close)(struct table_rows *rows); /* frees what rows->memory points to */
 
 	/* For what is no table. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
 	void (*json_head)(struct json *json, const struct run *run);	      /* of FORM_TABLE */
-	void (*json_more)(struct json *json, const struct table_rows *rows, size_t index,
-			  const void *record);
+	void (*json_more)(struct json *json, const struct table_rows *rows);
 	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
 	const char *left_out_text;
 };
@@ -164,7 +163,8 @@ struct table_rows {
 	size_t record_bytes;
 	size_t *chosen; /* by row: index of the record; NULL: all records */
 	size_t chosen_capacity;
-	const void *state;	/* of the definition */
+	size_t index;		/* of the last row: in the records, or in all rows */
+	const void *record;	/* of the last row; NULL: the table has none */
 	void *memory;		/* freed with the rows */
 	const void *outer;	/* of an inner table: the record that it is within; or NULL */
 	uint64_t whole;		/* for shares */
@@ -194,8 +194,8 @@ struct table_rows table_open(const struct table_def *def, const struct run *run)
 
 size_t table_count(const struct run *run, const struct table_def *def);
 
-/* Opens the inner table of a row. */
-struct table_rows table_open_inner(const struct table_rows *rows, size_t row);
+/* Opens the inner table of the last row. */
+struct table_rows table_open_inner(const struct table_rows *rows);
 
 /* Whether CSV and SQLite have the column. */
 static inline bool column_is_flat(const struct column_def *column)
@@ -215,12 +215,12 @@ size_t table_shown(const struct table_def *def, const struct column_def **column
 /* Fills def->column_count cells. They are valid until the next row. */
 void table_row(struct table_rows *rows, size_t row, struct cell *cells);
 
-/* Writes what JSON has besides the columns, for json_more. */
-void table_row_more(struct json *json, const struct table_rows *rows, size_t row);
 void table_close(struct table_rows *rows);
 
 /* For open(): the rows are these records, or those that table_add() chooses. */
-void table_records(struct table_rows *rows, const void *records, size_t count, size_t bytes);
+#define table_records(rows, array, count)                                                          \
+	table_set_records((rows), (array), (count), sizeof(*(array)))
+void table_set_records(struct table_rows *rows, const void *records, size_t count, size_t bytes);
 void table_add(struct table_rows *rows, size_t index);
 
 #define HAS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(*(array))

@@ -103,9 +103,10 @@ static void put_rows(struct json *json, const char *key, struct table_rows *rows
 		for (size_t c = 0; c < def->column_count; c++)
 			if (column_is_member(&def->columns[c]))
 				put_cell(json, &def->columns[c], &cells[c]);
-		table_row_more(json, rows, r);
+		if (def->json_more)
+			def->json_more(json, rows);
 		if (def->inner) {
-			struct table_rows inner = table_open_inner(rows, r);
+			struct table_rows inner = table_open_inner(rows);
 
 			put_rows(json, key_of(def->inner), &inner, inner.count);
 			table_close(&inner);
