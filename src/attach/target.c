@@ -185,10 +185,9 @@ static pid_t cuda_child_find(pid_t pid, bool *carries_xtrace)
 	return find_below(pid, 0, carries_xtrace);
 }
 
-#define ENVIRONMENT_BYTES_MAX (1u << 20)
-#define COMPARED_BYTES	      16384
-#define SHARING_WAITS	      20
-#define SHARING_WAIT_US	      25000
+#define COMPARED_BYTES	16384
+#define SHARING_WAITS	20
+#define SHARING_WAIT_US 25000
 
 struct check_context {
 	struct target *target;
@@ -697,25 +696,6 @@ int target_open(struct target *target, pid_t pid, const char *library, char *why
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++)
 		error = checks[i](&check);
 	return error;
-}
-
-char *target_variable(const struct target *target, const char *name)
-{
-	char *text = malloc(ENVIRONMENT_BYTES_MAX), *value = NULL;
-	size_t length = strlen(name);
-	ssize_t bytes;
-
-	if (!text)
-		return NULL;
-	bytes = proc_file_read(PROC_PATH("%d/environ", target->pid), text, ENVIRONMENT_BYTES_MAX);
-	for (const char *entry = text; bytes > 0 && entry < text + bytes;
-	     entry += strlen(entry) + 1)
-		if (!strncmp(entry, name, length) && entry[length] == '=') {
-			value = strdup(entry + length + 1);
-			break;
-		}
-	free(text);
-	return value;
 }
 
 void target_close(struct target *target)

@@ -45,9 +45,6 @@ int target_open(struct target *target, pid_t pid, const char *library, char *why
 /* Whether a path names the same file or directory here and in the process. *why if not. */
 bool target_sees(const struct target *target, const char *path, char *why, size_t why_bytes);
 
-/* The value of a variable when the process started. NULL: it was not set. The caller frees it. */
-char *target_variable(const struct target *target, const char *name);
-
 /* Whether it is still the process that was checked: it has not ended or executed a program. */
 bool target_is_same(const struct target *target);
 

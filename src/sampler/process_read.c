@@ -18,6 +18,8 @@ static const char *const file_names[THREAD_FILES] = {
 	[THREAD_FILE_SYSCALL] = "syscall",
 };
 
+#define ENVIRONMENT_BYTES_MAX (4u << 20)
+
 /* Fields of stat behind the name, counted from 0. proc_pid_stat(5) counts from 3. */
 enum stat_field {
 	FIELD_STATE = 0,
@@ -73,6 +75,23 @@ int proc_file_number(const char *path, const char *before)
 		return -1;
 	place = strstr(text, before);
 	return place ? atoi(place + strlen(before)) : -1;
+}
+
+char *process_variable(pid_t pid, const char *name)
+{
+	char *text = malloc(ENVIRONMENT_BYTES_MAX), *value = NULL;
+	size_t length = strlen(name);
+	ssize_t bytes;
+
+	if (!text)
+		return NULL;
+	bytes = proc_file_read(PROC_PATH("%d/environ", pid), text, ENVIRONMENT_BYTES_MAX);
+	for (const char *entry = text; bytes > 0 && entry < text + bytes && !value;
+	     entry += strlen(entry) + 1)
+		if (!strncmp(entry, name, length) && entry[length] == '=')
+			value = strdup(entry + length + 1);
+	free(text);
+	return value;
 }
 
 static ssize_t read_file(struct thread_files *files, enum thread_file which, char *text)

@@ -84,6 +84,9 @@ ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
 /* A number in the first 16 KiB of a file of /proc, after this text. -1: none. */
 int proc_file_number(const char *path, const char *before);
 
+/* The value of a variable when the process started. NULL: it was not set. The caller frees it. */
+char *process_variable(pid_t pid, const char *name);
+
 /* The path of the program of a process; empty if it cannot be read. */
 void process_program(pid_t pid, char out[PATH_MAX]);
 

@@ -68,7 +68,7 @@ static void add_start_values(struct attach_settings *settings, const struct targ
 	size_t first = settings->count;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char *value = target_variable(target, names[i]);
+		char *value = process_variable(target->pid, names[i]);
 
 		add_setting(settings, names[i], value);
 		settings->start_values[settings->start_count++] = value;
@@ -342,12 +342,9 @@ static bool is_in_use(const char *path)
 /* The command line of the process. Returns the number of arguments. */
 static size_t read_command(pid_t pid, char *text, char **arguments)
 {
-	char path[64];
+	ssize_t length = proc_file_read(PROC_PATH("%d/cmdline", pid), text, COMMAND_BYTES);
 	size_t count = 0;
-	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	length = proc_file_read(path, text, COMMAND_BYTES);
 	for (char *at = text; at < text + length && count < ARGUMENTS_MAX; at += strlen(at) + 1)
 		arguments[count++] = at;
 	arguments[count] = NULL;

@@ -25,8 +25,10 @@
 #include "json_file.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
+#include "sampler/process_read.h"
 
-#define ENDING ".xtr.spool"
+#define ENDING	     ".xtr.spool"
+#define STATUS_BYTES 16384 /* of /proc/PID/status, whose list of groups may be long */
 
 static int add(struct process_list *list, pid_t pid, const char *crash_buffer, const char *log)
 {
@@ -95,23 +97,15 @@ static char *crash_buffer_in(char *line, bool *is_deleted)
 /* Whether the process has this id in its PID namespace. A forked child has its parent's maps. */
 static bool has_own_pid(pid_t pid, uint32_t own_pid)
 {
-	char path[64], *line = NULL, *last;
-	size_t line_bytes = 0;
-	bool is_same = true; /* without the line, ids are the same everywhere */
-	FILE *file;
+	char text[STATUS_BYTES], *line, *last;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &line_bytes, file) > 0) {
-		if (strncmp(line, "NSpid:", 6) != 0)
-			continue;
-		last = strrchr(line, '\t');
-		is_same = last && strtoul(last, NULL, 10) == own_pid;
-	}
-	free(line);
-	if (file)
-		fclose(file);
-	return is_same;
+	proc_file_read(PROC_PATH("%d/status", pid), text, sizeof(text));
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return true; /* ids are the same everywhere */
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	last = strrchr(line, '\t');
+	return last && strtoul(last, NULL, 10) == own_pid;
 }
 
 /*
@@ -147,13 +141,11 @@ static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 
 int processes_find_pid(struct process_list *list, pid_t pid)
 {
-	char *line = NULL, last[PATH_MAX] = "", maps[64];
+	FILE *file = fopen(PROC_PATH("%d/maps", pid), "re");
+	char *line = NULL, last[PATH_MAX] = "";
 	int error = 0, found = -ENOENT;
 	size_t line_bytes = 0;
-	FILE *file;
 
-	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
-	file = fopen(maps, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!error && getline(&line, &line_bytes, file) > 0) {
@@ -178,46 +170,27 @@ int processes_find_pid(struct process_list *list, pid_t pid)
 
 static bool is_xtrace(pid_t pid)
 {
-	char path[64], name[32] = "";
-	FILE *file;
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (!fgets(name, sizeof(name), file))
-		name[0] = '\0';
-	fclose(file);
-	return !strcmp(name, "xtrace\n");
+	return proc_file_read(PROC_PATH("%d/comm", pid), name, sizeof(name)) > 0 &&
+	       !strcmp(name, "xtrace\n");
 }
 
 bool process_may_load_xtrace(pid_t pid)
 {
-	static const char variable[] = "CUDA_INJECTION64_PATH=";
-	bool may_load = is_xtrace(pid);
-	char path[64], *line = NULL;
-	size_t line_bytes = 0;
-	FILE *file;
+	char *library = process_variable(pid, "CUDA_INJECTION64_PATH");
+	bool may_load = is_xtrace(pid) || (library && strstr(library, "xtrace"));
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	file = fopen(path, "re");
-	while (file && !may_load && getdelim(&line, &line_bytes, '\0', file) > 0)
-		may_load = !strncmp(line, variable, strlen(variable)) && strstr(line, "xtrace");
-	free(line);
-	if (file)
-		fclose(file);
+	free(library);
 	return may_load;
 }
 
 static int find_children(struct process_list *list, pid_t pid)
 {
 	size_t before = list->count;
+	FILE *file = fopen(PROC_PATH("%d/task/%d/children", pid, pid), "re");
 	int child, found = -ENOENT;
-	char path[64];
-	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1) {
 		int error = processes_find_pid(list, child);
 
@@ -464,21 +437,18 @@ static double launches_per_second(const struct row *row)
 /* The command line, with spaces between the arguments. "?" if the process is not visible. */
 static void read_command(struct row *row)
 {
-	char path[64];
-	size_t length;
-	FILE *file;
+	pid_t pid = row->process->pid;
+	ssize_t length = pid ? proc_file_read(PROC_PATH("%d/cmdline", pid), row->command,
+					      sizeof(row->command))
+			     : -ENOENT;
 
-	snprintf(row->command, sizeof(row->command), "?");
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", row->process->pid);
-	file = row->process->pid ? fopen(path, "re") : NULL;
-	if (!file)
+	if (length < 0 && length != -ESRCH) { /* that is an empty command line */
+		snprintf(row->command, sizeof(row->command), "?");
 		return;
-	length = fread(row->command, 1, sizeof(row->command) - 1, file);
-	fclose(file);
-	while (length && !row->command[length - 1])
+	}
+	while (length > 0 && !row->command[length - 1])
 		length--;
-	row->command[length] = '\0';
-	for (size_t i = 0; i < length; i++)
+	for (ssize_t i = 0; i < length; i++)
 		if (!row->command[i])
 			row->command[i] = ' ';
 		else if ((unsigned char)row->command[i] < ' ' ||

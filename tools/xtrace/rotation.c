@@ -2,10 +2,8 @@
 /*
  * Chooses which traces stay.
  */
-#include "log/base/grow.h"
 #include "rotation.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -19,14 +17,15 @@
 #include "cli/message.h"
 #include "data_dir.h"
 #include "finish_logs.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/recover/recover.h"
+#include "sampler/process_read.h"
 
 #define OLD_SUFFIX     ".old"
 #define WAITING_SUFFIX ".previous"
 
-#define ENVIRONMENT_BYTES_MAX (4u << 20)
-#define LOOK_AGAIN_NS	      20000000
+#define LOOK_AGAIN_NS 20000000
 
 enum content {
 	CONTENT_EMPTY,
@@ -41,38 +40,20 @@ struct trace {
 	int stuck_error;
 };
 
-/* True if the process was started with this variable, given as NAME=VALUE. */
-static bool has_variable(const char *pid, const char *variable)
-{
-	char *path = NULL, *text = malloc(ENVIRONMENT_BYTES_MAX + 1);
-	FILE *file = NULL;
-	size_t length = 0;
-	bool found = false;
-
-	if (text && asprintf(&path, "/proc/%s/environ", pid) >= 0)
-		file = fopen(path, "re");
-	if (file) {
-		length = fread(text, 1, ENVIRONMENT_BYTES_MAX, file);
-		text[length] = '\0';
-		fclose(file);
-	}
-	for (size_t at = 0; at < length && !found; at += strlen(text + at) + 1)
-		found = strcmp(text + at, variable) == 0;
-	free(path);
-	free(text);
-	return found;
-}
-
-/* True if another process was started with this variable. */
-static bool is_set_somewhere(const char *variable)
+/* True if another process was started to record into the directory. */
+static bool is_set_somewhere(const char *directory)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
 	bool found = false;
 
-	while (processes && !found && (entry = readdir(processes)))
-		found = isdigit((unsigned char)entry->d_name[0]) &&
-			atol(entry->d_name) != getpid() && has_variable(entry->d_name, variable);
+	while (processes && !found && (entry = readdir(processes))) {
+		pid_t pid = (pid_t)atol(entry->d_name); /* 0: an entry that is no process */
+		char *value = pid && pid != getpid() ? process_variable(pid, "XTRACE_DATA") : NULL;
+
+		found = value && !strcmp(value, directory);
+		free(value);
+	}
 	if (processes)
 		closedir(processes);
 	return found;
@@ -81,19 +62,14 @@ static bool is_set_somewhere(const char *variable)
 /* True if a running process was started to record into the directory. */
 static bool is_awaited(const char *directory)
 {
-	char *whole = realpath(directory, NULL), *variable = NULL;
-	bool found = false;
+	char *whole = realpath(directory, NULL);
+	bool found = whole && is_set_somewhere(whole);
 
-	if (whole && asprintf(&variable, "XTRACE_DATA=%s", whole) < 0)
-		variable = NULL;
-	if (variable)
-		found = is_set_somewhere(variable);
 	/* During exec a process has no environment, and a new one may not be listed yet. */
-	if (variable && !found) {
+	if (whole && !found) {
 		nap_ns(LOOK_AGAIN_NS);
-		found = is_set_somewhere(variable);
+		found = is_set_somewhere(whole);
 	}
-	free(variable);
 	free(whole);
 	return found;
 }
