@@ -56,10 +56,10 @@ static int set_allocated(struct live_totals *totals, const char *text)
 	char *next;
 
 	time_ns = strtoull(text, &next, 10);
-	if (time_ns <= totals->memory_ns)
+	if (time_ns <= totals->memory.newest_ns)
 		return 0;
-	totals->memory_ns = time_ns;
-	totals->has_memory_before = true;
+	totals->memory.newest_ns = time_ns;
+	totals->memory.has_before = true;
 	while (*next == ' ') {
 		unsigned gpu = gpu_number(strtoull(next + 1, &next, 10));
 
@@ -68,11 +68,6 @@ static int set_allocated(struct live_totals *totals, const char *text)
 		totals->gpus[gpu]->allocated_bytes = strtoull(next + 1, &next, 10);
 	}
 	return 0;
-}
-
-static bool is_key(const struct xt_row_meta *row, const char *key)
-{
-	return row->key.length == strlen(key) && !memcmp(row->key.data, key, row->key.length);
 }
 
 static void set_text(char *out, size_t out_bytes, struct xt_bytes text)
@@ -86,14 +81,14 @@ static int add_meta(struct live_totals *totals, const struct xt_row_meta *row)
 	char allocated[1024] = "";
 	int error = 0;
 
-	if (is_key(row, "log.allocated")) {
+	if (xt_bytes_are(row->key, "log.allocated")) {
 		set_text(allocated, sizeof(allocated), row->value);
 		error = set_allocated(totals, allocated);
 	}
-	totals->is_flight_recorder |= is_key(row, "log.flight_recorder");
-	if (is_key(row, "process.exe"))
+	totals->accounts.is_flight_recorder |= xt_bytes_are(row->key, "log.flight_recorder");
+	if (xt_bytes_are(row->key, "process.exe"))
 		set_text(totals->program, sizeof(totals->program), row->value);
-	if (is_key(row, "process.cmdline"))
+	if (xt_bytes_are(row->key, "process.cmdline"))
 		set_text(totals->command_line, sizeof(totals->command_line), row->value);
 	if (*totals->program)
 		xt_script_title(totals->command, sizeof(totals->command), totals->program,
@@ -101,28 +96,28 @@ static int add_meta(struct live_totals *totals, const struct xt_row_meta *row)
 	return error;
 }
 
-static struct live_account *account_of(struct live_totals *totals, struct xt_bytes name)
+struct live_account *live_account(struct live_accounts *accounts, struct xt_bytes name)
 {
-	struct live_account *account;
+	struct live_account *row = accounts->rows, *end = row + accounts->count;
 
-	if (!name.length || name.length >= sizeof(account->name))
+	if (!name.length || name.length >= sizeof(row->name))
 		return NULL;
-	for (size_t i = 0; i < totals->account_count; i++)
-		if (strlen(totals->accounts[i].name) == name.length &&
-		    !memcmp(totals->accounts[i].name, name.data, name.length))
-			return &totals->accounts[i];
-	if (totals->account_count == LIVE_ACCOUNTS_MAX)
+	while (row < end && !xt_bytes_are(name, row->name))
+		row++;
+	if (accounts->count == LIVE_ACCOUNTS_MAX && row == end)
 		return NULL;
-	account = &totals->accounts[totals->account_count++];
-	memcpy(account->name, name.data, name.length);
-	account->is_loss = xt_account_is_event_loss(name.data, name.length);
-	return account;
+	if (row == end) {
+		*row = (struct live_account){0};
+		memcpy(row->name, name.data, name.length);
+		accounts->count++;
+	}
+	return row;
 }
 
 /* A compacted log repeats older values, so the largest counts. */
 static int add_account(struct live_totals *totals, const struct xt_row_account *row)
 {
-	struct live_account *account = account_of(totals, row->name);
+	struct live_account *account = live_account(&totals->accounts, row->name);
 
 	if (account && row->value > account->value)
 		account->value = row->value;
@@ -131,24 +126,25 @@ static int add_account(struct live_totals *totals, const struct xt_row_account *
 
 static int add_stream(struct live_totals *totals, const struct xt_row_stream *row)
 {
-	return ids_put(&totals->gpu_of_stream, row->id, (uint8_t)(gpu_number(row->device) + 1));
+	return ids_put(&totals->tables.gpu_of_stream, row->id,
+		       (uint8_t)(gpu_number(row->device) + 1));
 }
 
 static int add_copy_shape(struct live_totals *totals, const struct xt_row_copy_shape *row)
 {
-	return ids_put(&totals->kind_of_copy, row->id,
+	return ids_put(&totals->tables.kind_of_copy, row->id,
 		       row->kind < LIVE_COPY_KINDS ? (uint8_t)row->kind : 0);
 }
 
 static int add_api(struct live_totals *totals, const struct xt_row_api *row)
 {
 	char name[128] = "";
-	int error = ids_put(&totals->class_of_api, row->id,
+	int error = ids_put(&totals->tables.class_of_api, row->id,
 			    row->class < XT_API_CLASSES ? (uint8_t)row->class : XT_API_OTHER);
 
 	set_text(name, sizeof(name), row->name);
 	return error ? error
-		     : ids_put(&totals->state_of_api, row->id,
+		     : ids_put(&totals->tables.state_of_api, row->id,
 			       (uint8_t)(thread_state_of_call((uint32_t)row->class, name) + 1));
 }
 
@@ -178,8 +174,8 @@ static uint64_t end_of(uint64_t start_ns, uint64_t duration_ns)
 
 static int add_call(struct live_totals *totals, const struct xt_row_call *row)
 {
-	uint8_t class = ids_get(&totals->class_of_api, row->api);
-	uint8_t state = ids_get(&totals->state_of_api, row->api);
+	uint8_t class = ids_get(&totals->tables.class_of_api, row->api);
+	uint8_t state = ids_get(&totals->tables.state_of_api, row->api);
 	bool is_launch = class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH;
 	const struct live_call call = {
 		.enter_ns = row->enter_ns,
@@ -215,15 +211,15 @@ static struct live_span span_of(struct live_totals *totals, const struct work_co
 /* Adds the spans of all rows of one GPU to its union. Marks those rows as done. */
 static int add_spans(struct live_totals *totals, const struct work_columns *work, uint32_t first)
 {
-	uint8_t gpu = totals->batch_gpus[first];
+	uint8_t gpu = totals->batch.gpus[first];
 	size_t count = 0;
 
 	for (uint32_t r = first; r < work->row_count; r++) {
-		struct live_span *span = &totals->batch[count];
+		struct live_span *span = &totals->batch.spans[count];
 
-		if (totals->batch_gpus[r] != gpu)
+		if (totals->batch.gpus[r] != gpu)
 			continue;
-		totals->batch_gpus[r] = UINT8_MAX;
+		totals->batch.gpus[r] = UINT8_MAX;
 		*span = span_of(totals, work, r);
 		/* A damaged log must not cause an overflow. */
 		if (span->end_ns == UINT64_MAX)
@@ -232,17 +228,17 @@ static int add_spans(struct live_totals *totals, const struct work_columns *work
 		if (span->end_ns > totals->gaps.newest_ns)
 			totals->gaps.newest_ns = span->end_ns;
 	}
-	return live_spans_add(&totals->gpus[gpu]->busy, totals->batch, count);
+	return live_spans_add(&totals->gpus[gpu]->busy, totals->batch.spans, count);
 }
 
 /* Busy time of work. batch_gpus has the GPU of each row. */
 static int add_busy(struct live_totals *totals, const struct work_columns *work)
 {
-	int error = grow(&totals->batch, &totals->batch_capacity, work->row_count,
-			 sizeof(*totals->batch));
+	int error = grow(&totals->batch.spans, &totals->batch.span_capacity, work->row_count,
+			 sizeof(*totals->batch.spans));
 
 	for (uint32_t r = 0; r < work->row_count && !error; r++)
-		if (totals->batch_gpus[r] != UINT8_MAX)
+		if (totals->batch.gpus[r] != UINT8_MAX)
 			error = add_spans(totals, work, r);
 	return error;
 }
@@ -256,13 +252,13 @@ static struct work_columns columns_of(const struct xt_chunk *chunk)
 /* Finds the GPU of each row by its stream. */
 static int find_gpus(struct live_totals *totals, const struct work_columns *work)
 {
-	int error = grow(&totals->batch_gpus, &totals->batch_gpu_capacity, work->row_count, 1);
+	int error = grow(&totals->batch.gpus, &totals->batch.gpu_capacity, work->row_count, 1);
 
 	for (uint32_t r = 0; r < work->row_count && !error; r++) {
-		uint8_t gpu = ids_get(&totals->gpu_of_stream, work->in.stream[r]);
+		uint8_t gpu = ids_get(&totals->tables.gpu_of_stream, work->in.stream[r]);
 
-		totals->batch_gpus[r] = gpu ? gpu - 1 : LIVE_GPU_UNKNOWN;
-		if (!gpu_at(totals, totals->batch_gpus[r]))
+		totals->batch.gpus[r] = gpu ? gpu - 1 : LIVE_GPU_UNKNOWN;
+		if (!gpu_at(totals, totals->batch.gpus[r]))
 			error = -ENOMEM;
 	}
 	return error;
@@ -274,7 +270,7 @@ static int add_kernels(struct live_totals *totals, const struct xt_chunk *chunk)
 	int error = find_gpus(totals, &work);
 
 	for (uint32_t r = 0; r < work.row_count && !error; r++)
-		totals->gpus[totals->batch_gpus[r]]->kernel_count++;
+		totals->gpus[totals->batch.gpus[r]]->kernel_count++;
 	return error ? error : add_busy(totals, &work);
 }
 
@@ -284,8 +280,8 @@ static int add_copies(struct live_totals *totals, const struct xt_chunk *chunk)
 	int error = find_gpus(totals, &work);
 
 	for (uint32_t r = 0; r < work.row_count && !error; r++) {
-		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
-		uint8_t kind = ids_get(&totals->kind_of_copy, work.in.shape[r]);
+		struct live_gpu *gpu = totals->gpus[totals->batch.gpus[r]];
+		uint8_t kind = ids_get(&totals->tables.kind_of_copy, work.in.shape[r]);
 
 		gpu->copy_counts[kind]++;
 		gpu->copy_bytes[kind] += work.in.bytes[r];
@@ -299,7 +295,7 @@ static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
 	int error = find_gpus(totals, &work);
 
 	for (uint32_t r = 0; r < work.row_count && !error; r++) {
-		struct live_gpu *gpu = totals->gpus[totals->batch_gpus[r]];
+		struct live_gpu *gpu = totals->gpus[totals->batch.gpus[r]];
 
 		gpu->memset_count++;
 		gpu->memset_bytes += work.in.bytes[r];
@@ -327,18 +323,19 @@ static int add_memory(struct live_totals *totals, const struct xt_row_memory *ro
 
 	if (!xt_memory_is_on_gpu(row->kind))
 		return 0;
-	totals->memory_ns = larger(totals->memory_ns, row->time_ns);
+	totals->memory.newest_ns = larger(totals->memory.newest_ns, row->time_ns);
 	gpu = gpu_at(totals, new.gpu);
 	if (!gpu)
 		return -ENOMEM;
 	if (row->operation != XT_MEMORY_ALLOC) {
-		if (xt_allocations_remove(&totals->allocations, row->address, row->time_ns, &old))
+		if (xt_allocations_remove(&totals->memory.allocations, row->address, row->time_ns,
+					  &old))
 			release(totals, &old);
-		else if (totals->has_memory_before)
+		else if (totals->memory.has_before)
 			release(totals, &new);
 		return 0;
 	}
-	outcome = xt_allocations_add(&totals->allocations, &new, &old);
+	outcome = xt_allocations_add(&totals->memory.allocations, &new, &old);
 	if (outcome == 1)
 		release(totals, &old);
 	if (outcome >= 0)
@@ -455,28 +452,34 @@ void live_totals_finish(struct live_totals *totals)
 	settle(totals, UINT64_MAX);
 }
 
-uint64_t live_totals_account(const struct live_totals *totals, const char *name)
+uint64_t live_account_value(const struct live_accounts *accounts, const char *name)
 {
-	for (size_t i = 0; i < totals->account_count; i++)
-		if (!strcmp(totals->accounts[i].name, name))
-			return totals->accounts[i].value;
+	for (size_t i = 0; i < accounts->count; i++)
+		if (!strcmp(accounts->rows[i].name, name))
+			return accounts->rows[i].value;
 	return 0;
+}
+
+uint64_t live_accounts_lost(const struct live_accounts *accounts,
+			    bool (*is_loss)(const char *name, size_t length), bool is_by_size)
+{
+	uint64_t sum = 0;
+
+	if (is_by_size && accounts->is_flight_recorder)
+		return 0;
+	for (size_t i = 0; i < accounts->count; i++) {
+		const char *name = accounts->rows[i].name;
+		size_t length = strlen(name);
+
+		if (is_loss(name, length) && xt_account_is_beyond_size(name, length) == is_by_size)
+			sum += accounts->rows[i].value;
+	}
+	return sum;
 }
 
 uint64_t live_totals_lost(const struct live_totals *totals, bool is_by_size)
 {
-	uint64_t sum = 0;
-
-	/* A flight recorder forgets on purpose. */
-	if (is_by_size && totals->is_flight_recorder)
-		return 0;
-	for (size_t i = 0; i < totals->account_count; i++) {
-		const struct live_account *account = &totals->accounts[i];
-
-		if (account->is_loss && !!strstr(account->name, ".lost.size") == is_by_size)
-			sum += account->value;
-	}
-	return sum;
+	return live_accounts_lost(&totals->accounts, xt_account_is_event_loss, is_by_size);
 }
 
 void live_totals_free(struct live_totals *totals)
@@ -486,11 +489,11 @@ void live_totals_free(struct live_totals *totals)
 			live_spans_free(&totals->gpus[g]->busy);
 		free(totals->gpus[g]);
 	}
-	free_all(totals->gpu_of_stream.values, totals->kind_of_copy.values,
-		 totals->class_of_api.values, totals->state_of_api.values);
+	free_all(totals->tables.gpu_of_stream.values, totals->tables.kind_of_copy.values,
+		 totals->tables.class_of_api.values, totals->tables.state_of_api.values);
 	live_gaps_free(&totals->gaps);
-	xt_allocations_free(&totals->allocations);
-	free(totals->batch);
-	free(totals->batch_gpus);
+	xt_allocations_free(&totals->memory.allocations);
+	free(totals->batch.spans);
+	free(totals->batch.gpus);
 	*totals = (struct live_totals){0};
 }

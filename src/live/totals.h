@@ -31,11 +31,14 @@ struct live_gpu {
 	uint64_t allocated_bytes; /* that were not freed */
 };
 
-/* A counter that the tracer keeps about itself. */
-struct live_account {
-	char name[40];
-	uint64_t value;
-	bool is_loss; /* of events */
+/* The counters that the tracer keeps about itself. Zeros are none. */
+struct live_accounts {
+	struct live_account {
+		char name[48];
+		uint64_t value;
+	} rows[LIVE_ACCOUNTS_MAX];
+	size_t count;
+	bool is_flight_recorder; /* which drops events beyond its size on purpose */
 };
 
 /* A small value for each id of the log. Beyond a limit, ids have the value 0. */
@@ -44,27 +47,39 @@ struct live_ids {
 	size_t capacity;
 };
 
+/* What the log says of the ids that its rows have. */
+struct live_tables {
+	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
+	struct live_ids state_of_api; /* enum thread_state + 1 */
+};
+
+struct live_memory {
+	struct xt_allocations allocations;
+	uint64_t newest_ns; /* the latest allocation or free, or sum of them in the log */
+	bool has_before;    /* allocated_bytes includes allocations that the log lacks */
+};
+
+/* Scratch memory: the work of a chunk. */
+struct live_batch {
+	struct live_span *spans;
+	uint8_t *gpus;
+	size_t span_capacity, gpu_capacity;
+};
+
 /* Zeros are the start of a log. */
 struct live_totals {
 	struct live_gpu *gpus[LIVE_GPUS]; /* NULL: not used */
 	uint64_t launch_count;		  /* of kernels and graphs */
 	uint64_t error_count;		  /* API calls that failed */
 	char command[LIVE_COMMAND_BYTES]; /* script or program; "" until known */
-	struct live_account accounts[LIVE_ACCOUNTS_MAX];
-	size_t account_count;
+	struct live_accounts accounts;
 	/* Parts of the state between chunks: */
-	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
-	struct live_ids state_of_api; /* enum thread_state + 1 */
+	struct live_tables tables;
 	struct live_gaps gaps;
-	uint64_t memory_ns;	/* the latest allocation or free, or sum of them in the log */
-	bool has_memory_before; /* allocated_bytes includes allocations that the log lacks */
-	uint64_t clock_ns;	/* when the writer last added its clock */
-	struct xt_allocations allocations;
-	struct live_span *batch; /* scratch memory */
-	uint8_t *batch_gpus;
-	size_t batch_capacity, batch_gpu_capacity;
+	struct live_memory memory;
+	struct live_batch batch;
+	uint64_t clock_ns; /* when the writer last added its clock */
 	char program[256], command_line[1024];
-	bool is_flight_recorder;
 };
 
 /* Kinds of chunks to read. */
@@ -82,10 +97,20 @@ void live_totals_advance(struct live_totals *totals);
 /* The log is complete: counts the rest of the idle time between work. */
 void live_totals_finish(struct live_totals *totals);
 
-/* Value of an account; 0 if the log has none of this name. */
-uint64_t live_totals_account(const struct live_totals *totals, const char *name);
+/* The account of this name, which is added if it is new. NULL: there is no room for it. */
+struct live_account *live_account(struct live_accounts *accounts, struct xt_bytes name);
 
-/* Lost events. Those of --max-size are separate: the user asked for them. */
+/* Value of an account; 0 if the log has none of this name. */
+uint64_t live_account_value(const struct live_accounts *accounts, const char *name);
+
+/*
+ * Sum of the accounts that is_loss() chooses. Losses beyond the size of the log are separate: the
+ * user asked for them.
+ */
+uint64_t live_accounts_lost(const struct live_accounts *accounts,
+			    bool (*is_loss)(const char *name, size_t length), bool is_by_size);
+
+/* The same for lost events. */
 uint64_t live_totals_lost(const struct live_totals *totals, bool is_by_size);
 
 void live_totals_free(struct live_totals *totals);

@@ -17,142 +17,112 @@
 
 #include "cli/command.h"
 #include "data_dir.h"
+#include "live/totals.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
 #include "log/recover/recover.h"
+#include "sampler/process_read.h"
 #include "xtrace/account.h"
 
-#define KIND(kind) (UINT32_C(1) << (kind))
+#define KIND(kind)    (UINT32_C(1) << (kind))
+#define CALLS_WRITTEN "calls.written"
 
-/* One entry per kind of loss in the log's account. A later row replaces an earlier one. */
-#define LOSSES_MAX 64
-
-struct losses {
-	struct {
-		char name[48];
-		uint64_t count;
-	} causes[LOSSES_MAX];
-	size_t cause_count;
-	bool is_flight_recorder;
-	uint64_t calls_written; /* UINT64_MAX: the log has no account */
+/* What a summary is made from. */
+struct reading {
+	struct log_summary *summary;
+	struct live_accounts accounts;
+	uint64_t *launch_ids; /* of functions that launch; owned */
+	size_t launch_id_count, launch_id_capacity;
+	uint64_t call_count;
 };
 
-struct api_table {
-	uint64_t *launch_ids;
-	size_t count, room;
-};
-
-static bool bytes_equal(struct xt_bytes bytes, const char *text)
+/* A later row replaces an earlier one. */
+static int add_account(struct live_accounts *accounts, const struct xt_row_account *row)
 {
-	return bytes.length == strlen(text) && memcmp(bytes.data, text, bytes.length) == 0;
+	struct live_account *account = live_account(accounts, row->name);
+
+	if (account)
+		account->value = row->value;
+	return 0;
 }
+XT_DEFINE_ROWS_READER(read_accounts, account, struct live_accounts, add_account)
 
-static void note_loss(struct losses *losses, struct xt_bytes name, uint64_t count)
+static int add_meta(struct reading *reading, const struct xt_row_meta *row)
 {
-	char text[sizeof(losses->causes[0].name)];
-	size_t i = 0;
+	struct log_summary *summary = reading->summary;
 
-	snprintf(text, sizeof(text), "%.*s", (int)name.length, name.data);
-	while (i < losses->cause_count && strcmp(losses->causes[i].name, text) != 0)
-		i++;
-	if (i == LOSSES_MAX)
-		return;
-	if (i == losses->cause_count) {
-		strcpy(losses->causes[i].name, text);
-		losses->cause_count++;
+	if (xt_bytes_are(row->key, "log.flight_recorder"))
+		reading->accounts.is_flight_recorder = row->value.length > 0;
+	if (xt_bytes_are(row->key, "log.kind"))
+		summary->is_cpu = xt_bytes_are(row->value, "cpu");
+	if (xt_bytes_are(row->key, "gpu.simulated"))
+		summary->simulated = xt_bytes_are(row->value, "1");
+	if (xt_bytes_are(row->key, "process.exe")) {
+		free(summary->exe);
+		summary->exe = strndup(row->value.data ? row->value.data : "", row->value.length);
 	}
-	losses->causes[i].count = count;
+	return 0;
 }
+XT_DEFINE_ROWS_READER(read_metas, meta, struct reading, add_meta)
 
-static void read_account(struct losses *losses, const struct xt_chunk *chunk)
+static bool is_launch(const struct reading *reading, uint64_t id)
 {
-	const struct xt_columns_account columns = xt_columns_account(chunk);
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_row_account row = xt_read_account(&columns, r);
-
-		if (bytes_equal(row.name, "calls.written"))
-			losses->calls_written = row.value;
-		if (xt_account_is_loss(row.name.data, row.name.length))
-			note_loss(losses, row.name, row.value);
-	}
-}
-
-static void read_meta(struct log_summary *summary, struct losses *losses,
-		      const struct xt_chunk *chunk)
-{
-	const struct xt_columns_meta columns = xt_columns_meta(chunk);
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_row_meta row = xt_read_meta(&columns, r);
-
-		if (bytes_equal(row.key, "log.flight_recorder"))
-			losses->is_flight_recorder = row.value.length > 0;
-		if (bytes_equal(row.key, "log.kind"))
-			summary->is_cpu = bytes_equal(row.value, "cpu");
-		if (bytes_equal(row.key, "gpu.simulated"))
-			summary->simulated = bytes_equal(row.value, "1");
-		if (bytes_equal(row.key, "process.exe")) {
-			free(summary->exe);
-			summary->exe =
-				strndup(row.value.data ? row.value.data : "", row.value.length);
-		}
-	}
-}
-
-static bool is_launch(const struct api_table *apis, uint64_t id)
-{
-	for (size_t i = 0; i < apis->count; i++)
-		if (apis->launch_ids[i] == id)
+	for (size_t i = 0; i < reading->launch_id_count; i++)
+		if (reading->launch_ids[i] == id)
 			return true;
 	return false;
 }
 
-static int read_apis(struct api_table *apis, const struct xt_chunk *chunk)
+/* A log may define an id more than once. */
+static int add_api(struct reading *reading, const struct xt_row_api *row)
 {
-	const struct xt_columns_api columns = xt_columns_api(chunk);
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_row_api row = xt_read_api(&columns, r);
-
-		if (row.class != XT_API_LAUNCH && row.class != XT_API_GRAPH_LAUNCH)
-			continue;
-		/* A log may define an id more than once. */
-		if (is_launch(apis, row.id))
-			continue;
-		if (apis->count == apis->room) {
-			size_t room = apis->room ? 2 * apis->room : 16;
-			uint64_t *grown = reallocarray(apis->launch_ids, room, sizeof(*grown));
-
-			if (!grown)
-				return -ENOMEM;
-			apis->launch_ids = grown;
-			apis->room = room;
-		}
-		apis->launch_ids[apis->count++] = row.id;
-	}
+	if ((row->class != XT_API_LAUNCH && row->class != XT_API_GRAPH_LAUNCH) ||
+	    is_launch(reading, row->id))
+		return 0;
+	if (grow(&reading->launch_ids, &reading->launch_id_capacity, reading->launch_id_count + 1,
+		 sizeof(*reading->launch_ids)))
+		return -ENOMEM;
+	reading->launch_ids[reading->launch_id_count++] = row->id;
 	return 0;
 }
+XT_DEFINE_ROWS_READER(read_apis, api, struct reading, add_api)
 
-static uint64_t count_launches(const struct api_table *apis, const struct xt_chunk *chunk)
+static int add_call(struct reading *reading, const struct xt_row_call *row)
 {
-	const struct xt_columns_call columns = xt_columns_call(chunk);
-	uint64_t count = 0;
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
-		count += is_launch(apis, columns.api[r]);
-	return count;
+	reading->summary->launch_count += is_launch(reading, row->api);
+	reading->call_count++;
+	return 0;
 }
+XT_DEFINE_ROWS_READER(read_calls, call, struct reading, add_call)
 
-static uint64_t count_samples(const struct xt_chunk *chunk)
+static int add_sample(struct reading *reading, const struct xt_row_cpu_sample *row)
 {
-	const struct xt_columns_cpu_sample columns = xt_columns_cpu_sample(chunk);
-	uint64_t sum = 0;
+	reading->summary->sample_count += row->count;
+	return 0;
+}
+XT_DEFINE_ROWS_READER(read_samples, cpu_sample, struct reading, add_sample)
 
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++)
-		sum += columns.count[r];
-	return sum;
+static int read_chunk(struct reading *reading, const struct xt_chunk *chunk)
+{
+	switch (xt_chunk_kind(chunk)) {
+	case XT_KIND_META:
+		return read_metas(reading, chunk);
+	case XT_KIND_ACCOUNT:
+		return read_accounts(&reading->accounts, chunk);
+	case XT_KIND_API:
+		return read_apis(reading, chunk);
+	case XT_KIND_CALL:
+		return read_calls(reading, chunk);
+	case XT_KIND_CPU_SAMPLE:
+		return read_samples(reading, chunk);
+	case XT_KIND_KERNEL:
+		reading->summary->kernel_count += xt_chunk_rows(chunk);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 /* Returns 0, -ENODATA if the log is empty, or another -errno. */
@@ -170,34 +140,20 @@ static int open_log(const char *path, struct xt_reader **reader_out)
 	}
 }
 
-static uint64_t add_up(const struct losses *losses)
+static uint64_t lost_count(const struct live_accounts *accounts)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < losses->cause_count; i++) {
-		const char *name = losses->causes[i].name;
-
-		if (!losses->is_flight_recorder || !xt_account_is_beyond_size(name, strlen(name)))
-			sum += losses->causes[i].count;
-	}
-	return sum;
+	return live_accounts_lost(accounts, xt_account_is_loss, false) +
+	       live_accounts_lost(accounts, xt_account_is_loss, true);
 }
 
 /* A zombie is not running. */
 static bool is_running(uint32_t pid)
 {
-	char path[32], line[512] = "", *state;
-	FILE *file;
+	struct thread_stat stat;
+	char text[1024];
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (!fgets(line, sizeof(line), file))
-		line[0] = '\0';
-	fclose(file);
-	state = strrchr(line, ')'); /* the name before it may contain any character */
-	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
+	return proc_file_read(PROC_PATH("%u/stat", pid), text, sizeof(text)) > 0 &&
+	       thread_stat_parse(text, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
 /*
@@ -250,10 +206,8 @@ static int summary_read(const char *path, struct log_summary *summary)
 {
 	const uint32_t kinds = KIND(XT_KIND_META) | KIND(XT_KIND_ACCOUNT) | KIND(XT_KIND_API) |
 			       KIND(XT_KIND_CALL) | KIND(XT_KIND_KERNEL) | KIND(XT_KIND_CPU_SAMPLE);
-	struct losses losses = {.calls_written = UINT64_MAX};
+	struct reading reading = {.summary = summary};
 	const struct xt_damage *damage;
-	struct api_table apis = {0};
-	uint64_t call_count = 0;
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader;
 	uint64_t done_bytes;
@@ -261,38 +215,19 @@ static int summary_read(const char *path, struct log_summary *summary)
 
 	if (error)
 		return error;
-	while (!error && (chunk = xt_reader_next(reader, kinds))) {
-		switch (xt_chunk_kind(chunk)) {
-		case XT_KIND_META:
-			read_meta(summary, &losses, chunk);
-			break;
-		case XT_KIND_ACCOUNT:
-			read_account(&losses, chunk);
-			break;
-		case XT_KIND_API:
-			error = read_apis(&apis, chunk);
-			break;
-		case XT_KIND_CALL:
-			summary->launch_count += count_launches(&apis, chunk);
-			call_count += xt_chunk_rows(chunk);
-			break;
-		case XT_KIND_KERNEL:
-			summary->kernel_count += xt_chunk_rows(chunk);
-			break;
-		case XT_KIND_CPU_SAMPLE:
-			summary->sample_count += count_samples(chunk);
-			break;
-		default:
-			break;
-		}
-	}
-	summary->lost_count = add_up(&losses);
+	/* A log without this account is incomplete. */
+	live_account(&reading.accounts, xt_text(CALLS_WRITTEN))->value = UINT64_MAX;
+	while (!error && (chunk = xt_reader_next(reader, kinds)))
+		error = read_chunk(&reading, chunk);
+	summary->lost_count = lost_count(&reading.accounts);
 	damage = xt_reader_damage(reader);
-	summary->incomplete = !damage->closed || damage->chunks_damaged || damage->chunks_missing ||
-			      (!summary->is_cpu && call_count != losses.calls_written);
+	summary->incomplete =
+		!damage->closed || damage->chunks_damaged || damage->chunks_missing ||
+		(!summary->is_cpu &&
+		 reading.call_count != live_account_value(&reading.accounts, CALLS_WRITTEN));
 	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
 	xt_reader_close(reader);
-	free(apis.launch_ids);
+	free(reading.launch_ids);
 	return error;
 }
 
@@ -300,7 +235,7 @@ static int summary_read(const char *path, struct log_summary *summary)
  * Allocations and NVTX events are also recorded during a pause. They do not count as content then.
  */
 struct content {
-	struct losses losses;
+	struct live_accounts accounts;
 	bool is_paused;
 	uint64_t paused_ns; /* time of the latest row ignored because of a pause */
 	bool found;
@@ -317,31 +252,15 @@ static void look_at_events(struct content *content, const struct xt_chunk *chunk
 	}
 }
 
-static void look_at_switches(struct content *content, const struct xt_chunk *chunk)
+static int look_at_switch(struct content *content, const struct xt_row_switch *row)
 {
-	const struct xt_columns_switch columns = xt_columns_switch(chunk);
-
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_row_switch row = xt_read_switch(&columns, r);
-
-		content->is_paused = !row.is_on;
-		/* The rows of events may precede the row of the switch. */
-		if (row.is_on && content->paused_ns > row.time_ns)
-			content->found = true;
-	}
+	content->is_paused = !row->is_on;
+	/* The rows of events may precede the row of the switch. */
+	if (row->is_on && content->paused_ns > row->time_ns)
+		content->found = true;
+	return 0;
 }
-
-static void look_at_account(struct content *content, const struct xt_chunk *chunk)
-{
-	const struct xt_columns_account columns = xt_columns_account(chunk);
-
-	read_account(&content->losses, chunk);
-	for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
-		const struct xt_row_account row = xt_read_account(&columns, r);
-
-		content->found |= row.value && bytes_equal(row.name, "calls.seen");
-	}
-}
+XT_DEFINE_ROWS_READER(look_at_switches, switch, struct content, look_at_switch)
 
 static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
 {
@@ -363,7 +282,7 @@ static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
 		look_at_switches(content, chunk);
 		break;
 	case XT_KIND_ACCOUNT:
-		look_at_account(content, chunk);
+		read_accounts(&content->accounts, chunk);
 		break;
 	default:
 		break;
@@ -393,7 +312,8 @@ int summary_find_content(const char *path, enum summary_content *content_out)
 	/* Unpack chunks of all kinds. The reader does not check those it skips. */
 	while (!content.found && (chunk = xt_reader_next(reader, 0)))
 		look_at_chunk(&content, chunk);
-	if (content.found || add_up(&content.losses))
+	if (content.found || live_account_value(&content.accounts, "calls.seen") ||
+	    lost_count(&content.accounts))
 		*content_out = SUMMARY_CONTENT;
 	else if (is_whole(reader))
 		*content_out = SUMMARY_EMPTY;

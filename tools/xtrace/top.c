@@ -103,9 +103,9 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 	struct top_snapshot snapshot = {
 		.time_ns = monotonic_ns(),
 		.launch_count = totals->launch_count,
-		.cost_ns = live_totals_account(totals, "callbacks.ns") +
-			   live_totals_account(totals, "writer.cpu_ns") +
-			   live_totals_account(totals, "flusher.cpu_ns"),
+		.cost_ns = live_account_value(&totals->accounts, "callbacks.ns") +
+			   live_account_value(&totals->accounts, "writer.cpu_ns") +
+			   live_account_value(&totals->accounts, "flusher.cpu_ns"),
 	};
 
 	row->gpu_count = 0;

@@ -75,6 +75,11 @@ static inline struct xt_bytes xt_text(const char *text)
 	return xt_bytes_of(text, strlen(text));
 }
 
+static inline bool xt_bytes_are(struct xt_bytes bytes, const char *text)
+{
+	return bytes.length == strlen(text) && !memcmp(bytes.data, text, bytes.length);
+}
+
 #define XT_ROW(K, C, column, number, encoding)	  XT_JOIN(XT_ROW_, XT_TYPE_##encoding)(column)
 #define XT_COLUMN(K, C, column, number, encoding) XT_JOIN(XT_COLUMN_, XT_TYPE_##encoding)(column)
 #define XT_FIND(K, C, column, number, encoding)                                                    \
