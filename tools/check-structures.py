@@ -36,9 +36,7 @@ LIMITS = {
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
     'history': 21, # src/diff/history/history.h
     'idle_paths': 22, # src/merge/sums/idle_paths.h
-    'live_totals': 22, # src/live/totals.h
     'device_stats': 21, # src/merge/sums/callsite_stats.h
-    'live_hot': 21, # src/live/hot.h
     'nodes': 20, # src/merge/read/nodes.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'stretch': 20, # src/merge/sums/timeline.h

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * The rankings, and the log that they are read from.
+ *
  * A compacted log has copies of the newest chunks of the old one, then new chunks. To find where to
  * continue, the last counted chunk of each kind of event is recognised by its content. A first pass
  * over the new log looks for these chunks, and a second pass skips all chunks up to them. A kind
@@ -14,9 +16,286 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "log/base/monotonic.h"
+#include "log/read/rows.h"
 #include "log/read/tail.h"
+
+/* Rows with ids are defined once: a compacted log repeats them, which is ignored. */
+
+#define IDS_MAX	    (1u << 18)
+#define MODULES_MAX (1u << 13)
+#define WORDS_MAX   (1u << 21)
+#define TEXT_MAX    (1u << 24)
+#define CALLS	    (1u << 18) /* a second of launches at full speed */
+
+/* Ids of one table. NULL if the id is beyond the limit, or *error is set. */
+static void *row_at(void *table, size_t *capacity, uint64_t id, size_t limit, size_t row_bytes,
+		    int *error)
+{
+	if (id >= limit)
+		return NULL;
+	*error = grow(table, capacity, (size_t)id + 1, row_bytes);
+	return *error ? NULL : *(char **)table + id * row_bytes;
+}
+
+static int add_string(struct live_hot *hot, const struct xt_row_string *in)
+{
+	struct live_strings *strings = &hot->strings;
+	int error = 0;
+	struct live_string *row =
+		row_at(&strings->rows, &strings->capacity, in->id, IDS_MAX, sizeof(*row), &error);
+	size_t length = in->text.length, before = strings->text_bytes;
+
+	if (!row || row->is_defined || length > TEXT_MAX - before)
+		return error;
+	if (grow(&strings->text, &strings->text_capacity, before + length + 1, 1))
+		return -ENOMEM;
+	if (length)
+		memcpy(strings->text + before, in->text.data, length);
+	row->offset = (uint32_t)before;
+	row->length = (uint32_t)length;
+	row->is_defined = true;
+	strings->text_bytes += length;
+	return 0;
+}
+
+static int add_shape(struct live_hot *hot, const struct xt_row_shape *in)
+{
+	int error = 0;
+	uint32_t *row = row_at(&hot->name_of_shape, &hot->shape_capacity, in->id, IDS_MAX,
+			       sizeof(*row), &error);
+
+	if (row && in->name < IDS_MAX)
+		*row = (uint32_t)in->name;
+	return error;
+}
+
+static int add_python_frame(struct live_hot *hot, const struct xt_row_python_frame *in)
+{
+	int error = 0;
+	struct live_python_frame *row = row_at(&hot->python_frames, &hot->python_capacity, in->id,
+					       IDS_MAX, sizeof(*row), &error);
+
+	if (row)
+		*row = (struct live_python_frame){(uint32_t)in->name, (uint32_t)in->file,
+						  (uint32_t)in->line};
+	return error;
+}
+
+static int add_module(struct live_hot *hot, const struct xt_row_module *in)
+{
+	int error = 0;
+	struct live_module *row = row_at(&hot->modules, &hot->module_capacity, in->id, MODULES_MAX,
+					 sizeof(*row), &error);
+
+	if (!row || row->path || in->build_id.length > sizeof(row->build_id))
+		return error;
+	row->path = strndup(in->path.length ? in->path.data : "", in->path.length);
+	row->bias = in->bias;
+	row->build_id_bytes = (uint8_t)in->build_id.length;
+	if (in->build_id.length)
+		memcpy(row->build_id, in->build_id.data, in->build_id.length);
+	return row->path ? 0 : -ENOMEM;
+}
+
+/* Appends count words; those that `from` lacks are 0. */
+static void put_words(struct live_stacks *stacks, struct xt_list from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		stacks->words[stacks->word_count++] = i < from.length ? from.elements[i] : 0;
+}
+
+static int add_stack(struct live_hot *hot, const struct xt_row_stack *in)
+{
+	struct live_stacks *stacks = &hot->stacks;
+	int error = 0;
+	struct live_stack *row =
+		row_at(&stacks->rows, &stacks->capacity, in->id, IDS_MAX, sizeof(*row), &error);
+	size_t needed = 2 * in->frames.length + in->python.length;
+
+	if (!row || row->is_defined || needed > WORDS_MAX - stacks->word_count)
+		return error;
+	if (grow(&stacks->words, &stacks->word_capacity, stacks->word_count + needed,
+		 sizeof(*stacks->words)))
+		return -ENOMEM;
+	*row = (struct live_stack){.first = stacks->word_count,
+				   .frame_count = (uint32_t)in->frames.length,
+				   .python_count = (uint32_t)in->python.length,
+				   .is_defined = true};
+	put_words(stacks, in->frames, in->frames.length);
+	put_words(stacks, in->modules, in->frames.length);
+	put_words(stacks, in->python, in->python.length);
+	return 0;
+}
+
+static int add_call(struct live_hot *hot, const struct xt_row_call *in)
+{
+	if (!hot->calls)
+		hot->calls = calloc(CALLS, sizeof(*hot->calls));
+	if (!hot->calls)
+		return -ENOMEM;
+	hot->calls[in->correlation % CALLS] = (struct live_pending_call){
+		(uint32_t)in->correlation, in->stack < IDS_MAX ? (uint32_t)in->stack : 0};
+	return 0;
+}
+
+static int count_work(struct live_hot *hot, struct live_ranking *ranking, uint16_t place,
+		      uint64_t ns)
+{
+	struct live_hot_row *row;
+
+	if (place >= LIVE_HOT_MAX)
+		place = LIVE_HOT_OTHER;
+	if (grow(&ranking->rows, &ranking->capacity, place + 1u, sizeof(*ranking->rows)))
+		return -ENOMEM;
+	if (ranking->count <= place)
+		ranking->count = place + 1u;
+	row = &ranking->rows[place];
+	row->ns += ns;
+	row->count++;
+	row->recent_ns[hot->slot] += ns;
+	row->recent_count[hot->slot]++;
+	return 0;
+}
+
+static uint16_t path_of(struct live_hot *hot, uint64_t correlation)
+{
+	const struct live_pending_call *call = hot->calls ? &hot->calls[correlation % CALLS] : NULL;
+	struct live_stack *stack;
+
+	if (!call || call->correlation != (uint32_t)correlation ||
+	    call->stack >= hot->stacks.capacity || !hot->stacks.rows[call->stack].is_defined)
+		return LIVE_HOT_OTHER;
+	stack = &hot->stacks.rows[call->stack];
+	if (!stack->is_named)
+		stack->path = hot->namer.path(hot->namer.context, hot, call->stack);
+	stack->is_named = true;
+	return stack->path;
+}
+
+static uint16_t kernel_of(struct live_hot *hot, uint64_t shape)
+{
+	uint32_t name = shape < hot->shape_capacity ? hot->name_of_shape[shape] : 0;
+	struct live_string *string = name < hot->strings.capacity ? &hot->strings.rows[name] : NULL;
+
+	if (!string || !string->is_defined)
+		return LIVE_HOT_OTHER;
+	if (!string->is_named)
+		string->kernel = hot->namer.kernel(
+			hot->namer.context, hot->strings.text + string->offset, string->length);
+	string->is_named = true;
+	return string->kernel;
+}
+
+static int add_kernel(struct live_hot *hot, const struct xt_row_kernel *in)
+{
+	int error = count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
+
+	return error ? error
+		     : count_work(hot, &hot->kernels, kernel_of(hot, in->shape), in->duration_ns);
+}
+
+/* Copies and memsets have call paths, but are no kernels. Both have the columns that are read. */
+static int add_transfer(struct live_hot *hot, const struct xt_row_copy *in)
+{
+	return count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
+}
+
+XT_DEFINE_ROWS_READER(add_strings, string, struct live_hot, add_string)
+XT_DEFINE_ROWS_READER(add_shapes, shape, struct live_hot, add_shape)
+XT_DEFINE_ROWS_READER(add_modules, module, struct live_hot, add_module)
+XT_DEFINE_ROWS_READER(add_python_frames, python_frame, struct live_hot, add_python_frame)
+XT_DEFINE_ROWS_READER(add_stacks, stack, struct live_hot, add_stack)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_hot, add_call)
+XT_DEFINE_ROWS_READER(add_kernels, kernel, struct live_hot, add_kernel)
+XT_DEFINE_ROWS_READER(add_transfers, copy, struct live_hot, add_transfer)
+
+static int (*const adders[XT_KIND_COUNT])(struct live_hot *, const struct xt_chunk *) = {
+	[XT_KIND_STRING] = add_strings, [XT_KIND_SHAPE] = add_shapes,
+	[XT_KIND_MODULE] = add_modules, [XT_KIND_PYTHON_FRAME] = add_python_frames,
+	[XT_KIND_STACK] = add_stacks,	[XT_KIND_CALL] = add_calls,
+	[XT_KIND_KERNEL] = add_kernels, [XT_KIND_COPY] = add_transfers,
+	[XT_KIND_SET] = add_transfers,
+};
+
+static uint32_t live_hot_kinds(void)
+{
+	uint32_t kinds = 0;
+
+	for (unsigned k = 0; k < XT_KIND_COUNT; k++)
+		kinds |= (uint32_t)(adders[k] != NULL) << k;
+	return kinds;
+}
+
+static int live_hot_add(struct live_hot *hot, const struct xt_chunk *chunk)
+{
+	enum xt_kind kind = xt_chunk_kind(chunk);
+
+	return adders[kind] ? adders[kind](hot, chunk) : 0;
+}
+
+static void clear_slot(struct live_ranking *ranking, unsigned slot)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		ranking->rows[i].recent_ns[slot] = ranking->rows[i].recent_count[slot] = 0;
+}
+
+void live_hot_advance(struct live_hot *hot)
+{
+	hot->slot = (hot->slot + 1) % LIVE_HOT_SLOTS;
+	clear_slot(&hot->kernels, hot->slot);
+	clear_slot(&hot->paths, hot->slot);
+}
+
+static uint64_t sum(const uint64_t values[LIVE_HOT_SLOTS])
+{
+	uint64_t total = 0;
+
+	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
+		total += values[s];
+	return total;
+}
+
+uint64_t live_hot_recent_ns(const struct live_hot_row *row)
+{
+	return sum(row->recent_ns);
+}
+
+uint64_t live_hot_recent_count(const struct live_hot_row *row)
+{
+	return sum(row->recent_count);
+}
+
+const struct live_module *live_hot_module(const struct live_hot *hot, uint64_t id)
+{
+	return id < hot->module_capacity && hot->modules[id].path ? &hot->modules[id] : NULL;
+}
+
+struct xt_bytes live_hot_string(const struct live_hot *hot, uint64_t id)
+{
+	const struct live_string *row = id < hot->strings.capacity ? &hot->strings.rows[id] : NULL;
+
+	if (!row || !row->is_defined)
+		return (struct xt_bytes){"", 0};
+	return (struct xt_bytes){hot->strings.text + row->offset, row->length};
+}
+
+const struct live_python_frame *live_hot_python(const struct live_hot *hot, uint64_t id)
+{
+	return id < hot->python_capacity ? &hot->python_frames[id] : NULL;
+}
+
+static void live_hot_free(struct live_hot *hot)
+{
+	for (size_t m = 0; m < hot->module_capacity; m++)
+		free(hot->modules[m].path);
+	free_all(hot->modules, hot->stacks.rows, hot->python_frames, hot->strings.rows,
+		 hot->name_of_shape, hot->stacks.words, hot->strings.text, hot->calls,
+		 hot->kernels.rows, hot->paths.rows);
+	*hot = (struct live_hot){0};
+}
 
 #define HASHED_ROWS 64 /* more are not needed to tell chunks apart */
 
@@ -70,11 +349,6 @@ static struct fingerprint fingerprint_of(const struct xt_chunk *chunk)
 	return fingerprint;
 }
 
-static bool is_event(enum xt_kind kind)
-{
-	return live_totals_event_kinds() >> kind & 1;
-}
-
 static void search_chunk(struct live_log *log, const struct xt_chunk *chunk)
 {
 	struct place *place = &log->places[xt_chunk_kind(chunk)];
@@ -90,7 +364,7 @@ static int add_chunk(struct live_log *log, const struct xt_chunk *chunk)
 	enum xt_kind kind = xt_chunk_kind(chunk);
 	struct place *place = &log->places[kind];
 
-	if (is_event(kind)) {
+	if (LIVE_EVENT_KINDS >> kind & 1) {
 		if (++place->seen_count <= place->skip_count)
 			return 0;
 		place->last = fingerprint_of(chunk);
@@ -197,7 +471,7 @@ static int switch_file(struct live_log *log)
 static int read_file(struct live_log *log, uint64_t until_ns)
 {
 	uint32_t kinds = log->is_searching
-				 ? live_totals_event_kinds()
+				 ? LIVE_EVENT_KINDS
 				 : live_totals_kinds() | (log->is_ranked ? live_hot_kinds() : 0);
 	const struct xt_chunk *chunk;
 	char why[XT_REFUSAL_BYTES];

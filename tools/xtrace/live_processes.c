@@ -97,7 +97,7 @@ static void prepend(char path[PATH_BYTES], char *frame)
 static void name_python(char path[PATH_BYTES], const struct live_hot *hot,
 			const struct live_stack *stack)
 {
-	const uint64_t *ids = &hot->words[stack->first + 2 * (uint64_t)stack->frame_count];
+	const uint64_t *ids = &hot->stacks.words[stack->first + 2 * (uint64_t)stack->frame_count];
 
 	for (uint32_t f = 0; f < stack->python_count && f < PATH_FRAMES; f++) {
 		const struct live_python_frame *frame = live_hot_python(hot, ids[f]);
@@ -117,7 +117,7 @@ static void name_python(char path[PATH_BYTES], const struct live_hot *hot,
 static void name_native(struct live_names *names, char path[PATH_BYTES], const struct live_hot *hot,
 			const struct live_stack *stack)
 {
-	const uint64_t *frames = &hot->words[stack->first];
+	const uint64_t *frames = &hot->stacks.words[stack->first];
 	const uint64_t *modules = frames + stack->frame_count;
 	unsigned shown = 0;
 	char text[256];
@@ -149,7 +149,7 @@ static uint16_t row_of(struct names *names, const char *text)
 
 static uint16_t name_path(void *context, const struct live_hot *hot, uint32_t number)
 {
-	const struct live_stack *stack = &hot->stacks[number];
+	const struct live_stack *stack = &hot->stacks.rows[number];
 	struct live_names *names = context;
 	char path[PATH_BYTES] = "";
 

@@ -203,8 +203,9 @@ static void put_cost(struct writer *writer, const struct live_process *process)
 					       {"part=\"writer\"", "writer.cpu_ns"}};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		put_seconds(writer, parts[i][0],
-			    live_account_value(&live_log_totals(process->log)->accounts, parts[i][1]));
+		put_seconds(
+			writer, parts[i][0],
+			live_account_value(&live_log_totals(process->log)->accounts, parts[i][1]));
 }
 
 /* The row with most time of those with less than before, or equal time and a later number. */

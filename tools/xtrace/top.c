@@ -116,8 +116,7 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
 		if (!totals->gpus[g])
 			continue;
-		snapshot.busy_ns +=
-			live_idle_busy_ns(&totals->gpus[g]->idle, &totals->gpus[g]->busy);
+		snapshot.busy_ns += live_busy_ns(totals->gpus[g]);
 		for (int c = 0; c < IDLE_CLASSES; c++) {
 			snapshot.idle_ns[c] += totals->gpus[g]->idle.ns[c];
 			snapshot.gpu_ns += totals->gpus[g]->idle.ns[c];

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "live/idle_gaps.h"
+#include "live/totals.h"
 
 #define TIME_NS 5000
 #define BATCHES 200
