@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "merge/merge.h"
-#include "merge/ranks/host_alignment.h"
+#include "merge/ranks/communicators.h"
 #include "merge/sums/exporter.h"
 
 static bool is_of_host(const struct input *log, const struct input *other)

@@ -18,7 +18,7 @@
 #include "merge/findings/conclusions.h"
 #include "merge/naming/run_names.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/host_alignment.h"
+#include "merge/ranks/communicators.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/sums.h"
 #include "merge/worker_pool.h"
@@ -356,10 +356,10 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 		return error;
 	run_warnings_finish(run);
 	if (run->needs.ranks)
-		error = collectives_report_make(&run->compared->report, run);
-	if (!error && run->needs.alignment)
+		collectives_report_make(&run->compared->report, run);
+	if (run->needs.alignment)
 		alignment_keep(run->needs.alignment, run);
-	if (!error && run->needs.ranks && run->needs.weights & RANK_WEIGHTS)
+	if (run->needs.ranks && run->needs.weights & RANK_WEIGHTS)
 		error = rank_weights_add(&run->compared->weights, run);
 	if (!error)
 		findings_finish(run);

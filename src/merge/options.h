@@ -24,7 +24,7 @@ struct options {
 	struct outputs outputs;	  /* their writers are struct exporter */
 	struct settings settings; /* its finding_shares are not set yet */
 	double finding_shares[RULES];
-	struct alignment *alignment; /* not NULL: only that is wanted (host_alignment.h) */
+	struct alignment *alignment; /* not NULL: only that is wanted (communicators.h) */
 	bool embed_symbols;
 	const char *torch_trace; /* folder for embed_symbols; NULL: that of each log */
 	bool no_recover;

@@ -10,7 +10,6 @@
 #include "merge/findings/finding_place.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/build_tree.h"

@@ -11,17 +11,271 @@
 
 #include "base/tables.h"
 #include "log/base/grow.h"
-#include "log/base/hash_table.h"
 #include "merge/ranks/arrivals.h"
-#include "merge/ranks/comm_blocks.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/path_sums.h"
+#include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/run.h"
 #include "merge/sums/saturating.h"
+#include "merge/sums/timeline.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */
 #define SMALL_PART   0.02 /* parts of a cause below this are noise */
+#define PENDING_MAX  64	  /* collectives of a device at the same time; more are left out */
+
+/* A device of a rank, as if it had not waited in collectives. */
+struct shifted {
+	double gpu_ns, cpu_ns;	       /* how much earlier its GPU and its CPU would be */
+	double cpu_wait_ns;	       /* of the CPU, since the launch of its last collective */
+	uint32_t pending[PENDING_MAX]; /* collectives that may still run */
+	size_t pending_count;
+	uint32_t *open; /* the collectives whose waits make up gpu_ns, in their order */
+	size_t open_count;
+	double *left_ns; /* by open collective: what is left of its wait */
+};
+
+static double ns_of(uint32_t units)
+{
+	return units == UINT32_MAX ? HUGE_VAL : (double)((uint64_t)units << RANK_TIME_UNIT_LOG);
+}
+
+/* The latest waits are absorbed first. */
+static void absorb(struct shifted *device, double ns, const float *waits_ns, float *absorbed_ns)
+{
+	device->gpu_ns -= ns;
+	while (ns > 0 && device->open_count) {
+		size_t last = device->open_count - 1;
+		uint32_t c = device->open[last];
+		double part_ns = fmin(ns, device->left_ns[last]);
+
+		device->left_ns[last] -= part_ns;
+		absorbed_ns[c] = (float)((double)waits_ns[c] - device->left_ns[last]);
+		ns -= part_ns;
+		if (device->left_ns[last] <= 0)
+			device->open_count--;
+	}
+}
+
+/* Adds the waits that have ended: they delay what starts now, but not what ran beside them. */
+static void end_waits(struct shifted *device, const struct rank_log *log, int64_t start_ns,
+		      const float *waits_ns)
+{
+	size_t kept = 0;
+
+	for (size_t p = 0; p < device->pending_count; p++) {
+		uint32_t c = device->pending[p];
+
+		if (log->list[c].end_ns > start_ns) {
+			device->pending[kept++] = c;
+			continue;
+		}
+		device->gpu_ns += (double)waits_ns[c];
+		device->left_ns[device->open_count] = (double)waits_ns[c];
+		device->open[device->open_count++] = c;
+	}
+	device->pending_count = kept;
+}
+
+/* waits_ns: by collective, the wait that nothing hides. */
+static void absorb_device(const struct rank_log *log, uint32_t number, struct shifted *device,
+			  const float *waits_ns, float *absorbed_ns)
+{
+	device->gpu_ns = device->cpu_ns = device->cpu_wait_ns = 0;
+	device->open_count = device->pending_count = 0;
+	for (size_t c = 0; c < log->count; c++) {
+		const struct rank_collective *item = &log->list[c];
+		double limit_ns;
+
+		device->cpu_wait_ns += ns_of(item->cpu_wait_units);
+		if (log->members[item->member].device != number)
+			continue;
+		end_waits(device, log, item->start_ns, waits_ns);
+		device->cpu_ns = fmin(device->gpu_ns, device->cpu_ns + device->cpu_wait_ns);
+		device->cpu_wait_ns = 0;
+		limit_ns = device->cpu_ns + ns_of(item->lead_units);
+		if (device->gpu_ns > limit_ns)
+			absorb(device, device->gpu_ns - limit_ns, waits_ns, absorbed_ns);
+		if (waits_ns[c] > 0 && device->pending_count < PENDING_MAX)
+			device->pending[device->pending_count++] = (uint32_t)c;
+	}
+}
+
+static void absorb_log(const struct rank_log *log, const float *waits_ns, float *absorbed_ns)
+{
+	struct shifted device = {.open = xt_malloc((log->count + 1) * sizeof(*device.open)),
+				 .left_ns = xt_malloc((log->count + 1) * sizeof(*device.left_ns))};
+	bool is_done[TIMELINE_DEVICES_MAX] = {false};
+
+	for (size_t m = 0; m < log->member_count; m++) {
+		uint32_t number = log->members[m].device;
+
+		if (number < TIMELINE_DEVICES_MAX && !is_done[number])
+			absorb_device(log, number, &device, waits_ns, absorbed_ns);
+		if (number < TIMELINE_DEVICES_MAX)
+			is_done[number] = true;
+	}
+	free(device.open);
+	free(device.left_ns);
+}
+
+/* Notes the exposed waits of a communicator, by log and collective. */
+static void note_waits(const struct collectives_report *report,
+		       const struct communicator *communicator, float **waits_ns)
+{
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		double exposed_ns;
+
+		for (size_t i = 0; i < member->count; i++) {
+			arrivals_wait_ns(communicator, m, member->first + i, &report->clocks,
+					 &exposed_ns);
+			waits_ns[member->log->log][member->items[i]] = (float)exposed_ns;
+		}
+	}
+}
+
+static void free_lists(float **lists, size_t count)
+{
+	free_list((void **)lists, count);
+	free(lists);
+}
+
+/*
+ * Finds the part of each wait that costs the rank nothing, because its CPU would have been late
+ * with the next launches. The result is by log of the inputs and collective.
+ *
+ * While a GPU waits in a collective, its CPU launches what comes next. Without the wait, the GPU
+ * would get to this work earlier, but not before it is launched. So a wait is time lost only as far
+ * as the GPU then has work in its queue, or the CPU itself waits for the GPU.
+ */
+static float **find_absorbed(const struct collectives_report *report, const struct run *run)
+{
+	float **waits_ns = xt_calloc(run->inputs->count + 1, sizeof(*waits_ns));
+	float **absorbed_ns = xt_calloc(run->inputs->count + 1, sizeof(*absorbed_ns));
+
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
+
+		waits_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
+		absorbed_ns[log->log] = xt_calloc(log->count + 1, sizeof(**waits_ns));
+	}
+	for (size_t c = 0; c < report->communicators.count; c++)
+		note_waits(report, &report->communicators.list[c], waits_ns);
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
+
+		absorb_log(log, waits_ns[log->log], absorbed_ns[log->log]);
+	}
+	free_lists(waits_ns, run->inputs->count);
+	return absorbed_ns;
+}
+
+/*
+ * Time by call path of the ranks in a block, and how much slower collectives made it.
+ *
+ * A collective that waits keeps a part of the GPU busy. Kernels beside it take longer, large matrix
+ * products up to 50 %. So a rank that waits beside its own work loses time, too, although it never
+ * seems to wait. The late rank has the same kernels without a wait.
+ */
+struct path_sums {
+	uint64_t *all_ns;    /* by node, of all ranks */
+	uint64_t *beside_ns; /* by node: of the other ranks, in kernels beside collectives */
+	bool *is_kernel;     /* by node: it ends in a kernel other than a collective */
+	bool *is_touched;    /* by node: it has time */
+	uint32_t *touched;   /* these nodes */
+	size_t touched_count;
+	size_t node_count;
+};
+
+static void path_sums_init(struct path_sums *sums, const struct paths *paths)
+{
+	size_t node_count = paths->node_count;
+
+	*sums = (struct path_sums){
+		.all_ns = xt_calloc(node_count, sizeof(*sums->all_ns)),
+		.beside_ns = xt_calloc(node_count, sizeof(*sums->beside_ns)),
+		.is_kernel = xt_calloc(node_count, sizeof(*sums->is_kernel)),
+		.is_touched = xt_calloc(node_count, sizeof(*sums->is_touched)),
+		.touched = xt_calloc(node_count, sizeof(*sums->touched)),
+		.node_count = node_count,
+	};
+	for (uint32_t node = 0; node < node_count; node++)
+		sums->is_kernel[node] = wait_cause_is_kernel(paths, node);
+}
+
+static void path_sums_free(struct path_sums *sums)
+{
+	free_all(sums->all_ns, sums->beside_ns, sums->is_kernel, sums->is_touched, sums->touched);
+}
+
+/* Leaves out nodes that do not exist. */
+static void path_sums_add(struct path_sums *sums, uint32_t node, uint64_t ns, uint64_t beside_ns)
+{
+	if (node >= sums->node_count)
+		return;
+	if (!sums->is_touched[node])
+		sums->touched[sums->touched_count++] = node;
+	sums->is_touched[node] = true;
+	saturating_add(&sums->all_ns[node], ns);
+	saturating_add(&sums->beside_ns[node], beside_ns);
+}
+
+static void path_sums_clear(struct path_sums *sums)
+{
+	for (size_t t = 0; t < sums->touched_count; t++) {
+		uint32_t node = sums->touched[t];
+
+		sums->all_ns[node] = sums->beside_ns[node] = 0;
+		sums->is_touched[node] = false;
+	}
+	sums->touched_count = 0;
+}
+
+/*
+ * Time of the others divided by that of the late rank, for the same kernels without a collective
+ * beside them. Above 1, their work or their GPUs differ. Never below 1.
+ */
+static double own_ratio(const struct path_sums *sums, const uint64_t *late_ns, double others)
+{
+	double own_sum_ns = 0, late_sum_ns = 0;
+
+	for (size_t t = 0; t < sums->touched_count; t++) {
+		uint32_t node = sums->touched[t];
+		double own_ns = (double)(sums->all_ns[node] - late_ns[node]) / others;
+
+		/* Kernels that take longer in the late rank are what makes it late. */
+		if (!sums->is_kernel[node] || sums->beside_ns[node] || !late_ns[node] ||
+		    own_ns < (double)late_ns[node])
+			continue;
+		own_sum_ns += own_ns;
+		late_sum_ns += (double)late_ns[node];
+	}
+	return late_sum_ns > 0 ? own_sum_ns / late_sum_ns : 1;
+}
+
+/*
+ * Returns the mean time by which collectives slowed the kernels of the other ranks.
+ *
+ * late_ns: time of the late rank, by node
+ * others:  number of other ranks, at least 1
+ */
+static double path_sums_slowed_ns(const struct path_sums *sums, const uint64_t *late_ns,
+				  size_t others)
+{
+	double ratio = own_ratio(sums, late_ns, (double)others), sum_ns = 0;
+
+	for (size_t t = 0; t < sums->touched_count; t++) {
+		uint32_t node = sums->touched[t];
+		double beside_ns = (double)sums->beside_ns[node] / (double)others;
+		double own_ns = (double)(sums->all_ns[node] - late_ns[node]) / (double)others;
+		double more_ns = own_ns - ratio * (double)late_ns[node];
+
+		/* Kernels vary by chance, so shorter ones reduce the sum. */
+		if (beside_ns > 0)
+			sum_ns += fmax(fmin(more_ns, beside_ns), -beside_ns);
+	}
+	return fmax(sum_ns, 0);
+}
 
 /* A collective in which a rank took part: its place in the communicators. */
 struct place_in {
@@ -55,13 +309,18 @@ struct share {
 	float part;
 };
 
+/* A range of the shares. */
+struct share_span {
+	size_t begin, end;
+};
+
 struct blame {
 	struct collectives_report *report;
 	struct log_places *places; /* by log of the inputs */
 	struct share *shares;
 	size_t share_count, share_capacity;
 	/* By communicator and number: its shares. They are unknown if there are none. */
-	size_t **share_begins, **share_ends;
+	struct share_span **spans;
 	struct comm_blocks blocks;
 	/* Of the current block. */
 	const struct communicator *communicator;
@@ -225,17 +484,16 @@ static void add_inherited(struct blame *blame, size_t first, const struct suspec
 {
 	for (size_t w = 0; w < suspect->wait_count; w++) {
 		const struct place_in *at = &suspect->waits[w].at;
-		size_t begin = blame->share_begins[at->communicator][at->number];
-		size_t end = blame->share_ends[at->communicator][at->number];
+		struct share_span span = blame->spans[at->communicator][at->number];
 		double own = part * suspect->waits[w].ns / suspect->waited_ns;
 
 		if (own < SMALL_PART * part)
 			continue;
-		if (begin == end)
+		if (span.begin == span.end)
 			add_share(blame, first,
 				  blame->communicator->members[suspect->member].log->log, PATH_ROOT,
 				  own);
-		for (size_t s = begin; s < end; s++) {
+		for (size_t s = span.begin; s < span.end; s++) {
 			struct share share = blame->shares[s];
 
 			add_share(blame, first, share.log, share.node, own * (double)share.part);
@@ -278,22 +536,14 @@ static void find_shares(struct blame *blame, size_t late, double late_ns, size_t
 /* Returns a cause, which is added if needed. */
 static struct wait_cause *cause_of(struct collectives_report *report, size_t log, uint32_t node)
 {
-	uint32_t hash = xt_hash_u64((uint64_t)log << 32 | node);
-	struct xt_hash_slot *slot;
+	const uint64_t key[] = {log, node};
+	bool is_new;
+	uint32_t id = xt_intern(&report->causes.ids, key, sizeof(key), &is_new);
 
-	xt_hash_require(&report->causes.table, report->causes.count + 1);
-	xt_grow(&report->causes.list, &report->causes.capacity, report->causes.count + 1,
-		sizeof(*report->causes.list));
-	for (slot = xt_hash_first(&report->causes.table, hash); slot->item;
-	     slot = xt_hash_next(&report->causes.table, slot)) {
-		struct wait_cause *cause = &report->causes.list[slot->item - 1];
-
-		if (cause->log == log && cause->node == node)
-			return cause;
-	}
-	report->causes.list[report->causes.count++] = (struct wait_cause){.log = log, .node = node};
-	*slot = (struct xt_hash_slot){hash, (uint32_t)report->causes.count};
-	return &report->causes.list[report->causes.count - 1];
+	if (is_new)
+		xt_append(report->causes.list, report->causes.count, report->causes.capacity,
+			  (struct wait_cause){.log = log, .node = node});
+	return &report->causes.list[id - 1];
 }
 
 static void add_cause(struct collectives_report *report, size_t log, uint32_t node,
@@ -352,11 +602,12 @@ static void drop_small_shares(struct blame *blame, size_t first)
 static void charge_wait(struct blame *blame, uint32_t communicator, size_t number)
 {
 	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
+	struct share_span *span = &blame->spans[communicator][number];
 
-	blame->share_begins[communicator][number] = blame->share_count;
+	span->begin = blame->share_count;
 	charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns, arrivals->wait_ns, 0);
-	drop_small_shares(blame, blame->share_begins[communicator][number]);
-	blame->share_ends[communicator][number] = blame->share_count;
+	drop_small_shares(blame, span->begin);
+	span->end = blame->share_count;
 }
 
 /* The cost of waits beside other work to the other ranks, on average. */
@@ -442,57 +693,40 @@ static void find_places(struct blame *blame, const struct run *run)
 		}
 }
 
-static int begin(struct blame *blame, const struct run *run)
+static void begin(struct blame *blame, const struct run *run)
 {
-	size_t communicators = blame->report->communicators.count;
+	const struct communicators *communicators = &blame->report->communicators;
 
 	blame->places = xt_calloc(run->inputs->count + 1, sizeof(*blame->places));
-	blame->share_begins = xt_calloc(communicators + 1, sizeof(*blame->share_begins));
-	blame->share_ends = xt_calloc(communicators + 1, sizeof(*blame->share_ends));
+	blame->spans = xt_calloc(communicators->count + 1, sizeof(*blame->spans));
 	path_sums_init(&blame->sums, &run->paths);
-	for (size_t c = 0; c < communicators; c++) {
-		size_t count = blame->report->communicators.list[c].instance_count;
-
-		blame->share_begins[c] = xt_calloc(count + 1, sizeof(**blame->share_begins));
-		blame->share_ends[c] = xt_calloc(count + 1, sizeof(**blame->share_ends));
-	}
+	for (size_t c = 0; c < communicators->count; c++)
+		blame->spans[c] = xt_calloc(communicators->list[c].instance_count + 1,
+					    sizeof(**blame->spans));
 	find_places(blame, run);
-	return 0;
 }
 
 static void end(struct blame *blame, const struct run *run)
 {
-	for (size_t c = 0; c < blame->report->communicators.count; c++) {
-		if (blame->share_begins)
-			free(blame->share_begins[c]);
-		if (blame->share_ends)
-			free(blame->share_ends[c]);
-	}
-	for (size_t l = 0; blame->places && l < run->inputs->count; l++) {
-		free(blame->places[l].members);
-		free(blame->places[l].numbers);
-	}
-	for (size_t s = 0; s < SUSPECTS_MAX; s++) {
-		free(blame->suspects[s].ns);
-		free(blame->suspects[s].waits);
-	}
-	free_all(blame->share_begins, blame->share_ends, blame->places, blame->shares);
+	free_list((void **)blame->spans, blame->report->communicators.count);
+	for (size_t l = 0; l < run->inputs->count; l++)
+		free_all(blame->places[l].members, blame->places[l].numbers);
+	for (size_t s = 0; s < SUSPECTS_MAX; s++)
+		free_all(blame->suspects[s].ns, blame->suspects[s].waits);
+	free_all(blame->spans, blame->places, blame->shares);
 	comm_blocks_free(&blame->blocks);
 	path_sums_free(&blame->sums);
 }
 
-int blame_waits(struct collectives_report *report, const struct run *run)
+void blame_waits(struct collectives_report *report, const struct run *run)
 {
 	struct blame blame = {.report = report};
-	int error = begin(&blame, run);
+	float **absorbed_ns = find_absorbed(report, run);
 
-	if (!error)
-		comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks,
-				 report->absorbed_ns);
-	for (size_t b = 0; b < blame.blocks.count && !error; b++) {
+	begin(&blame, run);
+	comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks, absorbed_ns);
+	free_lists(absorbed_ns, run->inputs->count);
+	for (size_t b = 0; b < blame.blocks.count; b++)
 		blame_block(&blame, &blame.blocks.list[b]);
-		error = 0;
-	}
 	end(&blame, run);
-	return error;
 }

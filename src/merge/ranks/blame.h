@@ -10,9 +10,9 @@
 #ifndef XT_MERGE_BLAME_H
 #define XT_MERGE_BLAME_H
 
-#include "merge/ranks/collectives_report.h"
+#include "merge/ranks/compared_ranks.h"
 
-/* Adds the causes of all waits to the report. Returns 0 or -ENOMEM. */
-int blame_waits(struct collectives_report *report, const struct run *run);
+/* Adds the causes of all waits to the report. The waits of all ranks must be known. */
+void blame_waits(struct collectives_report *report, const struct run *run);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef XT_MERGE_COLLECTIVES_WORDS_H
 #define XT_MERGE_COLLECTIVES_WORDS_H
 
-#include "merge/ranks/verdict.h"
+#include "merge/ranks/wait_cause.h"
 
 struct communicator;
 struct run;
@@ -30,10 +30,13 @@ const char *verdict_kind_name(enum verdict_kind kind);
 /* One or two sentences. */
 char *verdict_text(const struct run *run);
 
+/* "0-3, 7": the ranks of a communicator in the job, as far as they are known. */
+char *communicator_ranks_text(const struct run *run, const struct communicator *communicator);
+
 /*
- * How well the clocks of the hosts are aligned, as a sentence. "" if there is only one host. index:
- * from 1, of the clocks.
+ * Returns the ranks of the job that have no log, "3, 5-7"; "" if there are none, or if that is not
+ * known.
  */
-char *rank_clock_text(const struct run *run, size_t index);
+char *missing_ranks_text(const struct run *run);
 
 #endif

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matches collectives across ranks.
+ * Matches collectives across ranks, and finds the lines of the differences of their clocks.
  */
 #include "merge/ranks/communicators.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "log/base/compare.h"
+#include "log/base/number_format.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/read/inputs.h"
+#include "merge/sums/run.h"
 
 #define SHIFTS_MAX  4096 /* numbers tried for the first collective of a log */
 #define SAMPLES_MAX 64	 /* collectives compared for each */
+
+#define DRIFT_MAX    1e-3 /* clocks of computers stay far below */
+#define SEARCH_STEPS 60
+#define EXTREMES     9 /* drifts at which the possible lines are compared */
 
 /* Whether two logs can be of one job. Communicators by order have nothing else in common. */
 static bool may_share_job(const struct inputs *inputs, const struct rank_log *a,
@@ -45,9 +53,9 @@ static struct communicator *find_one(struct communicators *out, const struct inp
 	return communicator;
 }
 
-/* Returns 1 if the log was left out as a duplicate, 0, or -ENOMEM. */
-static int check_duplicate(struct communicators *out, const struct communicator *communicator,
-			   const struct rank_log *log, const struct inputs *inputs)
+/* Whether the log is left out, because another one is of the same rank. */
+static bool is_duplicate(struct communicators *out, const struct communicator *communicator,
+			 const struct rank_log *log, const struct inputs *inputs)
 {
 	uint32_t rank = inputs->logs[log->log].rank;
 
@@ -58,12 +66,12 @@ static int check_duplicate(struct communicators *out, const struct communicator 
 			continue;
 		for (size_t d = 0; d < out->duplicate_count; d++)
 			if (out->duplicates[d].log == log->log)
-				return 1;
+				return true;
 		xt_append(out->duplicates, out->duplicate_count, out->duplicate_capacity,
 			  (struct duplicate_rank){log->log, other->log, rank});
-		return 1;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /* Whether the n-th of one rank is the n-th of all others. Sends have other numbers in each. */
@@ -85,16 +93,15 @@ static void add_items(struct comm_member *to, uint32_t member)
 			to->items[to->count++] = (uint32_t)i;
 }
 
-static int add_member(struct communicators *out, const struct inputs *inputs,
-		      const struct rank_log *log, uint32_t m, const uint32_t *hosts)
+static void add_member(struct communicators *out, const struct inputs *inputs,
+		       const struct rank_log *log, uint32_t m, const uint32_t *hosts)
 {
 	const struct rank_member *member = &log->members[m];
 	struct communicator *communicator = find_one(out, inputs, log, member);
 	struct comm_member *to;
-	int error = check_duplicate(out, communicator, log, inputs);
 
-	if (error)
-		return error < 0 ? error : 0;
+	if (is_duplicate(out, communicator, log, inputs))
+		return;
 	to = xt_new(communicator->members, communicator->member_count,
 		    communicator->member_capacity);
 	*to = (struct comm_member){
@@ -102,7 +109,6 @@ static int add_member(struct communicators *out, const struct inputs *inputs,
 	if (member->rank_count)
 		communicator->rank_count = member->rank_count;
 	add_items(to, m);
-	return 0;
 }
 
 static const struct rank_collective *item(const struct comm_member *member, size_t index)
@@ -203,7 +209,7 @@ static void number_items(struct communicator *communicator)
 			before = (size_t)-firsts[m];
 	}
 	for (size_t m = 0; m < communicator->member_count; m++) {
-		members[m].first = (size_t)((firsts[m]) + (int64_t)before);
+		members[m].first = (size_t)(firsts[m] + (int64_t)before);
 		if (members[m].first + members[m].count > communicator->instance_count)
 			communicator->instance_count = members[m].first + members[m].count;
 	}
@@ -238,17 +244,16 @@ static void free_one(struct communicator *communicator)
 	free(communicator->arrivals);
 }
 
-int communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
-		       const struct inputs *inputs, const uint32_t *hosts)
+void communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
+			const struct inputs *inputs, const uint32_t *hosts)
 {
 	size_t kept = 0;
-	int error = 0;
 
-	for (size_t l = 0; l < log_count && !error; l++)
-		for (uint32_t m = 0; m < logs[l].member_count && !error; m++)
+	for (size_t l = 0; l < log_count; l++)
+		for (uint32_t m = 0; m < logs[l].member_count; m++)
 			if (!logs[l].members[m].is_rest)
-				error = add_member(out, inputs, &logs[l], m, hosts);
-	for (size_t c = 0; c < out->count && !error; c++) {
+				add_member(out, inputs, &logs[l], m, hosts);
+	for (size_t c = 0; c < out->count; c++) {
 		/* Several ranks are kept even if the logs of all but one are missing. */
 		if (out->list[c].member_count < 2 && out->list[c].rank_count < 2) {
 			free_one(&out->list[c]);
@@ -258,9 +263,7 @@ int communicators_find(struct communicators *out, const struct rank_log *logs, s
 		complete_ranks(&out->list[c], inputs);
 		out->list[kept++] = out->list[c];
 	}
-	if (!error)
-		out->count = kept;
-	return error;
+	out->count = kept;
 }
 
 void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes)
@@ -286,4 +289,369 @@ void communicators_free(struct communicators *communicators)
 	free(communicators->list);
 	free(communicators->duplicates);
 	*communicators = (struct communicators){0};
+}
+
+/*
+ * A bound of the difference of two clocks.
+ *
+ * Let a collective end in host A at e and begin there at s, and in host B at E and S, each on its
+ * own clock. B's clock needs the correction x with s <= E + x and S + x <= e. So s - E <= x <= e -
+ * S. For a given drift, the offset is between the largest lower and the smallest upper bound. The
+ * room between them is a concave function of the drift, so a search by sections finds its maximum.
+ */
+struct bound {
+	double at_ns; /* on the clock of the host, since first_ns */
+	double low_ns, high_ns;
+	double ends_ns; /* difference of the ends */
+};
+
+struct bounds {
+	struct bound *list;
+	size_t count, capacity;
+	double first_ns; /* end of the first one */
+	double span_ns;
+	size_t by_order_count;
+};
+
+void rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs)
+{
+	clocks->list = xt_calloc(inputs->count + 1, sizeof(*clocks->list));
+	clocks->hosts = xt_calloc(inputs->count + 1, sizeof(*clocks->hosts));
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct input *log = &inputs->logs[i];
+		size_t h = 0;
+
+		/* inputs.c gives the logs of one host and one boot the same shift. */
+		while (h < clocks->count && (strcmp(clocks->list[h].log->host, log->host) ||
+					     clocks->list[h].log->shift_ns != log->shift_ns))
+			h++;
+		if (h == clocks->count)
+			clocks->list[clocks->count++].log = log;
+		clocks->hosts[i] = (uint32_t)h;
+	}
+	if (clocks->count)
+		clocks->list[0].is_aligned = true;
+}
+
+/* The last start and the first end of a collective on one side. */
+struct side {
+	double start_ns, end_ns;
+	size_t count;
+};
+
+static void add_item(struct side *side, double start_ns, double end_ns)
+{
+	if (!side->count || start_ns > side->start_ns)
+		side->start_ns = start_ns;
+	if (!side->count || end_ns < side->end_ns)
+		side->end_ns = end_ns;
+	side->count++;
+}
+
+static void add_bound(struct bounds *bounds, const struct side *own, const struct side *others)
+{
+	if (!bounds->count)
+		bounds->first_ns = own->end_ns;
+	xt_append(bounds->list, bounds->count, bounds->capacity,
+		  (struct bound){own->end_ns - bounds->first_ns, others->start_ns - own->end_ns,
+				 others->end_ns - own->start_ns, others->end_ns - own->end_ns});
+	bounds->span_ns = fmax(bounds->span_ns, own->end_ns - bounds->first_ns);
+}
+
+/* Whether a collective has the operation and the size of the first one, which it may be. */
+static bool is_same(const struct rank_collective *item, const struct rank_collective **first)
+{
+	*first = *first ? *first : item;
+	return item->operation == (*first)->operation && item->bytes == (*first)->bytes;
+}
+
+/*
+ * Adds a bound for each host that is not aligned yet and takes part in a collective with those that
+ * are. sides: by host, zeros.
+ */
+static void add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
+		       const struct communicator *communicator, size_t number, struct side *sides)
+{
+	const struct rank_collective *first = NULL;
+	struct side aligned = {0};
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+		const struct rank_clock *clock = &clocks->list[member->host];
+		const struct rank_collective *item = comm_item(member, number);
+
+		if (item && !is_same(item, &first)) {
+			memset(sides, 0, clocks->count * sizeof(*sides));
+			return;
+		}
+		if (item && collective_needs_all(item->operation))
+			add_item(clock->is_aligned ? &aligned : &sides[member->host],
+				 rank_clock_ns(clock, item->start_ns),
+				 rank_clock_ns(clock, item->end_ns));
+	}
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		uint32_t host = communicator->members[m].host;
+
+		if (sides[host].count && aligned.count)
+			add_bound(&bounds[host], &sides[host], &aligned);
+		bounds[host].by_order_count +=
+			sides[host].count && aligned.count && communicator->is_by_order;
+		sides[host] = (struct side){0};
+	}
+}
+
+/* The possible offsets for a drift. If low is above high, there is none. */
+static void offsets(const struct bounds *bounds, double drift, double *low_ns, double *high_ns)
+{
+	*low_ns = -HUGE_VAL;
+	*high_ns = HUGE_VAL;
+	for (size_t b = 0; b < bounds->count; b++) {
+		const struct bound *bound = &bounds->list[b];
+		double drifted_ns = drift * bound->at_ns;
+
+		if (bound->low_ns - drifted_ns > *low_ns)
+			*low_ns = bound->low_ns - drifted_ns;
+		if (bound->high_ns - drifted_ns < *high_ns)
+			*high_ns = bound->high_ns - drifted_ns;
+	}
+}
+
+static double room_ns(const struct bounds *bounds, double drift)
+{
+	double low_ns, high_ns;
+
+	offsets(bounds, drift, &low_ns, &high_ns);
+	return high_ns - low_ns;
+}
+
+/* If the room grows up to the limit, the run is too short to tell a drift from none. */
+static double roomiest_drift(const struct bounds *bounds)
+{
+	double low = -DRIFT_MAX, high = DRIFT_MAX;
+
+	for (int step = 0; step < SEARCH_STEPS; step++) {
+		double a = low + (high - low) / 3, b = high - (high - low) / 3;
+
+		if (room_ns(bounds, a) < room_ns(bounds, b))
+			low = a;
+		else
+			high = b;
+	}
+	if (fabs(low + high) / 2 > 0.99 * DRIFT_MAX && room_ns(bounds, 0) >= 0)
+		return 0;
+	return (low + high) / 2;
+}
+
+/*
+ * Returns the last drift between two that leaves room, from the one that does to the one at
+ * `until`.
+ */
+static double last_possible(const struct bounds *bounds, double possible, double until)
+{
+	if (room_ns(bounds, until) >= 0)
+		return until;
+	for (int step = 0; step < SEARCH_STEPS; step++) {
+		double middle = (possible + until) / 2;
+
+		if (room_ns(bounds, middle) >= 0)
+			possible = middle;
+		else
+			until = middle;
+	}
+	return possible;
+}
+
+static double later_of(double a, double b)
+{
+	return fmax(fabs(a), fabs(b));
+}
+
+/* Returns how far any possible line is from this one, within the span of the bounds. */
+static double error_of(const struct bounds *bounds, const struct rank_clock *clock)
+{
+	double from = last_possible(bounds, clock->drift, -DRIFT_MAX);
+	double until = last_possible(bounds, clock->drift, DRIFT_MAX);
+	double error_ns = 0;
+
+	for (int e = 0; e < EXTREMES; e++) {
+		double drift = from + (until - from) * e / (EXTREMES - 1), low_ns, high_ns;
+		double turn_ns = (drift - clock->drift) * bounds->span_ns;
+
+		offsets(bounds, drift, &low_ns, &high_ns);
+		low_ns -= clock->offset_ns;
+		high_ns -= clock->offset_ns;
+		error_ns = fmax(error_ns, later_of(low_ns, high_ns));
+		error_ns = fmax(error_ns, later_of(low_ns + turn_ns, high_ns + turn_ns));
+	}
+	return error_ns;
+}
+
+/* Returns the offset for a drift with which most collectives end at the same time in both hosts. */
+static double middle_offset(const struct bounds *bounds, double drift, double *room)
+{
+	for (size_t b = 0; b < bounds->count; b++)
+		room[b] = bounds->list[b].ends_ns - drift * bounds->list[b].at_ns;
+	qsort(room, bounds->count, sizeof(*room), compare_doubles);
+	return room[bounds->count / 2];
+}
+
+static void align(struct rank_clock *clock, const struct bounds *bounds)
+{
+	double *room = xt_malloc(bounds->count * sizeof(*room));
+	double low_ns, high_ns;
+
+	clock->at_ns = bounds->first_ns;
+	clock->drift = roomiest_drift(bounds);
+	offsets(bounds, clock->drift, &low_ns, &high_ns);
+	clock->offset_ns = (low_ns + high_ns) / 2;
+	if (high_ns >= low_ns)
+		clock->offset_ns =
+			fmin(fmax(middle_offset(bounds, clock->drift, room), low_ns), high_ns);
+	free(room);
+	clock->bound_count = bounds->count;
+	clock->by_order_count = bounds->by_order_count;
+	clock->is_aligned = true;
+	if (high_ns >= low_ns) {
+		clock->error_ns = error_of(bounds, clock);
+		return;
+	}
+	/* No line fits, because a clock was corrected meanwhile or a collective was mistaken. */
+	for (size_t b = 0; b < bounds->count; b++) {
+		const struct bound *bound = &bounds->list[b];
+		double line_ns = clock->offset_ns + clock->drift * bound->at_ns;
+
+		clock->broken_count += line_ns < bound->low_ns || line_ns > bound->high_ns;
+		clock->error_ns = fmax(clock->error_ns,
+				       later_of(line_ns - bound->low_ns, bound->high_ns - line_ns));
+	}
+}
+
+/* Aligns the hosts that share collectives with aligned ones. Returns their number. */
+static size_t align_next(struct rank_clocks *clocks, const struct communicators *communicators,
+			 struct bounds *bounds, struct side *sides)
+{
+	size_t aligned = 0;
+
+	for (size_t c = 0; c < communicators->count; c++)
+		for (size_t i = 0; i < communicators->list[c].instance_count; i++)
+			add_bounds(bounds, clocks, &communicators->list[c], i, sides);
+	for (size_t h = 0; h < clocks->count; h++) {
+		if (bounds[h].count) {
+			align(&clocks->list[h], &bounds[h]);
+			clocks->list[h].reference = clocks->reference;
+			aligned++;
+		}
+		free(bounds[h].list);
+		bounds[h] = (struct bounds){0};
+	}
+	return aligned;
+}
+
+/* Makes the next host without shared collectives the reference of its own group. */
+static bool begin_group(struct rank_clocks *clocks)
+{
+	for (size_t h = 0; h < clocks->count; h++)
+		if (!clocks->list[h].is_aligned) {
+			clocks->list[h].is_aligned = true;
+			clocks->list[h].reference = h;
+			clocks->reference = h;
+			return true;
+		}
+	return false;
+}
+
+void rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators)
+{
+	struct bounds *bounds = xt_calloc(clocks->count + 1, sizeof(*bounds));
+	struct side *sides = xt_calloc(clocks->count + 1, sizeof(*sides));
+	size_t aligned = 1;
+
+	/* Hosts may be connected through others only, or not at all, as in several jobs. */
+	while (aligned && clocks->count > 1) {
+		aligned = align_next(clocks, communicators, bounds, sides);
+		if (!aligned)
+			aligned = begin_group(clocks);
+	}
+	free(bounds);
+	free(sides);
+}
+
+void rank_clocks_free(struct rank_clocks *clocks)
+{
+	free(clocks->list);
+	free(clocks->hosts);
+	*clocks = (struct rank_clocks){0};
+}
+
+char *rank_clock_text(const struct run *run, size_t index)
+{
+	const struct rank_clock *clock = &run->compared->report.clocks.list[index];
+	const struct rank_clocks *clocks = &run->compared->report.clocks;
+	bool is_known = rank_clock_is_known(clocks, index);
+	const char *first = clocks->list[is_known ? clock->reference : 0].log->host;
+	char time[TIME_BYTES];
+
+	format_time(time, (uint64_t)clock->error_ns);
+	if (is_known)
+		return xt_asprintf(
+			"The clock of %s is aligned with that of %s to within %s, by %zu "
+			"collective%s%s.%s",
+			clock->log->host, first, time, clock->bound_count,
+			clock->bound_count == 1 ? "" : "s",
+			clock->by_order_count == clock->bound_count
+				? " that are matched by their order only"
+				: "",
+			clock->broken_count ? " Some of them contradict a steady drift." : "");
+	return xt_asprintf("The clocks of %s and %s share no collective: their difference is as "
+			   "exact as their system clocks, which is unknown.",
+			   clock->log->host, first);
+}
+
+/* The offset of a clock in the middle of the job. */
+static int64_t shift_ns(const struct collectives_report *report, const struct rank_clock *clock)
+{
+	/* By the clock itself. */
+	double middle_ns = report->times.first_ns + report->times.job_ns / 2 - clock->offset_ns;
+
+	return llround(clock->offset_ns + clock->drift * (middle_ns - clock->at_ns));
+}
+
+/* Says how well a host is aligned. The caller frees it. */
+static char *host_text(const struct run *run, size_t host)
+{
+	const struct collectives_report *report = &run->compared->report;
+	const struct rank_clock *clock = &report->clocks.list[host];
+	double drifted_ns = fabs(clock->drift) * report->times.job_ns / 2;
+	int64_t by_ns = shift_ns(report, clock);
+	char by[TIME_BYTES], within[TIME_BYTES];
+
+	if (!rank_clock_is_known(&report->clocks, host))
+		return rank_clock_text(run, host);
+	format_time(by, (uint64_t)llabs(by_ns));
+	format_time(within, (uint64_t)(clock->error_ns + drifted_ns));
+	return xt_asprintf("in timelines, the clock of %s is moved %s by %s, to that of %s. This "
+			   "is right to within %s.",
+			   clock->log->host, by_ns < 0 ? "back" : "forward", by,
+			   report->clocks.list[clock->reference].log->host, within);
+}
+
+void alignment_keep(struct alignment *alignment, const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+	const struct rank_clocks *clocks = &report->clocks;
+	size_t log_count = run->inputs->count;
+
+	alignment->shifts_ns = xt_calloc(log_count + 1, sizeof(*alignment->shifts_ns));
+	alignment->sentences = xt_calloc(clocks->count + 1, sizeof(*alignment->sentences));
+	for (size_t l = 0; l < log_count && report->communicators.count; l++)
+		if (clocks->list[clocks->hosts[l]].is_aligned)
+			alignment->shifts_ns[l] = shift_ns(report, &clocks->list[clocks->hosts[l]]);
+	for (size_t h = 1; h < clocks->count && report->communicators.count; h++)
+		alignment->sentences[alignment->count++] = host_text(run, h);
+}
+
+void alignment_free(struct alignment *alignment)
+{
+	free_list((void **)alignment->sentences, alignment->count);
+	free_all(alignment->sentences, alignment->shifts_ns);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same collective in the logs of several ranks.
+ * The same collective in the logs of several ranks, and the clocks of their hosts.
  *
  * A communicator is known by NCCL's number. The n-th collective of one rank is the n-th of all
  * others. If a log begins later than others, its first collective gets a higher number: the one
  * with which operations, sizes and ends agree best.
+ *
+ * No rank leaves an all-reduce before the last has entered it. So each such collective bounds how
+ * far two clocks can be apart, from both sides. Their difference is a line over time, offset and
+ * drift. It is found from the ends, which are nearly simultaneous, and kept within all bounds. The
+ * stated error is the distance to the bounds.
  */
 #ifndef XT_MERGE_COMMUNICATORS_H
 #define XT_MERGE_COMMUNICATORS_H
@@ -12,6 +17,7 @@
 #include "merge/sums/rank_log.h"
 
 struct inputs;
+struct run;
 
 /* A rank of a communicator. */
 struct comm_member {
@@ -50,10 +56,10 @@ struct communicators {
 
 /*
  * Finds the communicators of all logs and numbers their collectives. hosts: by log, its host. The
- * logs must outlive the result. Returns 0 or -ENOMEM.
+ * logs must outlive the result.
  */
-int communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
-		       const struct inputs *inputs, const uint32_t *hosts);
+void communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
+			const struct inputs *inputs, const uint32_t *hosts);
 void communicators_free(struct communicators *communicators);
 
 /*
@@ -72,5 +78,69 @@ static inline const struct rank_collective *comm_item(const struct comm_member *
 
 /* Writes "123456", or "stream 0" if collectives are compared by the order on their streams. */
 void communicator_name(const struct communicator *communicator, char *out, size_t out_bytes);
+
+/*
+ * The clock of a host against that of the first host that shares collectives with it. Times are as
+ * in struct rank_collective.
+ */
+struct rank_clock {
+	const struct input *log; /* a log of this host */
+	size_t reference;	 /* the host whose clock it is compared with */
+	bool is_aligned;	 /* by collectives; always true for a reference */
+	double at_ns;		 /* the time for which offset_ns is stated */
+	double offset_ns;	 /* add it to times of this host */
+	double drift;		 /* add this per nanosecond since at_ns */
+	double error_ns;	 /* the offset is right to this extent, at any time of the run */
+	size_t bound_count;	 /* collectives that bound it */
+	size_t by_order_count;	 /* of these: collectives that are matched by their order only */
+	size_t broken_count;	 /* of these: collectives that contradict the line */
+};
+
+struct rank_clocks {
+	struct rank_clock *list;
+	size_t count;
+	uint32_t *hosts;  /* by log of the inputs: its host in list */
+	size_t reference; /* of the group that is being aligned */
+};
+
+/* Whether a host is the first one or is aligned with another one. */
+static inline bool rank_clock_is_known(const struct rank_clocks *clocks, size_t host)
+{
+	return !host || (clocks->list[host].is_aligned && clocks->list[host].reference != host);
+}
+
+/* Finds the hosts of the inputs. */
+void rank_clocks_init(struct rank_clocks *clocks, const struct inputs *inputs);
+
+/* Aligns them. */
+void rank_clocks_align(struct rank_clocks *clocks, const struct communicators *communicators);
+void rank_clocks_free(struct rank_clocks *clocks);
+
+/* Returns a time of a host on the clock of its reference. */
+static inline double rank_clock_ns(const struct rank_clock *clock, int64_t time_ns)
+{
+	return (double)time_ns + clock->offset_ns + clock->drift * ((double)time_ns - clock->at_ns);
+}
+
+/*
+ * Says how well the clock of a host is aligned. The caller frees it. index: from 1, of the clocks.
+ */
+char *rank_clock_text(const struct run *run, size_t index);
+
+/*
+ * How far the clocks of hosts must be moved to agree in timelines.
+ *
+ * Each host is moved by one time, so that durations and sums stay as recorded. Its clock is right
+ * in the middle of the job. Drift makes it less exact towards both ends, which is stated.
+ */
+struct alignment {
+	int64_t *shifts_ns; /* by log of the inputs: add this to its times; 0: not known */
+	char **sentences;   /* how well each host is aligned */
+	size_t count;	    /* of the sentences */
+};
+
+/* Keeps what a run found. Call alignment_free() in both cases. */
+void alignment_keep(struct alignment *alignment, const struct run *run);
+void alignment_free(struct alignment *alignment);
 
 #endif

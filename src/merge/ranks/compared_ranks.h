@@ -1,14 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collectives of several ranks, if the run compares them.
+ * Finds in the collectives of several ranks who waits, who makes them wait, and by which call path.
  */
 #ifndef XT_MERGE_COMPARED_RANKS_H
 #define XT_MERGE_COMPARED_RANKS_H
 
-#include "merge/ranks/collectives_report.h"
-#include "merge/ranks/rank_weights.h"
-#include "merge/sums/rank_log.h"
+#include "merge/base/weights.h"
+#include "merge/ranks/arrivals.h"
+#include "merge/ranks/mpi_waits.h"
+#include "merge/ranks/wait_cause.h"
 
+struct run;
+
+#define RANK_BINS 120 /* parts of the time of the job */
+
+/* Sums of one log. */
+struct rank_waits {
+	uint64_t collective_count;
+	/* From the first to the last collective. The parts do not overlap; the rest is unknown. */
+	uint64_t time_ns, idle_ns;
+	uint64_t compute_ns;	   /* in other work, also while collectives ran */
+	uint64_t communication_ns; /* only collectives ran, and it did not wait */
+	uint64_t wait_ns;	   /* it waited for others */
+	uint64_t exposed_ns;	   /* of this: after all other work of its GPU */
+	uint64_t caused_ns;	   /* others waited because of it */
+	uint64_t cost_ns;	   /* other ranks were later because of it, in all */
+	uint64_t transfer_ns;	   /* in collectives, after the last rank had come */
+	uint64_t late_count;	   /* it was the last */
+	float waiting[RANK_BINS];  /* part of the bin that it waited, without other work */
+	float late[RANK_BINS];	   /* part of the bin after the mean arrival of the others */
+};
+
+/* Time that ranks waited because of a call path of a rank. */
+struct wait_cause {
+	size_t log;    /* index in the inputs */
+	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
+	uint64_t wait_ns;
+	uint64_t cost_ns; /* ranks were later because of it, in all */
+};
+
+enum mismatch { MISMATCH_OPERATION, MISMATCH_BYTES };
+
+struct collective_mismatch {
+	size_t communicator;
+	size_t number;
+	enum mismatch what;
+};
+
+/* A collective that some ranks entered and never finished. */
+struct unfinished_collective {
+	size_t communicator;
+	size_t number;
+	double begin_ns; /* first call, on the reference clock */
+	uint8_t operation;
+};
+
+struct collective_counts {
+	uint64_t all_count;	/* in all logs */
+	uint64_t matched_count; /* found in all ranks */
+	uint64_t by_order_count, partial_count;
+	uint64_t compared_count; /* it is known who waits for whom */
+};
+
+/* Sums over all ranks. Moments are on the reference clock. */
+struct collective_times {
+	uint64_t wait_ns, exposed_ns;
+	uint64_t cost_ns; /* later than without late ranks */
+	double ranks_ns;  /* from the first to the last collective */
+	double first_ns;  /* start of the first collective */
+	double job_ns;	  /* from there to the end of the last */
+};
+
+struct collectives_report {
+	struct communicators communicators;
+	struct rank_clocks clocks;
+	struct collective_counts counts;
+	struct collective_times times;
+	size_t largest_count; /* ranks of the largest communicator */
+	size_t job_count; /* groups that no collective connects, and that cannot be one job; else 1 */
+	struct rank_waits *ranks; /* by log of the inputs */
+	struct collective_groups groups;
+	struct {
+		struct wait_cause *list; /* largest first */
+		size_t count, capacity;
+		struct interner ids; /* of log and node; until the causes are sorted */
+	} causes;
+	struct {
+		struct collective_mismatch *list;
+		size_t count, capacity;
+	} mismatches;
+	struct {
+		struct unfinished_collective *list; /* by begin */
+		size_t count, capacity;
+	} unfinished;
+	struct rank_verdict verdict;
+	struct mpi_waits mpi;
+};
+
+/* Compares the ranks of run->compared->logs. */
+void collectives_report_make(struct collectives_report *report, const struct run *run);
+void collectives_report_free(struct collectives_report *report);
+
+/* The time of a rank from its first to its last collective, on average; 0 without collectives. */
+static inline double collectives_mean_rank_ns(const struct collectives_report *report,
+					      size_t log_count)
+{
+	size_t count = 0;
+
+	for (size_t l = 0; report->ranks && l < log_count; l++)
+		count += report->ranks[l].collective_count > 0;
+	return count ? report->times.ranks_ns / (double)count : 0;
+}
+
+/*
+ * A part of the weights collective-wait and collective-cause: where ranks wait in collectives, and
+ * which call paths make them wait. docs/WEIGHTS.md defines them.
+ */
+struct rank_weight {
+	size_t log;	 /* index in the inputs */
+	uint32_t node;	 /* its path in run->paths */
+	uint32_t common; /* the same path without the root of --by */
+	enum weight weight;
+	uint64_t ns;
+};
+
+/* Zeros are an empty list. */
+struct rank_weights {
+	struct rank_weight *list; /* may have the same path several times */
+	size_t count, capacity;
+};
+
+/*
+ * Finds both weights from run->compared->report, and adds them to run->paths. Returns 0,
+ * or -EINVAL after reporting that --weight is one of them and there is none.
+ */
+int rank_weights_add(struct rank_weights *weights, struct run *run);
+void rank_weights_free(struct rank_weights *weights);
+
+/* The collectives of several ranks, if the run compares them. */
 struct compared_ranks {
 	struct rank_log *logs; /* of the logs read so far */
 	size_t log_count;

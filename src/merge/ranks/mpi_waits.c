@@ -19,8 +19,8 @@
 #define NOTABLE_CAUSE 0.2 /* of the cost: a line with less is not named */
 
 /* Visits what a thread of a log does in the window. */
-typedef int visit(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
-		  uint64_t ns);
+typedef void visit(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
+		   uint64_t ns);
 
 static int64_t realtime_ns(const struct cpu_log *log, uint64_t time_ns)
 {
@@ -104,16 +104,14 @@ static uint64_t within(const struct mpi_waits *waits, const struct cpu_log *log,
 				  : 0;
 }
 
-static int visit_samples(const struct mpi_waits *waits, const struct cpu_log *log, visit *visitor,
-			 void *context)
+static void visit_samples(const struct mpi_waits *waits, const struct cpu_log *log, visit *visitor,
+			  void *context)
 {
 	const struct cpu_thread *thread = find_thread(log);
-	int error = 0;
 
-	for (size_t s = thread ? thread->first : 0; thread && s < thread->end && !error; s++)
-		error = visitor(context, log, &log->model->cpu_samples.rows[s],
-				within(waits, log, &log->model->cpu_samples.rows[s]));
-	return error;
+	for (size_t s = thread ? thread->first : 0; thread && s < thread->end; s++)
+		visitor(context, log, &log->model->cpu_samples.rows[s],
+			within(waits, log, &log->model->cpu_samples.rows[s]));
 }
 
 /* The time of a rank by function. */
@@ -124,8 +122,8 @@ struct function_sums {
 	size_t count;
 };
 
-static int add_call(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
-		    uint64_t ns)
+static void add_call(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
+		     uint64_t ns)
 {
 	struct function_sums *sums = context;
 	uint32_t name = call_of(log, sample).name;
@@ -134,12 +132,12 @@ static int add_call(void *context, const struct cpu_log *log, const struct cpu_s
 	if (sample->state != XT_CPU_READY)
 		sums->rank->covered_ns += ns;
 	if (!ns || !is_in_collective(log, sample))
-		return 0;
+		return;
 	sums->rank->ns += ns;
 	while (f < sums->count && sums->names[f] != name)
 		f++;
 	if (f == FUNCTIONS_MAX)
-		return 0;
+		return;
 	if (f == sums->count)
 		sums->names[sums->count++] = name;
 	sums->ns[f] += ns;
@@ -149,7 +147,6 @@ static int add_call(void *context, const struct cpu_log *log, const struct cpu_s
 		sums->rank->function = names_text(&log->model->names, name, NULL);
 		sums->rank->function += sums->rank->function[0] == 'P';
 	}
-	return 0;
 }
 
 static const struct cpu_log *log_of(const struct run *run, const struct mpi_rank *rank)
@@ -248,8 +245,8 @@ struct frame_sums {
 	double part;	 /* weight of the log that is added: 1, or -1/others */
 };
 
-static int add_frame(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
-		     uint64_t ns)
+static void add_frame(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
+		      uint64_t ns)
 {
 	struct frame_sums *sums = context;
 	uint32_t node = sample->stack && frames_has_stack(&log->frames, sample->stack)
@@ -259,63 +256,54 @@ static int add_frame(void *context, const struct cpu_log *log, const struct cpu_
 
 	/* A rank that waits in other functions of MPI does nothing there that makes it late. */
 	if (!ns || node == PATH_ROOT || call_of(log, sample).is_mpi)
-		return 0;
+		return;
 	name = wait_cause_frame(&sums->run->paths, node);
 	sums->ns[name] += sums->part * (double)ns;
 	if (sums->part > 0)
 		sums->nodes[name] = node;
-	return 0;
 }
 
 /* Finds the line that the late rank runs longer than the others. */
-static int find_cause(struct mpi_waits *waits, const struct run *run)
+static void find_cause(struct mpi_waits *waits, const struct run *run)
 {
 	size_t count = run->paths.names.count + 1;
 	struct frame_sums sums = {.run = run,
 				  .ns = xt_calloc(count, sizeof(*sums.ns)),
 				  .nodes = xt_calloc(count, sizeof(*sums.nodes))};
-	int error = 0;
 	double most_ns = NOTABLE_CAUSE * (double)waits->cost_ns;
 
-	for (size_t r = 0; r < waits->rank_count && !error; r++) {
+	for (size_t r = 0; r < waits->rank_count; r++) {
 		sums.part = r == waits->late ? 1 : -1 / (double)(waits->rank_count - 1);
-		error = visit_samples(waits, log_of(run, &waits->ranks[r]), add_frame, &sums);
+		visit_samples(waits, log_of(run, &waits->ranks[r]), add_frame, &sums);
 	}
 	waits->node = PATH_ROOT;
-	for (size_t n = 0; n < count && !error; n++) {
+	for (size_t n = 0; n < count; n++) {
 		if (sums.ns[n] <= most_ns)
 			continue;
 		most_ns = sums.ns[n];
 		waits->node = sums.nodes[n];
 		waits->node_ns = (uint64_t)most_ns;
 	}
-	free(sums.ns);
-	free(sums.nodes);
-	return error;
+	free_all(sums.ns, sums.nodes);
 }
 
-int mpi_waits_find(struct mpi_waits *waits, const struct run *run)
+void mpi_waits_find(struct mpi_waits *waits, const struct run *run)
 {
-	int error = 0;
-
 	waits->from_ns = INT64_MAX;
 	waits->until_ns = INT64_MIN;
 	waits->late = SIZE_MAX;
-	if (run->needs.ranks) {
+	if (run->needs.ranks)
 		add_ranks(waits, run);
-		error = 0;
-	}
-	if (error || waits->rank_count < 2 || waits->until_ns <= waits->from_ns) {
+	if (waits->rank_count < 2 || waits->until_ns <= waits->from_ns) {
 		waits->rank_count = 0;
-		return error;
+		return;
 	}
-	for (size_t r = 0; r < waits->rank_count && !error; r++)
-		error = visit_samples(waits, log_of(run, &waits->ranks[r]), add_call,
-				      &(struct function_sums){.rank = &waits->ranks[r]});
-	if (error)
-		return error;
+	for (size_t r = 0; r < waits->rank_count; r++)
+		visit_samples(waits, log_of(run, &waits->ranks[r]), add_call,
+			      &(struct function_sums){.rank = &waits->ranks[r]});
 	find_late(waits, run);
-	return waits->late == SIZE_MAX ? 0 : find_cause(waits, run);
+	if (waits->late != SIZE_MAX)
+		find_cause(waits, run);
 }
 
 void mpi_waits_free(struct mpi_waits *waits)

@@ -38,8 +38,8 @@ struct mpi_waits {
 	uint64_t node_ns; /* the difference */
 };
 
-/* Compares the CPU logs of the run. Returns 0 or -ENOMEM. Free the result in any case. */
-int mpi_waits_find(struct mpi_waits *waits, const struct run *run);
+/* Compares the CPU logs of the run. */
+void mpi_waits_find(struct mpi_waits *waits, const struct run *run);
 void mpi_waits_free(struct mpi_waits *waits);
 
 /* One sentence. The caller frees it. */

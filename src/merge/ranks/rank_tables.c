@@ -11,7 +11,7 @@
 #include "log/base/compare.h"
 #include "base/json.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/rank_lists.h"
+#include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"

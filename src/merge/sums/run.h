@@ -33,7 +33,7 @@ struct needs {
 	bool origins;
 	bool findings;
 	bool ranks;		     /* the comparison of their collectives */
-	struct alignment *alignment; /* not NULL: nothing else (host_alignment.h) */
+	struct alignment *alignment; /* not NULL: nothing else (communicators.h) */
 };
 
 /*

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/ranks/rank_clocks.h"
+#include "merge/ranks/communicators.h"
 #include "merge/read/inputs.h"
 
 #define HOSTS	      4

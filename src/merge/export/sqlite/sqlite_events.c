@@ -23,7 +23,6 @@
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/ranges.h"
 #include "merge/sums/build_tree.h"

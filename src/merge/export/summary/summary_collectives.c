@@ -8,7 +8,6 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/ranks/collectives_words.h"
-#include "merge/ranks/rank_lists.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/exporter.h"

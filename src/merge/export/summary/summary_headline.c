@@ -13,7 +13,7 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/detection.h"
 #include "merge/findings/finding_place.h"
-#include "merge/ranks/rank_lists.h"
+#include "merge/ranks/collectives_words.h"
 #include "merge/sums/trust.h"
 #include "merge/findings/conclusions.h"
 #include "merge/sums/run.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/ranks/collectives_report.h"
+#include "merge/ranks/compared_ranks.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/ranks/absorbed.h"
-#include "merge/ranks/arrivals.h"
+#include "log/base/compare.h"
 #include "merge/ranks/blame.h"
-#include "merge/ranks/compared_ranks.h"
 #include "merge/sums/run.h"
+#include "merge/sums/settings.h"
 #include "merge/sums/sums.h"
 
 #define LISTED_MAX 1000 /* mismatches and unfinished collectives */
@@ -125,16 +125,7 @@ static void note_open_calls(const struct collectives_report *report,
 	}
 }
 
-static int compare_begins(const void *a, const void *b)
-{
-	const struct unfinished_collective *x = a, *y = b;
-
-	if (x->begin_ns < y->begin_ns || x->begin_ns > y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->communicator != y->communicator)
-		return x->communicator < y->communicator ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
+COMPARE_BY(compare_begins, struct unfinished_collective, UP(begin_ns) UP(communicator) UP(number))
 
 /* Lists the collectives that a rank waits for. If all entered one, it may just not have begun. */
 static void add_unfinished(struct collectives_report *report, size_t c)
@@ -152,10 +143,10 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 		return;
 	for (size_t i = communicator->instance_count;
 	     i < reach && report->unfinished.count < LISTED_MAX; i++) {
-		struct unfinished_collective *row;
+		struct unfinished_collective *row =
+			xt_new(report->unfinished.list, report->unfinished.count,
+			       report->unfinished.capacity);
 
-		row = xt_new(report->unfinished.list, report->unfinished.count,
-			     report->unfinished.capacity);
 		*row = (struct unfinished_collective){
 			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
 		for (size_t m = 0; m < communicator->member_count; m++)
@@ -163,15 +154,7 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 	}
 }
 
-static int compare_causes(const void *a, const void *b)
-{
-	const struct wait_cause *x = a, *y = b;
-
-	if (x->cost_ns != y->cost_ns)
-		return x->cost_ns > y->cost_ns ? -1 : 1;
-	return x->log != y->log ? (x->log < y->log ? -1 : 1)
-				: (x->node < y->node ? -1 : x->node > y->node);
-}
+COMPARE_BY(compare_causes, struct wait_cause, DOWN(cost_ns) UP(log) UP(node))
 
 /* Adds the time of the devices of a log from their first to their last collective. */
 static void add_rank_time(struct collectives_report *report, const struct rank_log *log,
@@ -300,52 +283,40 @@ static void count_jobs(struct collectives_report *report, const struct inputs *i
 	free(parents);
 }
 
-int collectives_report_make(struct collectives_report *report, const struct run *run)
+void collectives_report_make(struct collectives_report *report, const struct run *run)
 {
 	const struct inputs *inputs = run->inputs;
-	int error;
 
 	report->ranks = xt_calloc(inputs->count + 1, sizeof(*report->ranks));
 	rank_clocks_init(&report->clocks, inputs);
-	error = communicators_find(&report->communicators, run->compared->logs,
-				   run->compared->log_count, inputs, report->clocks.hosts);
-	if (!error)
-		error = rank_clocks_align(&report->clocks, &report->communicators);
-	if (!error)
-		arrivals_compare(&report->communicators, &report->clocks);
-	for (size_t l = 0; l < run->compared->log_count && !error; l++) {
-		report->ranks[run->compared->logs[l].log].collective_count =
-			run->compared->logs[l].count;
-		report->counts.all_count += run->compared->logs[l].count;
+	communicators_find(&report->communicators, run->compared->logs, run->compared->log_count,
+			   inputs, report->clocks.hosts);
+	rank_clocks_align(&report->clocks, &report->communicators);
+	arrivals_compare(&report->communicators, &report->clocks);
+	for (size_t l = 0; l < run->compared->log_count; l++) {
+		const struct rank_log *log = &run->compared->logs[l];
+
+		report->ranks[log->log].collective_count = log->count;
+		report->counts.all_count += log->count;
 	}
-	if (!error)
-		find_job_time(report, run);
-	for (size_t c = 0; c < report->communicators.count && !error; c++) {
+	find_job_time(report, run);
+	for (size_t c = 0; c < report->communicators.count; c++) {
 		add_communicator(report, c);
 		add_unfinished(report, c);
-		error = 0;
 	}
-	if (error)
-		return error;
 	split_times(report, run);
 	count_jobs(report, inputs);
 	collective_groups_finish(&report->groups);
-	absorbed_find(report, run);
-	error = blame_waits(report, run);
-	absorbed_free(report, inputs->count);
+	blame_waits(report, run);
 	if (report->causes.count)
 		qsort(report->causes.list, report->causes.count, sizeof(*report->causes.list),
 		      compare_causes);
 	if (report->unfinished.count)
 		qsort(report->unfinished.list, report->unfinished.count,
 		      sizeof(*report->unfinished.list), compare_begins);
-	if (!error)
-		error = mpi_waits_find(&report->mpi, run);
-	if (!error)
-		rank_spread_finish(&run->sums->spread, &run->paths);
-	if (!error)
-		verdict_find(report, run);
-	return error;
+	mpi_waits_find(&report->mpi, run);
+	rank_spread_finish(&run->sums->spread, &run->paths);
+	verdict_find(report, run);
 }
 
 void collectives_report_free(struct collectives_report *report)
@@ -354,10 +325,129 @@ void collectives_report_free(struct collectives_report *report)
 	communicators_free(&report->communicators);
 	rank_clocks_free(&report->clocks);
 	mpi_waits_free(&report->mpi);
-	free(report->ranks);
-	free(report->causes.list);
-	xt_hash_free(&report->causes.table);
-	free(report->mismatches.list);
-	free(report->unfinished.list);
+	interner_free(&report->causes.ids);
+	free_all(report->ranks, report->causes.list, report->mismatches.list,
+		 report->unfinished.list);
 	*report = (struct collectives_report){0};
+}
+
+/* Adds where a member waited. places: by node, its place in the list + 1; only zeros. */
+static void add_waits(struct rank_weights *weights, const struct run *run,
+		      const struct communicator *communicator, size_t m, size_t *places)
+{
+	const struct comm_member *member = &communicator->members[m];
+	size_t first = weights->count;
+
+	for (size_t i = 0; i < member->count; i++) {
+		struct rank_weight part = {.log = member->log->log,
+					   .node = rank_log_own_path(member->log, member->items[i]),
+					   .common = member->log->list[member->items[i]].node,
+					   .weight = WEIGHT_COLLECTIVE_WAIT};
+		double exposed_ns;
+
+		arrivals_wait_ns(communicator, m, member->first + i, &run->compared->report.clocks,
+				 &exposed_ns);
+		part.ns = (uint64_t)exposed_ns;
+		if (part.ns && places[part.node]) {
+			weights->list[places[part.node] - 1].ns += part.ns;
+		} else if (part.ns) {
+			xt_append(weights->list, weights->count, weights->capacity, part);
+			places[part.node] = weights->count;
+		}
+	}
+	for (size_t p = first; p < weights->count; p++)
+		places[weights->list[p].node] = 0;
+}
+
+static void add_all_waits(struct rank_weights *weights, const struct run *run)
+{
+	const struct communicators *communicators = &run->compared->report.communicators;
+	size_t *places = xt_calloc(run->paths.node_count, sizeof(*places));
+
+	for (size_t c = 0; c < communicators->count; c++)
+		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+			add_waits(weights, run, &communicators->list[c], m, places);
+	free(places);
+}
+
+/* Returns where --by puts a path of a log, the first place if there are several. */
+static uint32_t path_of(const struct rank_log *log, uint32_t common)
+{
+	size_t at = FIRST_NOT(r, 0, log->root_count, log->roots[r].common < common);
+
+	return at < log->root_count && log->roots[at].common == common ? log->roots[at].rooted
+								       : common;
+}
+
+/* Returns the root of --by above the first collective of a log, PATH_ROOT without --by. */
+static uint32_t root_of(const struct rank_log *log, const struct paths *paths)
+{
+	uint32_t root;
+
+	if (!log->own_paths || !log->count)
+		return PATH_ROOT;
+	root = log->own_paths[0];
+	for (uint32_t n = log->list[0].node; n != PATH_ROOT; n = paths->nodes[n].parent)
+		root = paths->nodes[root].parent;
+	return root;
+}
+
+/* Adds what the paths of a log cost the other ranks. */
+static void add_cause(struct rank_weights *weights, struct run *run, const struct rank_log *log,
+		      const struct wait_cause *cause)
+{
+	struct rank_weight part = {.log = log->log,
+				   .node = path_of(log, cause->node),
+				   .common = cause->node,
+				   .weight = WEIGHT_COLLECTIVE_CAUSE,
+				   .ns = cause->cost_ns};
+
+	if (!part.ns)
+		return;
+	if (cause->node == PATH_ROOT) {
+		uint32_t name =
+			names_intern(&run->paths.names, CAUSE_UNKNOWN, strlen(CAUSE_UNKNOWN));
+
+		part.node = paths_child(&run->paths, root_of(log, &run->paths), name);
+		part.common = paths_child(&run->paths, PATH_ROOT, name);
+	}
+	xt_append(weights->list, weights->count, weights->capacity, part);
+}
+
+static void add_all_causes(struct rank_weights *weights, struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+	const struct rank_log **logs = xt_calloc(run->inputs->count + 1, sizeof(*logs));
+
+	for (size_t l = 0; l < run->compared->log_count; l++)
+		logs[run->compared->logs[l].log] = &run->compared->logs[l];
+	for (size_t c = 0; c < report->causes.count; c++)
+		add_cause(weights, run, logs[report->causes.list[c].log], &report->causes.list[c]);
+	free(logs);
+}
+
+int rank_weights_add(struct rank_weights *weights, struct run *run)
+{
+	enum weight shown = run->settings->weight;
+
+	if (RANK_WEIGHTS >> shown & 1 && !run->compared->report.communicators.count) {
+		report_error(run->report, STATUS_FAILED,
+			     "cannot use --weight %s: no collective is in several of the logs",
+			     weight_specs[shown].name);
+		return -EINVAL;
+	}
+	add_all_waits(weights, run);
+	add_all_causes(weights, run);
+	for (size_t p = 0; p < weights->count; p++) {
+		const struct rank_weight *part = &weights->list[p];
+
+		run->paths.nodes[part->node].weights[part->weight] += part->ns;
+	}
+	return 0;
+}
+
+void rank_weights_free(struct rank_weights *weights)
+{
+	free(weights->list);
+	*weights = (struct rank_weights){0};
 }
