@@ -2,26 +2,83 @@
 /*
  * The run profile: what `xtrace diff` needs to know about a run. Costs are summed by call path,
  * kernel, function and so on for each batch of iterations. Only their means and standard errors are
- * written.
+ * written, as JSON: docs/DIFF.md describes each member, and src/diff/load/run_profile.c reads it.
+ *
+ * Numbers are rounded to their useful precision, because profiles may be kept in a repository.
  */
 #include "merge/profile/profile.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
+#include "idle/idle.h"
 #include "log/base/number_format.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
-#include "merge/profile/profile_iterations.h"
 #include "merge/sums/reading.h"
+#include "merge/sums/run.h"
 #include "merge/sums/sums.h"
+#include "merge/sums/trust.h"
 
-#define CELLS	      (PROFILE_BATCHES + 1) /* one for each batch, and one for time outside the batches */
-#define MEMSETS_INDEX COPY_KINDS
-#define DEVICES_MAX   TIMELINE_DEVICES_MAX
+#define CELLS	     (PROFILE_BATCHES + 1) /* one for each batch, and one for time outside the batches */
+#define MEMSETS	     COPY_KINDS
+#define DEVICES_MAX  TIMELINE_DEVICES_MAX
+#define MEAN_DIGITS  9
+#define ERROR_DIGITS 3
+
+/* A process in the document. All texts belong to profile.texts. */
+struct profile_process {
+	const struct input *log;
+	const char *name, *command, *driver, *cupti;
+	struct windows windows; /* without the times */
+};
+
+struct profile_device {
+	uint32_t number;
+	const char *name, *uuid;
+};
+
+/*
+ * The totals are the first subjects: enum profile_total is their index. So 0 as the index of any
+ * other subject means that it is unknown so far.
+ */
+struct profile {
+	struct paths tree; /* call paths without process frames; also holds all names */
+	struct subjects subjects;
+	struct arena *texts;
+	struct profile_process *processes;
+	size_t process_count, process_capacity;
+	struct profile_device *devices;
+	size_t device_count, device_capacity;
+	uint32_t batch_count; /* of the run; 0: unknown so far */
+	bool is_mixed; /* the processes have different numbers of batches, so nothing is known by batch */
+	/* State of the current process: */
+	struct windows windows;
+	double shares[PROFILE_BATCHES];
+	struct cell {
+		uint64_t value, count;
+	} * cells; /* CELLS for each total; the last is for time outside the batches */
+	size_t cell_capacity;
+	struct call_place {
+		uint32_t api_subject;
+		uint32_t path_subject; /* 0: not listed */
+		uint16_t api;
+	} * call_places; /* by XT_STACK_ID; 0: calls without a stack */
+	struct copy_place {
+		uint32_t time_subject, bytes_subject;
+	} copies[COPY_KINDS + 1]; /* by copy kind; the last is for memsets */
+	uint32_t idle[IDLE_CLASSES];
+	int64_t first_ns,
+		last_ns; /* of the run: start of a process, end of a call or of GPU work */
+	uint64_t busy_until_ns[DEVICES_MAX + 1];
+	uint8_t *waits;	       /* by index in the model's apis: the CPU waits in this function */
+	bool lacks_iterations; /* a log lacks the requested range */
+	bool has_iterations;   /* another log has it */
+};
 
 static int begin(struct sink *sink)
 {
@@ -29,11 +86,9 @@ static int begin(struct sink *sink)
 
 	sink->state = p;
 	paths_init(&p->tree);
-	p->busy_until_ns = xt_calloc(DEVICES_MAX + 1, sizeof(*p->busy_until_ns));
-	p->copy_places = xt_calloc(COPY_KINDS + 1, sizeof(*p->copy_places));
-	p->bytes_places = xt_calloc(COPY_KINDS + 1, sizeof(*p->bytes_places));
+	p->texts = arena_new();
 	for (uint32_t t = 0; t < PROFILE_TOTALS; t++)
-		p->totals[t] = subjects_index(&p->subjects, PROFILE_TOTAL, t);
+		subjects_index(&p->subjects, PROFILE_TOTAL, t);
 	return 0;
 }
 
@@ -42,25 +97,31 @@ static uint32_t intern(struct profile *p, const char *text)
 	return names_intern(&p->tree.names, text, strlen(text));
 }
 
-static struct subject *named(struct profile *p, enum profile_level level, uint32_t name)
+/* Returns a name of the run as one of the profile. */
+static uint32_t copy_name(struct profile *p, const struct process *process, uint32_t name)
 {
-	uint32_t place = subjects_index(&p->subjects, level, name); /* moves the list */
+	size_t length;
+	const char *text = names_text(&process->paths->names, name, &length);
 
-	return &p->subjects.list[place];
+	return names_intern(&p->tree.names, text, length);
 }
 
-static struct subject *named_text(struct profile *p, enum profile_level level, const char *text)
+static uint32_t named(struct profile *p, enum profile_level level, const char *text)
 {
-	return named(p, level, intern(p, text));
+	return subjects_index(&p->subjects, level, intern(p, text));
 }
 
-/* Like subject_add(), for the subject at this index and the batch at this time. */
-static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double value, double count)
+/* batch: -1 outside the iterations. */
+static void add(struct profile *p, uint32_t place, int batch, double value, double count)
 {
-	int batch = windows_batch(&p->windows, time_ns);
-
 	subject_add(&p->subjects.list[place], batch, batch < 0 ? 0.0 : p->shares[batch], value,
 		    count);
+}
+
+/* The same, for the batch at this time. */
+static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double value, double count)
+{
+	add(p, place, windows_batch(&p->windows, time_ns), value, count);
 }
 
 /* A moment until which the run lasted. */
@@ -87,12 +148,9 @@ static void add_walls(struct profile *p)
 {
 	const struct windows *w = &p->windows;
 
-	for (size_t i = 0; i < w->found_count; i++) {
-		uint64_t end_ns = i + 1 < w->found_count ? w->starts_ns[i + 1] : w->end_ns;
-
-		add_at(p, p->totals[TOTAL_WALL], w->starts_ns[i],
-		       (double)(end_ns - w->starts_ns[i]), 1.0);
-	}
+	for (size_t i = 0; i < w->found_count; i++)
+		add_at(p, TOTAL_WALL, w->starts_ns[i],
+		       (double)(windows_end_ns(w, i) - w->starts_ns[i]), 1.0);
 }
 
 /* Names of the nested ranges, outermost first, separated by semicolons. */
@@ -100,7 +158,7 @@ static char *range_text(const struct model *model, uint32_t node)
 {
 	const struct range_node *row = &model->ranges.nodes[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
-	char *name = iterations_range_name(model, row);
+	char *name = windows_range_name(model, row);
 	char *text = xt_asprintf("%s%s%s", outer ? outer : "", outer ? ";" : "", name);
 
 	free(outer);
@@ -108,14 +166,13 @@ static char *range_text(const struct model *model, uint32_t node)
 	return text;
 }
 
-static uint32_t range_subject(struct profile *p, enum profile_level level,
-			      const struct model *model, uint32_t node)
+static uint32_t range_name(struct profile *p, const struct model *model, uint32_t node)
 {
 	char *text = range_text(model, node);
 	uint32_t name = intern(p, text);
 
 	free(text);
-	return subjects_index(&p->subjects, level, name);
+	return name;
 }
 
 static bool is_within(const struct model *model, uint32_t state, uint32_t node)
@@ -133,7 +190,7 @@ static void add_spans(struct profile *p, const struct model *model)
 	uint32_t *places = xt_calloc(ranges->node_count + 1, sizeof(*places));
 
 	for (uint32_t n = 1; n < ranges->node_count; n++)
-		places[n] = range_subject(p, PROFILE_SPAN, model, n);
+		places[n] = subjects_index(&p->subjects, PROFILE_SPAN, range_name(p, model, n));
 	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
 		uint32_t before = RANGE_NONE;
@@ -151,9 +208,9 @@ static void add_spans(struct profile *p, const struct model *model)
 	free(places);
 }
 
-static char *copy_meta(const struct model *model, const char *key)
+static const char *copy_text(struct profile *p, const char *text)
 {
-	return xt_strdup(model_meta(model, key));
+	return arena_copy_text(p->texts, text, strlen(text));
 }
 
 static void add_devices(struct profile *p, const struct model *model)
@@ -171,33 +228,23 @@ static void add_devices(struct profile *p, const struct model *model)
 		device = xt_new(p->devices, p->device_count, p->device_capacity);
 		device->number = stream->device;
 		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
-		device->name = copy_meta(model, key);
+		device->name = copy_text(p, model_meta(model, key));
 		snprintf(key, sizeof(key), "gpu.%u.uuid", stream->device);
-		device->uuid = copy_meta(model, key);
+		device->uuid = copy_text(p, model_meta(model, key));
 	}
 }
 
 static void describe(struct profile *p, const struct process *process)
 {
 	const struct model *model = process->model;
-	const struct windows *w = &p->windows;
-	struct profile_process *row;
 
-	row = xt_new(p->processes, p->process_count, p->process_capacity);
-	*row = (struct profile_process){
-		.name = xt_strdup(model_process_name(model)),
-		.command = copy_meta(model, "process.cmdline"),
-		.driver = copy_meta(model, "cuda.driver_version"),
-		.cupti = copy_meta(model, "cupti.version"),
-		.host = xt_strdup(process->log->host),
-		.start_realtime_ns = process->log->header.start_realtime_ns,
-		.source = w->source,
-		.iteration = xt_strdup(w->name ? w->name : ""),
-		.found_count = w->found_count,
-		.warmup_count = w->warmup_count,
-		.used_count = w->used_count,
-		.batch_count = w->batch_count,
-	};
+	xt_append(p->processes, p->process_count, p->process_capacity,
+		  (struct profile_process){
+			  .log = process->log,
+			  .name = copy_text(p, model_process_name(model)),
+			  .command = copy_text(p, model_meta(model, "process.cmdline")),
+			  .driver = copy_text(p, model_meta(model, "cuda.driver_version")),
+			  .cupti = copy_text(p, model_meta(model, "cupti.version"))});
 	add_devices(p, model);
 }
 
@@ -223,14 +270,11 @@ static void add_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
 	const struct model *model = process->model;
-	int error = iterations_find(&p->windows, model, process->log->path,
-				    &sink->settings->iterations);
 	size_t stacks = model_stack_limit(model) + 1, apis = model->apis.count + 1;
 
-	p->lacks_iterations |= error == -ENOENT;
+	p->lacks_iterations |=
+		!windows_find(&p->windows, model, process->log->path, &sink->settings->iterations);
 	p->has_iterations |= p->windows.source == WINDOWS_RANGE;
-	if (error && error != -ENOENT)
-		xt_out_of_memory(0);
 	settle_batches(p);
 	free(p->call_places);
 	free(p->cells);
@@ -240,7 +284,7 @@ static void add_process(struct sink *sink, const struct process *process)
 	p->waits = xt_reallocarray(p->waits, apis, 1);
 	for (size_t a = 0; a < model->apis.count; a++)
 		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != THREAD_BUSY;
-	memset(p->busy_until_ns, 0, (DEVICES_MAX + 1) * sizeof(*p->busy_until_ns));
+	memset(p->busy_until_ns, 0, sizeof(p->busy_until_ns));
 	note_start(p, process);
 	add_walls(p);
 	add_spans(p, model);
@@ -284,16 +328,6 @@ static uint32_t copy_path(struct profile *p, const struct process *process, uint
 	return copy;
 }
 
-static uint32_t api_name(struct profile *p, const struct process *process,
-			 const struct launch *call)
-{
-	uint32_t name = frames_api_name(process->frames, call->stack, call->api);
-	size_t length;
-	const char *text = names_text(&process->paths->names, name, &length);
-
-	return names_intern(&p->tree.names, text, length);
-}
-
 /* True for calls that are listed by call path even if no GPU time is below them. */
 static bool is_shown(const struct profile *p, const struct model *model, uint16_t api)
 {
@@ -307,17 +341,18 @@ static void settle_call(struct profile *p, const struct process *process, const 
 			struct call_place *known)
 {
 	bool has_stack = frames_has_stack(process->frames, call->stack);
-	uint32_t name = api_name(p, process, call), node, place;
+	uint32_t name =
+		copy_name(p, process, frames_api_name(process->frames, call->stack, call->api));
+	uint32_t node;
 
-	place = subjects_index(&p->subjects, PROFILE_API, name);
-	*known = (struct call_place){.api = call->api, .api_subject = place + 1};
+	*known = (struct call_place){
+		.api = call->api, .api_subject = subjects_index(&p->subjects, PROFILE_API, name)};
 	if (!is_shown(p, process->model, call->api))
 		return;
 	node = has_stack ? copy_path(p, process, joined_paths_node(process->frames, call->stack))
 			 : paths_child(&p->tree, PATH_ROOT, intern(p, FRAME_UNATTRIBUTED));
 	node = paths_child(&p->tree, node, name);
-	place = subjects_index(&p->subjects, PROFILE_CALL, node);
-	known->path_subject = place + 1;
+	known->path_subject = subjects_index(&p->subjects, PROFILE_CALL, node);
 }
 
 static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
@@ -332,13 +367,13 @@ static void add_call(struct sink *sink, const struct process *process, const str
 	note_end(p, process, call->enter_ns + duration_ns);
 	if (!known->api_subject || known->api != call->api)
 		settle_call(p, process, call, known);
-	add_at(p, known->api_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
+	add_at(p, known->api_subject, call->enter_ns, (double)duration_ns, 1.0);
 	if (known->path_subject)
-		add_at(p, known->path_subject - 1, call->enter_ns, (double)duration_ns, 1.0);
+		add_at(p, known->path_subject, call->enter_ns, (double)duration_ns, 1.0);
 	if (class == XT_API_LAUNCH || class == XT_API_GRAPH_LAUNCH)
-		add_at(p, p->totals[TOTAL_LAUNCHES], call->enter_ns, 1.0, 1.0);
+		add_at(p, TOTAL_LAUNCHES, call->enter_ns, 1.0, 1.0);
 	if (p->waits[call->api])
-		add_at(p, p->totals[TOTAL_WAITS], call->enter_ns, (double)duration_ns, 1.0);
+		add_at(p, TOTAL_WAITS, call->enter_ns, (double)duration_ns, 1.0);
 }
 
 static void add_bytes(struct profile *p, const struct process *process, const struct work *work,
@@ -347,26 +382,20 @@ static void add_bytes(struct profile *p, const struct process *process, const st
 	const struct model *model = process->model;
 	uint32_t shape = work->shape < model->copy_shapes.count ? work->shape : 0;
 	uint32_t kind = work->kind == WORK_MEMSET
-				? MEMSETS_INDEX
+				? MEMSETS
 				: label_index(model->copy_shapes.rows[shape].kind, COPY_KINDS);
-	double share = batch < 0 ? 0.0 : p->shares[batch];
+	struct copy_place *place = &p->copies[kind];
 
-	if (!p->copy_places[kind]) {
-		const char *label = kind == MEMSETS_INDEX ? "set" : copy_kind_label(kind);
-		struct subject *copies = named_text(p, PROFILE_COPY, label), *bytes;
+	if (!place->time_subject) {
+		const char *label = kind == MEMSETS ? "set" : copy_kind_label(kind);
 
-		p->copy_places[kind] = (uint32_t)(copies - p->subjects.list) + 1;
-		bytes = named_text(p, PROFILE_BYTES, label);
-		p->bytes_places[kind] = (uint32_t)(bytes - p->subjects.list) + 1;
+		place->time_subject = named(p, PROFILE_COPY, label);
+		place->bytes_subject = named(p, PROFILE_BYTES, label);
 	}
-	subject_add(&p->subjects.list[p->copy_places[kind] - 1], batch, share,
-		    (double)work->duration_ns, 1.0);
-	subject_add(&p->subjects.list[p->bytes_places[kind] - 1], batch, share, (double)work->bytes,
-		    1.0);
-	subject_add(&p->subjects.list[p->totals[TOTAL_COPIES]], batch, share,
-		    (double)work->duration_ns, 1.0);
-	subject_add(&p->subjects.list[p->totals[TOTAL_BYTES]], batch, share, (double)work->bytes,
-		    1.0);
+	add(p, place->time_subject, batch, (double)work->duration_ns, 1.0);
+	add(p, place->bytes_subject, batch, (double)work->bytes, 1.0);
+	add(p, TOTAL_COPIES, batch, (double)work->duration_ns, 1.0);
+	add(p, TOTAL_BYTES, batch, (double)work->bytes, 1.0);
 }
 
 static void add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -374,7 +403,6 @@ static void add_work(struct sink *sink, const struct process *process, const str
 {
 	struct profile *p = sink->state;
 	int batch = windows_batch(&p->windows, launch ? launch->enter_ns : work->start_ns);
-	double share = batch < 0 ? 0.0 : p->shares[batch];
 	struct cell *cell;
 
 	xt_grow(&p->cells, &p->cell_capacity, ((size_t)process->total + 1) * CELLS,
@@ -388,8 +416,7 @@ static void add_work(struct sink *sink, const struct process *process, const str
 		return;
 	}
 	if (launch && work->start_ns > launch->enter_ns && !work->graph_node)
-		subject_add(&p->subjects.list[p->totals[TOTAL_LATENCY]], batch, share,
-			    (double)(work->start_ns - launch->enter_ns), 1.0);
+		add(p, TOTAL_LATENCY, batch, (double)(work->start_ns - launch->enter_ns), 1.0);
 }
 
 static void add_stretch(struct sink *sink, const struct process *process,
@@ -402,8 +429,7 @@ static void add_stretch(struct sink *sink, const struct process *process,
 
 	note_end(p, process, stretch->end_ns);
 	if (stretch->end_ns > from_ns) {
-		add_at(p, p->totals[TOTAL_GPU_BUSY], from_ns, (double)(stretch->end_ns - from_ns),
-		       1.0);
+		add_at(p, TOTAL_GPU_BUSY, from_ns, (double)(stretch->end_ns - from_ns), 1.0);
 		*until_ns = stretch->end_ns;
 	}
 	for (int class = 0; stretch->has_gap && class < IDLE_CLASSES; class ++) {
@@ -411,64 +437,54 @@ static void add_stretch(struct sink *sink, const struct process *process,
 
 		if (!stretch->idle_ns[class])
 			continue;
-		if (!p->idle[class]) {
-			struct subject *idle = named_text(p, PROFILE_IDLE, idle_labels[class]);
-
-			p->idle[class] = (uint32_t)(idle - p->subjects.list) + 1;
-		}
-		add_at(p, p->idle[class] - 1, stretch->gap_from_ns, idle_ns, 1.0);
-		add_at(p, p->totals[TOTAL_GPU_IDLE], stretch->gap_from_ns, idle_ns, 1.0);
+		if (!p->idle[class])
+			p->idle[class] = named(p, PROFILE_IDLE, idle_labels[class]);
+		add_at(p, p->idle[class], stretch->gap_from_ns, idle_ns, 1.0);
+		add_at(p, TOTAL_GPU_IDLE, stretch->gap_from_ns, idle_ns, 1.0);
 	}
 }
 
-/* Adds the sums of each batch to the subject of a total. */
-static void fold(struct profile *p, struct subject *subject, const struct cell *cells)
+/* Adds the sums of each batch to a subject. */
+static void fold(struct profile *p, enum profile_level level, uint32_t id, const struct cell *cells)
 {
+	uint32_t place = subjects_index(&p->subjects, level, id);
+
 	for (int b = 0; b < CELLS; b++)
-		subject_add(subject, b == PROFILE_BATCHES ? -1 : b,
-			    b == PROFILE_BATCHES ? 0.0 : p->shares[b], (double)cells[b].value,
-			    (double)cells[b].count);
-}
-
-static void fold_ranges(struct profile *p, const struct model *model, uint32_t range,
-			const struct cell *cells)
-{
-	for (; range != RANGE_NONE; range = model->ranges.nodes[range].parent) {
-		uint32_t place = range_subject(p, PROFILE_RANGE, model, range);
-
-		fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
-	}
+		add(p, place, b == PROFILE_BATCHES ? -1 : b, (double)cells[b].value,
+		    (double)cells[b].count);
 }
 
 static void add_total(struct sink *sink, const struct process *process, const struct total *total,
 		      uint32_t node)
 {
 	struct profile *p = sink->state;
+	const struct model *model = process->model;
 	const struct path_node *leaf = &process->paths->nodes[node];
 	const struct cell *cells;
-	uint32_t copy, place, range = total->owner.range;
-	size_t length;
-	const char *text;
+	uint32_t range = total->owner.range;
 
 	if (!total->weights[WEIGHT_COUNT] || (size_t)process->total * CELLS >= p->cell_capacity)
 		return;
 	cells = &p->cells[(size_t)process->total * CELLS];
-	copy = copy_path(p, process, node);
-	place = subjects_index(&p->subjects, PROFILE_PATH, copy);
-	fold(p, place == UINT32_MAX ? NULL : &p->subjects.list[place], cells);
-	fold(p, &p->subjects.list[p->totals[TOTAL_GPU_TIME]], cells);
-	text = names_text(&process->paths->names, leaf->name, &length);
-	fold(p, named(p, PROFILE_KERNEL, names_intern(&p->tree.names, text, length)), cells);
-	if (range < process->model->ranges.node_count)
-		fold_ranges(p, process->model, range, cells);
+	fold(p, PROFILE_PATH, copy_path(p, process, node), cells);
+	fold(p, PROFILE_TOTAL, TOTAL_GPU_TIME, cells);
+	fold(p, PROFILE_KERNEL, copy_name(p, process, leaf->name), cells);
+	if (range >= model->ranges.node_count)
+		return;
+	for (; range != RANGE_NONE; range = model->ranges.nodes[range].parent)
+		fold(p, PROFILE_RANGE, range_name(p, model, range), cells);
 }
 
 static void end_process(struct sink *sink, const struct process *process)
 {
 	struct profile *p = sink->state;
+	struct windows *kept = &p->processes[p->process_count - 1].windows;
 
 	(void)process;
-	windows_free(&p->windows);
+	*kept = p->windows;
+	p->windows = (struct windows){0};
+	free(kept->starts_ns);
+	kept->starts_ns = NULL;
 }
 
 /* Adds the peaks of devices with the same number in all processes. */
@@ -480,14 +496,185 @@ static void add_memory(struct profile *p, const struct run *run)
 		const char *of = strstr(label, " of ");
 		size_t length = of ? (size_t)(of - label) : strlen(label);
 		double peak = (double)row->pool.peak_bytes;
+		uint32_t name = names_intern(&p->tree.names, label, length);
 		struct subject *subject =
-			named(p, PROFILE_MEMORY, names_intern(&p->tree.names, label, length));
+			&p->subjects.list[subjects_index(&p->subjects, PROFILE_MEMORY, name)];
 
 		subject->whole_value += peak;
 		subject->whole_count += (double)row->pool.alloc_count;
 		if (strncmp(label, "host", length) != 0)
-			p->subjects.list[p->totals[TOTAL_PEAK_MEMORY]].whole_value += peak;
+			p->subjects.list[TOTAL_PEAK_MEMORY].whole_value += peak;
 	}
+}
+
+static const char *const level_names[PROFILE_LEVELS] = {
+	[PROFILE_TOTAL] = "totals", [PROFILE_IDLE] = "idle",	  [PROFILE_COPY] = "copies",
+	[PROFILE_BYTES] = "bytes",  [PROFILE_MEMORY] = "memory",  [PROFILE_RANGE] = "ranges",
+	[PROFILE_SPAN] = "spans",   [PROFILE_KERNEL] = "kernels", [PROFILE_API] = "apis",
+	[PROFILE_PATH] = "paths",   [PROFILE_CALL] = "calls",
+};
+
+static const char *const total_names[PROFILE_TOTALS] = {
+	[TOTAL_GPU_TIME] = "gpu-time",
+	[TOTAL_GPU_BUSY] = "gpu-busy",
+	[TOTAL_GPU_IDLE] = "gpu-idle",
+	[TOTAL_WALL] = "wall",
+	[TOTAL_LAUNCHES] = "launches",
+	[TOTAL_COPIES] = "copies",
+	[TOTAL_BYTES] = "bytes",
+	[TOTAL_WAITS] = "waits",
+	[TOTAL_LATENCY] = "launch-latency",
+	[TOTAL_PEAK_MEMORY] = "peak-memory",
+};
+
+static const char *const source_names[] = {[WINDOWS_SLICES] = "none",
+					   [WINDOWS_RANGE] = "nvtx",
+					   [WINDOWS_PERIOD] = "period",
+					   [WINDOWS_MISSING] = "missing"};
+
+static void put_processes(struct json *json, const struct profile *p)
+{
+	json_begin_array(json, "processes");
+	for (size_t i = 0; i < p->process_count; i++) {
+		const struct profile_process *process = &p->processes[i];
+		const struct windows *windows = &process->windows;
+
+		json_begin_object(json, NULL);
+		json_string(json, "name", process->name);
+		json_string(json, "command", process->command);
+		json_string(json, "host", process->log->host);
+		json_string(json, "driver", process->driver);
+		json_string(json, "cupti", process->cupti);
+		json_u64(json, "start_realtime_ns", process->log->header.start_realtime_ns);
+		json_string(json, "iterations", source_names[windows->source]);
+		json_string(json, "iteration_name", windows->name ? windows->name : "");
+		json_u64(json, "found_count", windows->found_count);
+		json_u64(json, "warmup_count", windows->warmup_count);
+		json_u64(json, "used_count", windows->used_count);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_begin_array(json, "devices");
+	for (size_t d = 0; d < p->device_count; d++) {
+		json_begin_object(json, NULL);
+		json_u64(json, "device", p->devices[d].number);
+		json_string(json, "name", p->devices[d].name);
+		json_string(json, "uuid", p->devices[d].uuid);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void put_trust(struct json *json, const struct run *run)
+{
+	const struct trust *trust = run->trust;
+
+	json_begin_object(json, "trust");
+	json_string(json, "word", trust_level_name(trust->level));
+	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
+	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
+	json_u64(json, "paused_ns", run->sums->recording.paused_ns);
+	json_begin_array(json, "warnings");
+	/* The warnings follow the reasons, so none has to refer to them. */
+	for (size_t r = 0; r < trust->reason_count; r++)
+		if (trust->reasons[r] != trust->anomaly_reason)
+			json_string(json, NULL, trust->reasons[r]);
+	for (size_t w = 0; w < run->report->warning_count; w++)
+		json_string(json, NULL, run->report->warnings[w]);
+	json_end_array(json);
+	json_end_object(json);
+}
+
+/*
+ * Writes the names, and the nodes as pairs of parent and name. Node 0 is the root and has neither.
+ */
+static void put_tree(struct json *json, const struct paths *tree)
+{
+	json_begin_array(json, "names");
+	for (uint32_t n = 0; n < tree->names.count; n++) {
+		size_t length;
+		const char *text = names_text(&tree->names, n, &length);
+
+		json_text(json, NULL, text, length);
+	}
+	json_end_array(json);
+	json_begin_array(json, "nodes");
+	for (uint32_t n = 1; n < tree->node_count; n++) {
+		json_u64(json, NULL, tree->nodes[n].parent);
+		json_u64(json, NULL, tree->nodes[n].name);
+	}
+	json_end_array(json);
+}
+
+static void put_error(struct json *json, double error, double mean)
+{
+	json_rounded(json, NULL, mean != 0.0 ? error / fabs(mean) : error, ERROR_DIGITS);
+}
+
+static void put_row(struct json *json, const struct subject *s, uint32_t batch_count,
+		    const double *factors)
+{
+	struct profile_stats stats = profile_stats(s, batch_count, factors);
+
+	json_begin_array(json, NULL);
+	if (s->level == PROFILE_TOTAL)
+		json_string(json, NULL, total_names[s->id]);
+	else
+		json_u64(json, NULL, s->id);
+	json_rounded(json, NULL, s->whole_value, 17);
+	json_rounded(json, NULL, s->whole_count, 17);
+	json_rounded(json, NULL, batch_count ? stats.value.mean : NAN, MEAN_DIGITS);
+	json_rounded(json, NULL, batch_count ? stats.count.mean : NAN, MEAN_DIGITS);
+	put_error(json, stats.value.error, stats.value.mean);
+	put_error(json, stats.value.residual, stats.value.mean);
+	put_error(json, stats.count.error, stats.count.mean);
+	put_error(json, stats.each.error, stats.each.mean);
+	put_error(json, stats.each.residual, stats.each.mean);
+	json_rounded(json, NULL,
+		     stats.value.mean > 0.0 ? stats.value.typical / stats.value.mean : 1.0,
+		     MEAN_DIGITS);
+	json_end_array(json);
+}
+
+static void put_levels(struct json *json, const struct profile *p, const double *factors)
+{
+	static const char *const columns[] = {
+		"id",	      "whole_value",   "whole_count",	 "value",
+		"count",      "value_error",   "value_residual", "count_error",
+		"each_error", "each_residual", "typical"};
+	uint32_t batch_count = p->is_mixed ? 0 : p->batch_count;
+
+	json_strings(json, "columns", columns, sizeof(columns) / sizeof(columns[0]));
+	for (int level = 0; level < PROFILE_LEVELS; level++) {
+		json_begin_array(json, level_names[level]);
+		for (size_t i = 0; i < p->subjects.count; i++)
+			if ((int)p->subjects.list[i].level == level)
+				put_row(json, &p->subjects.list[i], batch_count, factors);
+		json_end_array(json);
+	}
+}
+
+static void put_profile(struct json *json, const struct profile *p, const struct run *run)
+{
+	char part[WANTED_BYTES];
+	double factors[PROFILE_BATCHES];
+
+	profile_factors(&p->subjects, p->batch_count, factors);
+	json_begin_object(json, NULL);
+	json_string(json, "format", "xtrace-profile");
+	json_u64(json, "version", PROFILE_VERSION);
+	json_string(json, "generator", "xtrace " XTRACE_VERSION);
+	json_bool(json, "simulated_gpu", run->sums->recording.has_simulated_gpu);
+	if (run->selection) {
+		wanted_describe(&run->settings->wanted, part, sizeof(part));
+		json_string(json, "selection", part);
+	}
+	json_u64(json, "batch_count", p->is_mixed ? 0 : p->batch_count);
+	put_processes(json, p);
+	put_trust(json, run);
+	put_levels(json, p, factors);
+	put_tree(json, &p->tree);
+	json_end_object(json);
 }
 
 static void end(struct sink *sink, const struct run *run)
@@ -497,9 +684,8 @@ static void end(struct sink *sink, const struct run *run)
 
 	add_memory(p, run);
 	if (p->last_ns > p->first_ns)
-		p->subjects.list[p->totals[TOTAL_WALL]].whole_value =
-			(double)(p->last_ns - p->first_ns);
-	profile_put(&json, p, run);
+		p->subjects.list[TOTAL_WALL].whole_value = (double)(p->last_ns - p->first_ns);
+	put_profile(&json, p, run);
 	/* The document says so itself, and the log is complete. */
 	if (p->lacks_iterations && !p->has_iterations)
 		report_warn(run->report,
@@ -514,28 +700,20 @@ static void free_state(struct sink *sink)
 
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->process_count; i++) {
-		free_all(p->processes[i].name, p->processes[i].command, p->processes[i].driver,
-			 p->processes[i].cupti, p->processes[i].host, p->processes[i].iteration);
-	}
-	for (size_t d = 0; d < p->device_count; d++) {
-		free(p->devices[d].name);
-		free(p->devices[d].uuid);
-	}
+	for (size_t i = 0; i < p->process_count; i++)
+		windows_free(&p->processes[i].windows);
 	windows_free(&p->windows);
 	subjects_free(&p->subjects);
 	paths_free(&p->tree);
-	free_all(p->processes, p->devices, p->cells, p->call_places, p->copy_places,
-		 p->bytes_places, p->busy_until_ns, p->waits, p);
+	arena_free(p->texts);
+	free_all(p->processes, p->devices, p->cells, p->call_places, p->waits, p);
 	sink->state = NULL;
 }
 
 const struct exporter exporter_profile = {
 	.name = "profile",
 	.what = "Write what xtrace diff compares: sums by call path and their variation from "
-		"iteration "
-		"to "
-		"iteration",
+		"iteration to iteration",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ITERATIONS,
 	.begin = begin,
 	.process = add_process,

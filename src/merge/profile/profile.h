@@ -6,13 +6,9 @@
 #ifndef XT_MERGE_PROFILE_H
 #define XT_MERGE_PROFILE_H
 
-#include "idle/idle.h"
 #include "log/base/hash_table.h"
-#include "base/json.h"
 #include "merge/profile/profile_windows.h"
 #include "merge/sums/exporter.h"
-
-struct run;
 
 #define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
 
@@ -62,7 +58,7 @@ struct subjects {
 	struct subject *list;
 	size_t count;
 	size_t capacity;
-	struct xt_hash_table table;
+	struct interner ids; /* of level and id */
 };
 
 /* Index of a subject in the list, which is added if needed. */
@@ -96,58 +92,6 @@ struct profile_stats {
 void profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
 struct profile_stats profile_stats(const struct subject *subject, uint32_t batch_count,
 				   const double *factors);
-
-/* A process in the document. */
-struct profile_process {
-	char *name, *command, *driver, *cupti; /* owned, like all strings here */
-	char *host;
-	uint64_t start_realtime_ns;
-	enum windows_source source;
-	char *iteration;
-	size_t found_count, warmup_count, used_count;
-	uint32_t batch_count;
-};
-
-struct profile_device {
-	uint32_t number;
-	char *name, *uuid;
-};
-
-struct profile {
-	struct paths tree; /* call paths without process frames; also holds all names */
-	struct subjects subjects;
-	struct profile_process *processes;
-	size_t process_count, process_capacity;
-	struct profile_device *devices;
-	size_t device_count, device_capacity;
-	uint32_t batch_count; /* of the run; 0: unknown so far */
-	bool is_mixed; /* the processes have different numbers of batches, so nothing is known by batch */
-	/* State of the current process: */
-	struct windows windows;
-	double shares[PROFILE_BATCHES];
-	struct cell {
-		uint64_t value, count;
-	} * cells; /* CELLS for each total; the last is for time outside the batches */
-	size_t cell_capacity;
-	struct call_place {
-		uint32_t api_subject;  /* index of the subject + 1; 0: unknown so far */
-		uint32_t path_subject; /* index of the subject + 1; 0: not listed */
-		uint16_t api;
-	} * call_places;	/* by XT_STACK_ID; 0: calls without a stack */
-	uint32_t *copy_places;	/* subject + 1 by copy kind; the last entry is for memsets */
-	uint32_t *bytes_places; /* same for bytes */
-	uint32_t totals[PROFILE_TOTALS];
-	uint32_t idle[IDLE_CLASSES];
-	int64_t first_ns,
-		last_ns;	 /* of the run: start of a process, end of a call or of GPU work */
-	uint64_t *busy_until_ns; /* by device */
-	uint8_t *waits;		 /* by index in the model's apis: the CPU waits in this function */
-	bool lacks_iterations;	 /* a log lacks the requested range */
-	bool has_iterations;	 /* another log has it */
-};
-
-/* Writes the document. */
-void profile_put(struct json *json, struct profile *profile, const struct run *run);
 
 extern const struct exporter exporter_profile;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes means and standard errors from sums by batch. docs/internals/DIFF_METHOD.md describes
- * the method.
+ * The subjects of a run profile, and their means and standard errors from sums by batch.
+ * docs/internals/DIFF_METHOD.md describes the method.
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
+#include "base/tables.h"
 #include "log/base/weighted_median.h"
 #include "merge/profile/profile.h"
 
@@ -16,6 +16,35 @@
 #define PATHS_MIN	10   /* minimum number of paths for a common factor */
 #define SHARE_MIN	1e-3 /* minimum share of GPU time for such a path */
 #define SHARE_MAX	0.1  /* maximum weight, so that no single path decides */
+
+uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t id)
+{
+	const uint32_t key[] = {level, id};
+	bool is_new;
+	uint32_t place = xt_intern(&s->ids, key, sizeof(key), &is_new) - 1;
+
+	if (is_new)
+		xt_append(s->list, s->count, s->capacity,
+			  (struct subject){.level = level, .id = id});
+	return place;
+}
+
+void subjects_free(struct subjects *s)
+{
+	free(s->list);
+	interner_free(&s->ids);
+	*s = (struct subjects){0};
+}
+
+void subject_add(struct subject *subject, int batch, double share, double value, double count)
+{
+	subject->whole_value += value;
+	subject->whole_count += count;
+	if (batch < 0)
+		return;
+	subject->values[batch] += value * share;
+	subject->counts[batch] += count * share;
+}
 
 /*
  * Variance of the mean of an autocorrelated sequence (Geyer's initial monotone sequence estimator).
@@ -45,6 +74,7 @@ static double variance_of_mean(const double *x, uint32_t count)
 	return (sum > plain ? sum : plain) / count;
 }
 
+/* factors: NULL if nothing is common to all paths. */
 static struct profile_stat stat_of(const double *x, uint32_t count, const double *factors)
 {
 	struct profile_stat stat = {0.0, 0.0, NAN, NAN};
@@ -57,7 +87,7 @@ static struct profile_stat stat_of(const double *x, uint32_t count, const double
 		return stat;
 	stat.error = sqrt(variance_of_mean(x, count));
 	for (uint32_t b = 0; b < count; b++)
-		rest[b] = x[b] / factors[b];
+		rest[b] = factors ? x[b] / factors[b] : x[b];
 	stat.residual = sqrt(variance_of_mean(rest, count));
 	return stat;
 }
@@ -95,10 +125,6 @@ static void pull_in(const struct subject *s, uint32_t batch_count, double *value
 struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count,
 				   const double *factors)
 {
-	static const double none[PROFILE_BATCHES] = {
-		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-	};
 	struct profile_stats stats = {.each = {NAN, NAN, NAN, NAN}};
 	double ratio, mean = 0.0, values[PROFILE_BATCHES], linear[PROFILE_BATCHES];
 
@@ -107,7 +133,7 @@ struct profile_stats profile_stats(const struct subject *s, uint32_t batch_count
 		mean += s->values[b] / batch_count;
 	stats.value = stat_of(values, batch_count, factors);
 	stats.value.mean = mean;
-	stats.count = stat_of(s->counts, batch_count, none);
+	stats.count = stat_of(s->counts, batch_count, NULL);
 	if (!(stats.count.mean > 0.0))
 		return stats;
 	/* Variance of the ratio of two means by linearisation (delta method). */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "log/base/period.h"
+#include "merge/read/model.h"
 #include "merge/sums/settings.h"
 
 #define PROFILE_BATCHES	       32
@@ -44,18 +45,22 @@ struct windows {
 	size_t recent;			   /* iteration of the last lookup */
 };
 
-/* Appends an iteration. */
-void windows_add(struct windows *windows, uint64_t start_ns);
-
 /*
- * Chooses the warm-up iterations and divides the others into batches. All iterations must have
- * been added.
+ * Finds the iterations in the log of this model and divides them into batches. Returns false if the
+ * requested range has fewer than PROFILE_ITERATIONS_MIN instances. Call windows_free() in any case.
  */
-void windows_make_batches(struct windows *windows, const struct windows_request *request);
+bool windows_find(struct windows *windows, const struct model *model, const char *log_path,
+		  const struct windows_request *request);
+
+/* The end of an iteration. */
+uint64_t windows_end_ns(const struct windows *windows, size_t iteration);
 
 /* The batch at this time, or -1 during warm-up and outside the iterations. */
 int windows_batch(struct windows *windows, uint64_t time_ns);
 
 void windows_free(struct windows *windows);
+
+/* Formats the name of an NVTX range with masked numbers. The caller frees it. */
+char *windows_range_name(const struct model *model, const struct range_node *node);
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "log/base/number_format.h"
 #include "merge/profile/profile.h"
-#include "merge/profile/profile_iterations.h"
 
 #define ITERATIONS 107
 #define WARMUP	   3
