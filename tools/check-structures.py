@@ -43,7 +43,7 @@ LIMITS = {
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
     'tracks': 19, # src/merge/tracks/track_state.h
     'frames': 18, # src/merge/naming/frames.h
-    'table_def': 21, # src/merge/tables/table.h
+    'table_def': 20, # src/merge/tables/table.h
     'xt_recovered': 18, # src/log/recover/recover.h
     'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h

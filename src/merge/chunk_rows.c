@@ -334,13 +334,10 @@ static const uint8_t kinds_of_work[XT_KIND_COUNT] = {
 /* The weight of work may depend on other work, so it is computed in time order. */
 static void add_to_timeline(struct reading *reading, struct work *work)
 {
-	const struct model *model = reading->model;
-	const struct stream *stream =
-		&model->streams.rows[work->stream < model->streams.count ? work->stream : 0];
 	struct owner owner;
 
 	owner_without_call(reading, work, &owner);
-	timeline_add(reading->gaps.timeline, stream->defined ? stream->device : ROOT_UNKNOWN, work,
+	timeline_add(reading->gaps.timeline, model_device(reading->model, work->stream), work,
 		     &owner, &work->ticket);
 }
 

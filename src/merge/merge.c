@@ -361,12 +361,11 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 		alignment_keep(run->needs.alignment, run);
 	if (run->needs.ranks && run->needs.weights & RANK_WEIGHTS)
 		error = rank_weights_add(&run->compared->weights, run);
-	if (!error)
-		findings_finish(run);
-	if (!error && run->needs.findings)
-		error = headline_finish(run);
 	if (error)
 		return error;
+	findings_finish(run);
+	if (run->needs.findings)
+		headline_finish(run);
 	ranks_finish(run);
 	transfers_sort(&run->sums->transfers);
 	trust_judge(&trust, run);

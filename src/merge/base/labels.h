@@ -21,4 +21,10 @@ const char *memory_kind_label(uint32_t kind);
 /* "CUDA_ERROR_OUT_OF_MEMORY"; NULL for an unknown code. */
 const char *error_label(uint64_t code);
 
+/* Returns the index of a label. Numbers without a label share index 0. */
+static inline uint32_t label_index(uint64_t number, uint32_t label_count)
+{
+	return number < label_count ? (uint32_t)number : 0;
+}
+
 #endif

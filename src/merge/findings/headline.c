@@ -310,20 +310,17 @@ static void add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t w
 	add_cost(&run->found->headline, cost);
 }
 
-static int add_gpu_time(struct run *run)
+static void add_gpu_time(struct run *run)
 {
-	uint64_t collectives_ns = 0;
+	uint64_t collectives_ns = 0, whole_ns;
 	struct table table;
-	int error = table_own_frames(&table, &run->paths, &collectives_ns);
-	uint64_t whole_ns = run->sums->events.work.gpu_ns - collectives_ns;
 
-	for (size_t t = 0; t < table.count && !error; t++)
-		if (table.rows[t].value >= whole_ns / LINE_SHARE) {
+	table_own_frames(&table, &run->paths, &collectives_ns);
+	whole_ns = run->sums->events.work.gpu_ns - collectives_ns;
+	for (size_t t = 0; t < table.count; t++)
+		if (table.rows[t].value >= whole_ns / LINE_SHARE)
 			add_line(run, table.rows[t].id, table.rows[t].value, whole_ns);
-			error = 0;
-		}
 	table_free(&table);
-	return error;
 }
 
 /* Returns the time that all findings of the list are a part of. NULL if they differ. */
@@ -371,17 +368,13 @@ static void name_findings(struct headline *headline)
 	}
 }
 
-int headline_finish(struct run *run)
+void headline_finish(struct run *run)
 {
-	int error = 0;
-
 	programs_finish(&run->found->headline.programs);
 	add_findings(run);
-	if (!error && run->sums->events.work.gpu_ns)
-		error = add_gpu_time(run);
-	if (!error)
-		name_findings(&run->found->headline);
-	return error;
+	if (run->sums->events.work.gpu_ns)
+		add_gpu_time(run);
+	name_findings(&run->found->headline);
 }
 
 uint64_t headline_wall_ns(const struct headline *headline)

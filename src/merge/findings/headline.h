@@ -68,8 +68,8 @@ void headline_add(struct reading *reading);
 /* Adds the span of the samples of a CPU log. A program without CUDA has no other. */
 void headline_add_samples(struct reading *reading);
 
-/* Finds the largest costs. Call it after findings_finish(). Returns 0 or -ENOMEM. */
-int headline_finish(struct run *run);
+/* Finds the largest costs. Call it after findings_finish(). */
+void headline_finish(struct run *run);
 
 /*
  * Time from the start of the first process to the last CUDA activity or sample. If the logs

@@ -9,7 +9,7 @@
 
 #include "log/base/number_format.h"
 #include "merge/sums/callsite_stats.h"
-#include "merge/sums/shapes.h"
+#include "merge/sums/kernels.h"
 
 #define KERNELS_MIN   8	  /* minimum number of kernels of a stream or device */
 #define FILL_MAX      0.5 /* kernels must leave at least the rest for others */
@@ -280,11 +280,9 @@ void describe_small_grids(const struct detection *detection, struct finding *fin
 	const struct callsites *callsites = detection->callsites;
 	const struct callsite *callsite = &callsites->list[detection->candidates[0].callsite];
 	const struct shape *shape = &callsites->model->shapes.rows[callsite->small_shape];
-	const struct stream *on = &callsites->model->streams.rows[callsite->first_stream];
-	uint32_t processors =
-		shape_processors(callsites->model, on->defined ? on->device : UINT32_MAX);
-	bool is_known =
-		shape_knows_processors(callsites->model, on->defined ? on->device : UINT32_MAX);
+	uint32_t device = model_device(callsites->model, callsite->first_stream);
+	uint32_t processors = shape_processors(callsites->model, device);
+	bool is_known = shape_knows_processors(callsites->model, device);
 
 	finding_set_text(finding,
 			 "Kernels of %" PRIu64 " blocks of %" PRIu64

@@ -10,7 +10,7 @@
 #include "log/base/number_format.h"
 #include "merge/findings/finding.h"
 #include "merge/sums/callsite_stats.h"
-#include "merge/sums/shapes.h"
+#include "merge/sums/kernels.h"
 
 #define SMALL_BYTES_MAX	   65536 /* copying this much takes hardly longer than copying nothing */
 #define SMALL_COUNT_MIN	   64

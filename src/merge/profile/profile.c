@@ -380,10 +380,10 @@ static void add_bytes(struct profile *p, const struct process *process, const st
 		      int batch)
 {
 	const struct model *model = process->model;
-	uint32_t shape = work->shape < model->copy_shapes.count ? work->shape : 0;
-	uint32_t kind = work->kind == WORK_MEMSET
-				? MEMSETS
-				: label_index(model->copy_shapes.rows[shape].kind, COPY_KINDS);
+	uint32_t kind =
+		work->kind == WORK_MEMSET
+			? MEMSETS
+			: label_index(model_copy_shape(model, work->shape)->kind, COPY_KINDS);
 	struct copy_place *place = &p->copies[kind];
 
 	if (!place->time_subject) {

@@ -343,6 +343,25 @@ static inline uint32_t model_own_stack(const struct model *model, uint32_t stack
 		       : stack;
 }
 
+/* The row of an XT_STREAM_ID, or of an XT_COPY_SHAPE_ID. Unknown ids share row 0. */
+static inline const struct stream *model_stream(const struct model *model, uint32_t id)
+{
+	return &model->streams.rows[id < model->streams.count ? id : 0];
+}
+
+static inline const struct copy_shape *model_copy_shape(const struct model *model, uint32_t id)
+{
+	return &model->copy_shapes.rows[id < model->copy_shapes.count ? id : 0];
+}
+
+/* The device of an XT_STREAM_ID; UINT32_MAX: unknown. */
+static inline uint32_t model_device(const struct model *model, uint32_t stream)
+{
+	const struct stream *row = model_stream(model, stream);
+
+	return row->defined ? row->device : UINT32_MAX;
+}
+
 /* Returns the text of an XT_STRING_ID as name. Accepts any id. */
 static inline uint32_t model_string(const struct model *model, uint32_t string)
 {

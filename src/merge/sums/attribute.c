@@ -8,13 +8,6 @@
 #include "merge/sums/event_filter.h"
 #include "merge/sums/build_tree.h"
 
-static const struct copy_shape *copy_shape(const struct reading *reading, const struct work *work)
-{
-	const struct model *model = reading->model;
-
-	return &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
-}
-
 static inline void set_leaf(const struct reading *reading, const struct work *work,
 			    struct owner *owner)
 {
@@ -25,7 +18,8 @@ static inline void set_leaf(const struct reading *reading, const struct work *wo
 		break;
 	case WORK_COPY:
 		owner->leaf = LEAF_COPY;
-		owner->what = label_index(copy_shape(reading, work)->kind, COPY_KINDS);
+		owner->what = label_index(model_copy_shape(reading->model, work->shape)->kind,
+					  COPY_KINDS);
 		break;
 	case WORK_MEMSET:
 		owner->leaf = LEAF_MEMSET;
@@ -99,9 +93,8 @@ static void count_work(struct reading *reading, const struct work *work)
 	if (work->kind == WORK_KERNEL)
 		return;
 	if (work->kind == WORK_COPY)
-		sum = &reading->sums
-			       .copies[work->shape < reading->model->copy_shapes.count ? work->shape
-										       : 0];
+		sum = &reading->sums.copies[label_index(
+			work->shape, (uint32_t)reading->model->copy_shapes.count)];
 	else
 		sum = &reading->sums.memsets[label_index(work->shape, MEMORY_KINDS)];
 	sum->count++;

@@ -4,9 +4,11 @@
  */
 #include "merge/sums/calls.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 
-#include "base/memory.h"
+#include "base/tables.h"
 #include "log/base/compare.h"
 #include "merge/base/pack.h"
 #include "merge/naming/joined_paths.h"
@@ -14,55 +16,37 @@
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"
-#include <stdio.h>
-#include <inttypes.h>
-
-#define FAILURE_SLOTS (2 * CALLS_FAILURES_MAX)
 
 static struct call_row *row_of(struct calls *calls, uint32_t name)
 {
-	struct call_row *row;
-
 	xt_grow(&calls->places, &calls->place_capacity, (size_t)name + 1, sizeof(*calls->places));
 	if (calls->places[name])
 		return &calls->rows[calls->places[name] - 1];
 	if (calls->count >= CALLS_FUNCTIONS_MAX && name != NAME_EMPTY)
 		return row_of(calls, NAME_EMPTY);
-	xt_grow(&calls->rows, &calls->capacity, calls->count + 1, sizeof(*calls->rows));
-	row = &calls->rows[calls->count];
-	*row = (struct call_row){.name = name, .min_ns = UINT64_MAX};
-	calls->places[name] = (uint32_t)++calls->count;
-	return row;
-}
-
-static bool is_same(const struct failure *a, const struct failure *b)
-{
-	return a->name == b->name && a->node == b->node && a->process == b->process &&
-	       a->result == b->result;
+	xt_append(calls->rows, calls->count, calls->capacity, (struct call_row){.name = name});
+	calls->places[name] = (uint32_t)calls->count;
+	return &calls->rows[calls->count - 1];
 }
 
 /* Adds the failure, with its count. */
 static void add_failure(struct calls *calls, const struct failure *failure)
 {
-	uint64_t hash =
-		((uint64_t)failure->name << 32 | failure->node) ^
-		(failure->result + ((uint64_t)failure->process << 32)) * 0xc2b2ae3d27d4eb4fu;
-	uint32_t s = (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32) & (FAILURE_SLOTS - 1);
+	const uint64_t key[] = {(uint64_t)failure->name << 32 | failure->node, failure->process,
+				failure->result};
+	uint32_t id = interner_find(&calls->failure_keys, key, sizeof(key));
+	bool is_new;
 
-	if (!calls->failures)
-		calls->failures = xt_calloc(FAILURE_SLOTS, sizeof(*calls->failures));
-	while (calls->failures[s].count && !is_same(&calls->failures[s], failure))
-		s = (s + 1) & (FAILURE_SLOTS - 1);
-	if (!calls->failures[s].count) {
-		if (calls->failure_count == CALLS_FAILURES_MAX) {
-			calls->other_failure_count += failure->count;
-			return;
-		}
-		calls->failures[s] = *failure;
-		calls->failures[s].count = 0;
-		calls->failures[s].order = calls->failure_count++;
+	if (!id && calls->failure_count == CALLS_FAILURES_MAX) {
+		calls->other_failure_count += failure->count;
+		return;
 	}
-	calls->failures[s].count += failure->count;
+	if (id) {
+		calls->failures[id - 1].count += failure->count;
+		return;
+	}
+	xt_intern(&calls->failure_keys, key, sizeof(key), &is_new);
+	xt_append(calls->failures, calls->failure_count, calls->failure_capacity, *failure);
 }
 
 /* Adds a call. node: as in struct failure. */
@@ -71,17 +55,11 @@ static void add(struct calls *calls, struct failure *failure, const struct launc
 {
 	struct call_row *row = row_of(calls, failure->name);
 
-	histogram_add(&row->durations, duration_ns);
-	if (!row->count) {
+	if (!row->durations.count) {
 		row->stack = call->stack;
 		row->api = call->api;
 	}
-	row->count++;
-	row->total_ns += duration_ns;
-	if (duration_ns < row->min_ns)
-		row->min_ns = duration_ns;
-	if (duration_ns > row->max_ns)
-		row->max_ns = duration_ns;
+	durations_add(&row->durations, duration_ns);
 	if (!failure->result)
 		return;
 	row->failed_count++;
@@ -124,33 +102,16 @@ static void join_row(struct calls *calls, const struct frames *frames, struct ca
 {
 	struct call_row *row = row_of(calls, frames_api_name(frames, from->stack, from->api));
 
-	row->count += from->count;
 	row->failed_count += from->failed_count;
-	row->total_ns += from->total_ns;
-	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
-	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
-	histogram_move(&row->durations, &from->durations);
+	durations_join(&row->durations, &from->durations);
 }
 
 static void pack_row(struct pack *pack, struct call_row *row)
 {
 	PACK(pack, row->stack);
 	PACK(pack, row->api);
-	PACK(pack, row->count);
 	PACK(pack, row->failed_count);
-	PACK(pack, row->total_ns);
-	PACK(pack, row->min_ns);
-	PACK(pack, row->max_ns);
-	histogram_pack(&row->durations, pack);
-}
-
-static int compare_orders(const void *a, const void *b)
-{
-	const struct failure *x = a, *y = b;
-
-	if (!x->count != !y->count)
-		return x->count ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	durations_pack(&row->durations, pack);
 }
 
 /* node of a failure that was packed: its stack. */
@@ -169,8 +130,6 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 
 	if (!pack->is_reading && (row_count > CALLS_FUNCTIONS_MAX || calls->other_failure_count))
 		pack->error = -E2BIG;
-	if (!pack->is_reading && failure_count)
-		qsort(calls->failures, FAILURE_SLOTS, sizeof(*calls->failures), compare_orders);
 	PACK(pack, row_count);
 	PACK(pack, failure_count);
 	for (uint64_t r = 0; r < row_count && !pack->error; r++) {
@@ -180,7 +139,7 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 		if (pack->is_reading && !pack->error)
 			join_row(calls, frames, row);
 		if (pack->is_reading)
-			histogram_free(&read.durations);
+			histogram_free(&read.durations.histogram);
 	}
 	for (uint64_t f = 0; f < failure_count && !pack->error; f++) {
 		struct failure read = {.process = process};
@@ -199,18 +158,13 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 void calls_free(struct calls *calls)
 {
 	for (size_t r = 0; r < calls->count; r++)
-		histogram_free(&calls->rows[r].durations);
+		histogram_free(&calls->rows[r].durations.histogram);
+	interner_free(&calls->failure_keys);
 	free_all(calls->rows, calls->places, calls->failures);
 	*calls = (struct calls){0};
 }
 
-uint64_t calls_p99_ns(const struct call_row *row)
-{
-	return histogram_value(&row->durations, row->count - row->count / 100, row->min_ns,
-			       row->max_ns);
-}
-
-COMPARE_BY(compare_rows, struct call_row, DOWN(total_ns) UP(name))
+COMPARE_BY(compare_rows, struct call_row, DOWN(durations.total_ns) UP(name))
 
 COMPARE_BY(compare_failures, struct failure, DOWN(count) UP(result) UP(node) UP(process) UP(name))
 
@@ -218,8 +172,9 @@ void calls_sort(struct calls *calls)
 {
 	if (calls->count)
 		qsort(calls->rows, calls->count, sizeof(*calls->rows), compare_rows);
-	if (calls->failures)
-		qsort(calls->failures, FAILURE_SLOTS, sizeof(*calls->failures), compare_failures);
+	if (calls->failure_count)
+		qsort(calls->failures, calls->failure_count, sizeof(*calls->failures),
+		      compare_failures);
 }
 
 static int begin(struct sink *sink)
@@ -262,15 +217,18 @@ const struct exporter analysis_calls = {
 	.begin = begin, .on.call = add_call, .pack = pack_log, .end = end, .free = free_state};
 
 static const struct column_def call_columns[] = {
-	COLUMN("count", COUNT, FROM(call_row, count), "calls", HEAD("calls", 12)),
+	COLUMN("count", COUNT, FROM(call_row, durations.count), "calls", HEAD("calls", 12)),
 	COLUMN("failed_count", COUNT, FROM(call_row, failed_count), "calls that returned an error",
 	       WIDE("failed", 8, 60)),
-	COLUMN("total_ns", NS, FROM(call_row, total_ns), "time in all calls", HEAD("total", 12)),
+	COLUMN("total_ns", NS, FROM(call_row, durations.total_ns), "time in all calls",
+	       HEAD("total", 12)),
 	COLUMN("mean_ns", NS, OTHER, "mean time in a call", WIDE("mean", 12, 70), TEXT_ONLY),
-	COLUMN("min_ns", NS, FROM(call_row, min_ns), "shortest call", WIDE("min", 12, 120)),
+	COLUMN("min_ns", NS, FROM(call_row, durations.min_ns), "shortest call",
+	       WIDE("min", 12, 120)),
 	COLUMN("p99_ns", NS, OTHER, "99 % of the calls are not longer; exact to 1 %",
 	       WIDE("p99", 12, 120)),
-	COLUMN("max_ns", NS, FROM(call_row, max_ns), "longest call", WIDE("max", 12, 120)),
+	COLUMN("max_ns", NS, FROM(call_row, durations.max_ns), "longest call",
+	       WIDE("max", 12, 120)),
 	COLUMN("name", TEXT, OTHER, "function", LAST("function")),
 };
 
@@ -285,8 +243,8 @@ static void put_call(struct table_rows *rows, struct cells *cells)
 {
 	const struct call_row *row = rows->record;
 
-	cells_put(cells, cell_number(row->total_ns / row->count));
-	cells_put(cells, cell_number(calls_p99_ns(row)));
+	cells_put(cells, cell_number(row->durations.total_ns / row->durations.count));
+	cells_put(cells, cell_number(durations_p99_ns(&row->durations)));
 	cells_put(cells, row->name == NAME_EMPTY ? cell_text("[other functions]")
 						 : cell_name(&rows->run->paths.names, row->name));
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
 #include "merge/naming/frames.h"
 #include "merge/read/correlate.h"
 #include "merge/sums/histogram.h"
@@ -21,12 +22,8 @@ struct call_row {
 	uint32_t name;	/* name in paths; NAME_EMPTY: sum of all functions beyond the limit */
 	uint32_t stack; /* of the first call: the name follows from it and the API */
 	uint16_t api;
-	uint64_t count;
 	uint64_t failed_count;
-	uint64_t total_ns;
-	uint64_t min_ns;
-	uint64_t max_ns;
-	struct histogram durations;
+	struct durations durations;
 };
 
 struct failure {
@@ -34,8 +31,7 @@ struct failure {
 	uint32_t name;
 	uint32_t node; /* calling frame in paths; PATH_ROOT if unknown */
 	uint64_t result;
-	uint64_t count; /* 0: empty slot */
-	uint32_t order; /* when it first occurred */
+	uint64_t count;
 	uint16_t api;
 };
 
@@ -46,8 +42,9 @@ struct calls {
 	size_t capacity;
 	uint32_t *places; /* row + 1 by name; 0: none */
 	size_t place_capacity;
-	struct failure *failures; /* hash table of 2 * CALLS_FAILURES_MAX slots */
-	uint32_t failure_count;
+	struct interner failure_keys;
+	struct failure *failures; /* by id of the key - 1, until calls_sort() */
+	size_t failure_count, failure_capacity;
 	uint64_t other_failure_count; /* failures beyond the limit */
 };
 
@@ -73,12 +70,7 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 
 void calls_free(struct calls *calls);
 
-/* The 99th percentile of the call durations. */
-uint64_t calls_p99_ns(const struct call_row *row);
-
-/*
- * Sort the rows by total time. Move the failures to the front of their table, most frequent first.
- */
+/* Sorts the rows by total time, and the failures by their number. Call it after the last call. */
 void calls_sort(struct calls *calls);
 
 extern const struct exporter analysis_calls;

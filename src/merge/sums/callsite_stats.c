@@ -244,9 +244,7 @@ static void add_copy(struct copy_stats *copies, const struct work *work)
 void callsites_add_copy(struct callsites *callsites, const struct work *work,
 			const struct launch *launch)
 {
-	const struct model *model = callsites->model;
-	const struct copy_shape *shape =
-		&model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
+	const struct copy_shape *shape = model_copy_shape(callsites->model, work->shape);
 	bool from_host = shape->source == MEMORY_PAGEABLE || shape->source == MEMORY_PINNED;
 	bool to_host = shape->destination == MEMORY_PAGEABLE || shape->destination == MEMORY_PINNED;
 	bool is_pageable =

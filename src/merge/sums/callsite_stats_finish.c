@@ -3,7 +3,7 @@
  * Complete the sums by callsite and device after the last event.
  */
 #include "merge/sums/callsite_stats.h"
-#include "merge/sums/shapes.h"
+#include "merge/sums/kernels.h"
 
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class)
 {
@@ -110,13 +110,11 @@ static uint32_t callsite_of(const struct callsites *callsites, const struct tota
 static void fill_device(struct callsites *callsites, const struct total *total)
 {
 	uint32_t number = total->owner.stream;
-	const struct stream *on =
-		&callsites->model->streams
-			 .rows[number < callsites->model->streams.count ? number : 0];
+	uint32_t device = model_device(callsites->model, number);
 	double fill = shape_fill(callsites->model, total->owner.what, number);
 
-	for (size_t d = 0; d < callsites->device_count && on->defined; d++)
-		if (callsites->devices[d].device == on->device)
+	for (size_t d = 0; d < callsites->device_count; d++)
+		if (callsites->devices[d].device == device)
 			saturating_add(&callsites->devices[d].fill_ns,
 				       shape_share(total->weights[WEIGHT_GPU_TIME], fill));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/base/pack.h"
 
 #define BUCKETS	     (HISTOGRAM_BLOCKS * HISTOGRAM_BLOCK_BUCKETS)
@@ -120,4 +121,47 @@ uint32_t histogram_bars(const struct histogram *histogram, uint64_t min, uint64_
 		bars[bar] += count_of(histogram, bucket);
 	}
 	return count;
+}
+
+void durations_add(struct durations *durations, uint64_t ns)
+{
+	histogram_add(&durations->histogram, ns);
+	durations->min_ns = durations->count ? smaller(durations->min_ns, ns) : ns;
+	durations->max_ns = larger(durations->max_ns, ns);
+	durations->count++;
+	durations->total_ns += ns;
+}
+
+void durations_join(struct durations *durations, struct durations *from)
+{
+	durations->min_ns =
+		durations->count ? smaller(durations->min_ns, from->min_ns) : from->min_ns;
+	durations->max_ns = larger(durations->max_ns, from->max_ns);
+	durations->count += from->count;
+	durations->total_ns += from->total_ns;
+	histogram_move(&durations->histogram, &from->histogram);
+}
+
+void durations_pack(struct durations *durations, struct pack *pack)
+{
+	PACK(pack, durations->count);
+	PACK(pack, durations->total_ns);
+	PACK(pack, durations->min_ns);
+	PACK(pack, durations->max_ns);
+	histogram_pack(&durations->histogram, pack);
+}
+
+static uint64_t value_at(const struct durations *durations, uint64_t rank)
+{
+	return histogram_value(&durations->histogram, rank, durations->min_ns, durations->max_ns);
+}
+
+uint64_t durations_p50_ns(const struct durations *durations)
+{
+	return value_at(durations, durations->count - durations->count / 2);
+}
+
+uint64_t durations_p99_ns(const struct durations *durations)
+{
+	return value_at(durations, durations->count - durations->count / 100);
 }

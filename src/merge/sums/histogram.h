@@ -20,13 +20,13 @@ struct histogram {
 	uint64_t *blocks[HISTOGRAM_BLOCKS]; /* HISTOGRAM_BLOCK_BUCKETS counts each; NULL: zeros */
 };
 
+struct pack;
+
 /* Adds a value. */
 void histogram_add(struct histogram *histogram, uint64_t value);
 
 /* Moves the counts of `from`, which becomes empty. Cannot fail. */
 void histogram_move(struct histogram *histogram, struct histogram *from);
-
-struct pack;
 
 /* Writes the histogram, or reads it into an empty one. */
 void histogram_pack(struct histogram *histogram, struct pack *pack);
@@ -43,5 +43,24 @@ uint64_t histogram_value(const struct histogram *histogram, uint64_t rank, uint6
  */
 uint32_t histogram_bars(const struct histogram *histogram, uint64_t min, uint64_t max,
 			uint64_t bars[HISTOGRAM_BARS_MAX]);
+
+/* Durations of one kind. Zeros are none. */
+struct durations {
+	uint64_t count, total_ns;
+	uint64_t min_ns, max_ns; /* valid if count is not 0 */
+	struct histogram histogram;
+};
+
+void durations_add(struct durations *durations, uint64_t ns);
+
+/* Adds those of `from`. Its histogram becomes empty. */
+void durations_join(struct durations *durations, struct durations *from);
+
+/* Writes the durations, or reads them into empty ones. */
+void durations_pack(struct durations *durations, struct pack *pack);
+
+/* The duration that a half, or 99 %, of them do not exceed; exact to 1 %. */
+uint64_t durations_p50_ns(const struct durations *durations);
+uint64_t durations_p99_ns(const struct durations *durations);
 
 #endif

@@ -1,21 +1,194 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations and launch shapes by kernel.
+ * Launch shapes, and the durations and shapes by kernel with their table.
  *
  * While a log is read, its own names identify rows, because the names of the paths are assigned
- * only after its last event. kernels_end_log() then joins rows of one name.
+ * only after its last event. end_log() then joins rows of one name.
  */
 #include "merge/sums/kernels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/tables.h"
-#include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
+#include "merge/sums/histogram.h"
 #include "merge/sums/reading.h"
+#include "merge/sums/run.h"
+#include "merge/sums/sums.h"
+#include "merge/sums/tables.h"
+#include "merge/tables/table.h"
+
+#define KERNELS_MAX	    (1u << 16) /* in one log, and in all; others have no durations */
+#define KERNELS_DEVICES_MAX 64	       /* occupancy on further devices is unknown */
+
+#define WARP_THREADS   32
+#define FILL_SMALL     0.25
+#define FEW_WARPS_FILL 0.5 /* 32 blocks of one warp fit where there is room for 64 warps */
+
+/* Returns a property of a device, -1 if unknown. */
+static long device_property(const struct model *model, uint32_t device, const char *name)
+{
+	const char *text;
+	char key[64], *end;
+	long value;
+
+	snprintf(key, sizeof(key), "gpu.%u.%s", device, name);
+	text = model_meta(model, key);
+	value = strtol(text, &end, 10);
+	return end != text && value >= 0 && value <= INT32_MAX ? value : -1;
+}
+
+/* Returns 0 if unknown. */
+static uint32_t recorded_processors(const struct model *model, uint32_t device)
+{
+	long count = device_property(model, device, "multiprocessors");
+
+	return count > 0 && count < 65536 ? (uint32_t)count : 0;
+}
+
+bool shape_knows_processors(const struct model *model, uint32_t device)
+{
+	return recorded_processors(model, device);
+}
+
+uint32_t shape_processors(const struct model *model, uint32_t device)
+{
+	uint32_t count = recorded_processors(model, device);
+
+	return count ? count : SHAPE_PROCESSORS_LEAST;
+}
+
+uint64_t shape_product(const uint32_t sides[3])
+{
+	uint64_t all = 1;
+
+	for (int i = 0; i < 3; i++)
+		if (__builtin_mul_overflow(all, sides[i] ? sides[i] : 1, &all))
+			return UINT64_MAX;
+	return all;
+}
+
+uint64_t shape_share(uint64_t ns, double fill)
+{
+	double share_ns = (double)ns * fill;
+
+	return share_ns < (double)ns ? (uint64_t)share_ns : ns;
+}
+
+double shape_fill(const struct model *model, uint32_t shape, uint32_t stream)
+{
+	const struct shape *row = &model->shapes.rows[shape < model->shapes.count ? shape : 0];
+	double blocks = (double)shape_product(row->grid);
+	uint64_t threads = shape_product(row->block);
+	double processors = shape_processors(model, model_device(model, stream));
+	uint64_t warps = threads / WARP_THREADS + !!(threads % WARP_THREADS);
+	double fill = (double)threads / ((double)warps * WARP_THREADS);
+
+	if (!row->grid[0]) /* unknown */
+		return 1;
+	if (blocks < processors)
+		fill *= blocks / processors;
+	return warps == 1 ? fill * FEW_WARPS_FILL : fill;
+}
+
+bool shape_is_small(double fill)
+{
+	return fill <= FILL_SMALL;
+}
+
+/* Constants of cuda_occupancy.h (CUDA 13) by the major number of the compute capability. */
+#define REGISTERS_UNIT 256 /* a warp gets a multiple of so many registers */
+#define MAJOR_MIN      5
+#define MAJOR_MAX      12
+#define MAJOR_FINE     8 /* from here on, shared memory comes in smaller units */
+
+static struct device_limits limits_of(const struct model *model, uint32_t device)
+{
+	long major = device_property(model, device, "compute_capability_major");
+	long minor = device_property(model, device, "compute_capability_minor");
+	long threads = device_property(model, device, "threads_per_multiprocessor");
+	long blocks = device_property(model, device, "blocks_per_multiprocessor");
+	long registers = device_property(model, device, "registers_per_multiprocessor");
+	long shared = device_property(model, device, "shared_bytes_per_multiprocessor");
+	long reserved = device_property(model, device, "reserved_shared_bytes_per_block");
+
+	if (major < MAJOR_MIN || major > MAJOR_MAX || minor < 0 || threads < WARP_THREADS ||
+	    blocks <= 0 || registers <= 0 || shared <= 0 || reserved < 0)
+		return (struct device_limits){0};
+	return (struct device_limits){
+		.warps = (uint64_t)threads / WARP_THREADS,
+		.blocks = (uint64_t)blocks,
+		.registers = (uint64_t)registers,
+		.shared_bytes = (uint64_t)shared,
+		.reserved_bytes = (uint64_t)reserved,
+		.shared_unit_bytes = major < MAJOR_FINE ? 256 : 128,
+		.partitions = major == 6 && !minor ? 2 : 4,
+	};
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* How many blocks of a shape fit, by limit. */
+static void count_blocks(const struct device_limits *limits, const struct shape *shape,
+			 uint64_t warps, uint64_t blocks[OCCUPANCY_LIMITS])
+{
+	uint64_t registers = round_up((uint64_t)shape->registers * WARP_THREADS, REGISTERS_UNIT);
+	uint64_t shared = round_up(shape->static_shared_bytes + shape->dynamic_shared_bytes +
+					   limits->reserved_bytes,
+				   limits->shared_unit_bytes);
+
+	blocks[OCCUPANCY_WARPS] = limits->warps / warps;
+	blocks[OCCUPANCY_BLOCKS] = limits->blocks;
+	blocks[OCCUPANCY_REGISTERS] = registers ? limits->registers / limits->partitions /
+							  registers * limits->partitions / warps
+						: UINT64_MAX;
+	blocks[OCCUPANCY_SHARED_MEMORY] = shared ? limits->shared_bytes / shared : UINT64_MAX;
+}
+
+struct occupancy shape_occupancy(const struct device_limits *limits, const struct shape *shape)
+{
+	uint64_t threads = shape_product(shape->block), blocks[OCCUPANCY_LIMITS];
+	uint64_t warps = threads / WARP_THREADS + !!(threads % WARP_THREADS), least = UINT64_MAX;
+	struct occupancy occupancy = {.warps_max = (uint32_t)limits->warps};
+
+	/* Impossible values of a damaged log must not overflow. */
+	if (!limits->warps || !shape->block[0] || !shape->registers ||
+	    shape->static_shared_bytes > UINT32_MAX || shape->dynamic_shared_bytes > UINT32_MAX)
+		return (struct occupancy){0};
+	count_blocks(limits, shape, warps, blocks);
+	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
+		least = blocks[l] < least ? blocks[l] : least;
+	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
+		occupancy.limiters |= blocks[l] == least ? 1u << l : 0;
+	occupancy.warps = (uint32_t)(least * warps);
+	return occupancy.warps ? occupancy : (struct occupancy){0};
+}
+
+/* A distinct launch shape of a kernel. */
+struct kernel_shape {
+	uint32_t row;
+	struct shape shape; /* string and is_collective are unused */
+	uint64_t count;
+	struct occupancy occupancy; /* zeros: unknown, or it differs between devices */
+};
+
+struct kernel_row {
+	uint32_t name; /* in paths, as in table_leaves() */
+	struct durations durations;
+	uint64_t launch_count;	/* kernels with a known launch of their own */
+	uint64_t shorter_count; /* of these: shorter than the launch call */
+	/* Set by end(): */
+	const struct kernel_shape *shape; /* the most frequent one; NULL: none */
+	uint32_t shape_count;
+};
 
 /* A kernel, kind of copy, or memsets, in the current log. */
 struct log_row {
@@ -30,59 +203,67 @@ struct log_shape {
 	struct occupancy occupancy; /* zeros: unknown, or it differs between devices */
 };
 
-/* The number of places before those of copies and memsets. */
-static size_t name_places(const struct model *model)
+/* The state of the analysis. */
+struct kernels {
+	struct kernel_row *rows;
+	size_t count, capacity;
+	uint32_t *places; /* row + 1 by name in paths; 0: none */
+	size_t place_capacity;
+	struct interner shape_keys;
+	struct kernel_shape *shapes; /* by id of the key - 1 */
+	size_t shape_capacity;
+
+	/* The current log: */
+	struct log_row *log_rows;
+	size_t log_count, log_capacity;
+	struct log_shape *log_shapes; /* by XT_SHAPE_ID */
+	size_t log_shape_capacity;
+	uint32_t *log_places; /* log row + 1 by name in the model, then copy kinds, then memsets */
+	size_t log_place_capacity;
+	struct device_limits limits[KERNELS_DEVICES_MAX]; /* by device */
+};
+
+static int begin(struct sink *sink)
 {
-	return model->names.count;
+	sink->state = xt_calloc(1, sizeof(struct kernels));
+	return 0;
 }
 
-void kernels_begin_log(struct kernels *kernels, const struct process *process)
+static void begin_log(struct sink *sink, const struct process *process)
 {
+	struct kernels *kernels = sink->state;
 	const struct model *model = process->model;
 	size_t shape_count = model->shapes.count + 1;
-	size_t place_count = name_places(model) + COPY_KINDS + 1;
+	size_t place_count = model->names.count + COPY_KINDS + 1;
 
 	xt_grow(&kernels->log_shapes, &kernels->log_shape_capacity, shape_count,
 		sizeof(*kernels->log_shapes));
 	xt_grow(&kernels->log_places, &kernels->log_place_capacity, place_count,
 		sizeof(*kernels->log_places));
-	xt_grow(&kernels->limits, &kernels->limit_capacity, KERNELS_DEVICES_MAX,
-		sizeof(*kernels->limits));
 	memset(kernels->log_shapes, 0, shape_count * sizeof(*kernels->log_shapes));
 	memset(kernels->log_places, 0, place_count * sizeof(*kernels->log_places));
 	for (uint32_t d = 0; d < KERNELS_DEVICES_MAX; d++)
-		kernels->limits[d] = shape_limits(model, d);
+		kernels->limits[d] = limits_of(model, d);
 	kernels->log_count = 0;
 }
 
-static uint32_t shape_of(const struct model *model, const struct work *work)
+static struct owner leaf_of(const struct model *model, const struct work *work)
 {
-	return work->shape < model->shapes.count ? work->shape : 0;
-}
-
-/* The leaf of work, and its place in log_places. */
-static size_t place_of(const struct model *model, const struct work *work, struct owner *owner)
-{
-	size_t first = name_places(model);
-	const struct copy_shape *copy;
-
-	*owner = (struct owner){.leaf = LEAF_MEMSET};
 	if (work->kind == WORK_MEMSET)
-		return first + COPY_KINDS;
-	if (work->kind == WORK_KERNEL) {
-		*owner = (struct owner){.leaf = LEAF_KERNEL, .what = work->shape};
-		return model_kernel_name(model, work->shape);
-	}
-	copy = &model->copy_shapes.rows[work->shape < model->copy_shapes.count ? work->shape : 0];
-	*owner = (struct owner){.leaf = LEAF_COPY, .what = label_index(copy->kind, COPY_KINDS)};
-	return first + owner->what;
+		return (struct owner){.leaf = LEAF_MEMSET};
+	if (work->kind == WORK_KERNEL)
+		return (struct owner){.leaf = LEAF_KERNEL, .what = work->shape};
+	return (struct owner){
+		.leaf = LEAF_COPY,
+		.what = label_index(model_copy_shape(model, work->shape)->kind, COPY_KINDS)};
 }
 
-static struct occupancy occupancy_on(const struct kernels *kernels, const struct shape *shape,
-				     uint32_t device)
+/* The place of a leaf in log_places. */
+static size_t place_of(const struct model *model, const struct owner *leaf)
 {
-	return device < KERNELS_DEVICES_MAX ? shape_occupancy(&kernels->limits[device], shape)
-					    : (struct occupancy){0};
+	return leaf->leaf == LEAF_KERNEL ? model_kernel_name(model, leaf->what)
+	       : leaf->leaf == LEAF_COPY ? model->names.count + leaf->what
+					 : model->names.count + COPY_KINDS;
 }
 
 static bool is_same_occupancy(const struct occupancy *a, const struct occupancy *b)
@@ -92,17 +273,16 @@ static bool is_same_occupancy(const struct occupancy *a, const struct occupancy 
 
 static void note_shape(struct kernels *kernels, const struct model *model, const struct work *work)
 {
-	uint32_t id = shape_of(model, work);
-	const struct stream *stream =
-		&model->streams.rows[work->stream < model->streams.count ? work->stream : 0];
-	uint32_t device = stream->defined ? stream->device : ROOT_UNKNOWN;
+	uint32_t id = work->shape < model->shapes.count ? work->shape : 0;
+	uint32_t device = model_device(model, work->stream);
 	struct log_shape *use = &kernels->log_shapes[id];
-	struct occupancy occupancy;
+	struct occupancy occupancy = {0};
 
 	use->count++;
 	if (use->is_placed && use->device == device)
 		return;
-	occupancy = occupancy_on(kernels, &model->shapes.rows[id], device);
+	if (device < KERNELS_DEVICES_MAX)
+		occupancy = shape_occupancy(&kernels->limits[device], &model->shapes.rows[id]);
 	if (use->is_placed && !is_same_occupancy(&use->occupancy, &occupancy))
 		occupancy = (struct occupancy){0};
 	use->is_placed = true;
@@ -110,67 +290,50 @@ static void note_shape(struct kernels *kernels, const struct model *model, const
 	use->occupancy = occupancy;
 }
 
-/* Returns the row of a place in the log, or NULL if there are too many. */
-static struct kernel_row *row_of(struct kernels *kernels, size_t place, const struct owner *owner)
+/* Returns the row of a leaf in the log, or NULL if there are too many. */
+static struct kernel_row *row_of(struct kernels *kernels, const struct model *model,
+				 const struct owner *leaf)
 {
-	if (kernels->log_places[place])
-		return &kernels->log_rows[kernels->log_places[place] - 1].sums;
-	if (kernels->log_count == KERNELS_MAX)
-		return NULL;
-	xt_grow(&kernels->log_rows, &kernels->log_capacity, kernels->log_count + 1,
-		sizeof(*kernels->log_rows));
-	kernels->log_rows[kernels->log_count] =
-		(struct log_row){.sums.min_ns = UINT64_MAX, .owner = *owner};
-	kernels->log_places[place] = (uint32_t)++kernels->log_count;
-	return &kernels->log_rows[kernels->log_count - 1].sums;
+	uint32_t *place = &kernels->log_places[place_of(model, leaf)];
+
+	if (!*place && kernels->log_count < KERNELS_MAX) {
+		xt_append(kernels->log_rows, kernels->log_count, kernels->log_capacity,
+			  (struct log_row){.owner = *leaf});
+		*place = (uint32_t)kernels->log_count;
+	}
+	return *place ? &kernels->log_rows[*place - 1].sums : NULL;
 }
 
-void kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
-		 const struct launch *launch)
+static void add_work(struct sink *sink, const struct process *process, const struct work *work,
+		     const struct launch *launch)
 {
-	uint64_t ns = work->duration_ns;
-	struct owner owner;
-	size_t place = place_of(process->model, work, &owner);
-	struct kernel_row *row = row_of(kernels, place, &owner);
+	struct kernels *kernels = sink->state;
+	struct owner leaf = leaf_of(process->model, work);
+	struct kernel_row *row = row_of(kernels, process->model, &leaf);
 
 	if (!row)
 		return;
-	histogram_add(&row->durations, ns);
-	row->count++;
-	row->total_ns += ns;
-	row->min_ns = ns < row->min_ns ? ns : row->min_ns;
-	row->max_ns = ns > row->max_ns ? ns : row->max_ns;
+	durations_add(&row->durations, work->duration_ns);
 	if (work->kind != WORK_KERNEL)
 		return;
 	note_shape(kernels, process->model, work);
 	if (launch && !work->graph_node) {
 		row->launch_count++;
-		row->shorter_count += ns < launch->duration_ns;
+		row->shorter_count += work->duration_ns < launch->duration_ns;
 	}
 }
 
 static void pack_row(struct pack *pack, struct log_row *row)
 {
 	PACK(pack, row->owner);
-	PACK(pack, row->sums.count);
-	PACK(pack, row->sums.total_ns);
-	PACK(pack, row->sums.min_ns);
-	PACK(pack, row->sums.max_ns);
 	PACK(pack, row->sums.launch_count);
 	PACK(pack, row->sums.shorter_count);
-	histogram_pack(&row->sums.durations, pack);
+	durations_pack(&row->sums.durations, pack);
 }
 
-/* The place of a leaf, as place_of(). */
-static size_t place_of_leaf(const struct model *model, const struct owner *owner)
+static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
 {
-	return owner->leaf == LEAF_KERNEL ? model_kernel_name(model, owner->what)
-	       : owner->leaf == LEAF_COPY ? name_places(model) + owner->what
-					  : name_places(model) + COPY_KINDS;
-}
-
-void kernels_pack(struct kernels *kernels, const struct process *process, struct pack *pack)
-{
+	struct kernels *kernels = sink->state;
 	const struct model *model = process->model;
 	uint64_t count = kernels->log_count;
 
@@ -194,20 +357,8 @@ void kernels_pack(struct kernels *kernels, const struct process *process, struct
 			   row->owner.leaf == LEAF_KERNEL || row->owner.leaf == LEAF_MEMSET ||
 				   (row->owner.leaf == LEAF_COPY && row->owner.what < COPY_KINDS));
 		if (pack->is_reading && !pack->error)
-			kernels->log_places[place_of_leaf(model, &row->owner)] = (uint32_t)r + 1;
+			kernels->log_places[place_of(model, &row->owner)] = (uint32_t)r + 1;
 	}
-}
-
-/* Adds the counts of `from`, which becomes empty. */
-static void join(struct kernel_row *row, struct kernel_row *from)
-{
-	row->count += from->count;
-	row->total_ns += from->total_ns;
-	row->min_ns = from->min_ns < row->min_ns ? from->min_ns : row->min_ns;
-	row->max_ns = from->max_ns > row->max_ns ? from->max_ns : row->max_ns;
-	row->launch_count += from->launch_count;
-	row->shorter_count += from->shorter_count;
-	histogram_move(&row->durations, &from->durations);
 }
 
 /* Adds a row of the log to the row of its name. Beyond KERNELS_MAX, drops it. */
@@ -218,63 +369,45 @@ static void add_log_row(struct kernels *kernels, const struct process *process,
 
 	xt_grow(&kernels->places, &kernels->place_capacity, (size_t)name + 1,
 		sizeof(*kernels->places));
-	xt_grow(&kernels->rows, &kernels->capacity, kernels->count + 1, sizeof(*kernels->rows));
 	from->sums.name = name;
 	if (!kernels->places[name] && kernels->count < KERNELS_MAX) {
-		kernels->rows[kernels->count++] =
-			(struct kernel_row){.name = name, .min_ns = UINT64_MAX};
+		xt_append(kernels->rows, kernels->count, kernels->capacity,
+			  (struct kernel_row){.name = name});
 		kernels->places[name] = (uint32_t)kernels->count;
 	}
-	if (kernels->places[name])
-		join(&kernels->rows[kernels->places[name] - 1], &from->sums);
-	histogram_free(&from->sums.durations);
-}
+	if (kernels->places[name]) {
+		struct kernel_row *row = &kernels->rows[kernels->places[name] - 1];
 
-static bool is_same_shape(const struct kernel_shape *a, const struct kernel_shape *b)
-{
-	const struct shape *x = &a->shape, *y = &b->shape;
-
-	return a->row == b->row && !memcmp(x->grid, y->grid, sizeof(x->grid)) &&
-	       !memcmp(x->block, y->block, sizeof(x->block)) && x->registers == y->registers &&
-	       x->static_shared_bytes == y->static_shared_bytes &&
-	       x->dynamic_shared_bytes == y->dynamic_shared_bytes;
-}
-
-static uint32_t hash_of(const struct kernel_shape *shape)
-{
-	const struct shape *s = &shape->shape;
-	uint64_t words[] = {shape->row,
-			    (uint64_t)s->grid[0] << 32 | s->grid[1],
-			    (uint64_t)s->grid[2] << 32 | s->block[0],
-			    (uint64_t)s->block[1] << 32 | s->block[2],
-			    s->registers,
-			    s->static_shared_bytes,
-			    s->dynamic_shared_bytes};
-
-	return xt_hash_bytes(words, sizeof(words));
+		row->launch_count += from->sums.launch_count;
+		row->shorter_count += from->sums.shorter_count;
+		durations_join(&row->durations, &from->sums.durations);
+	}
+	histogram_free(&from->sums.durations.histogram);
 }
 
 static void add_shape(struct kernels *kernels, const struct kernel_shape *shape)
 {
-	uint32_t hash = hash_of(shape);
-	struct xt_hash_slot *slot;
+	const struct shape *s = &shape->shape;
+	const uint64_t key[] = {shape->row,
+				(uint64_t)s->grid[0] << 32 | s->grid[1],
+				(uint64_t)s->grid[2] << 32 | s->block[0],
+				(uint64_t)s->block[1] << 32 | s->block[2],
+				s->registers,
+				s->static_shared_bytes,
+				s->dynamic_shared_bytes};
+	struct kernel_shape *known;
+	bool is_new;
+	uint32_t id = xt_intern(&kernels->shape_keys, key, sizeof(key), &is_new);
 
-	xt_hash_require(&kernels->by_shape, kernels->shape_count + 1);
-	xt_grow(&kernels->shapes, &kernels->shape_capacity, kernels->shape_count + 1,
-		sizeof(*kernels->shapes));
-	for (slot = xt_hash_first(&kernels->by_shape, hash); slot->item;
-	     slot = xt_hash_next(&kernels->by_shape, slot)) {
-		struct kernel_shape *known = &kernels->shapes[slot->item - 1];
-
-		if (!is_same_shape(known, shape))
-			continue;
-		known->count += shape->count;
-		if (!is_same_occupancy(&known->occupancy, &shape->occupancy))
-			known->occupancy = (struct occupancy){0};
+	xt_grow(&kernels->shapes, &kernels->shape_capacity, id, sizeof(*kernels->shapes));
+	known = &kernels->shapes[id - 1];
+	if (is_new) {
+		*known = *shape;
 		return;
 	}
-	kernels->shapes[kernels->shape_count++] = *shape;
-	*slot = (struct xt_hash_slot){hash, (uint32_t)kernels->shape_count};
+	known->count += shape->count;
+	if (!is_same_occupancy(&known->occupancy, &shape->occupancy))
+		known->occupancy = (struct occupancy){0};
 }
 
 /* Returns the row of a shape of the log + 1; 0 if there is none. */
@@ -302,20 +435,21 @@ static void add_shapes(struct kernels *kernels, const struct model *model)
 	}
 }
 
-void kernels_end_log(struct kernels *kernels, const struct process *process)
+static void end_log(struct sink *sink, const struct process *process)
 {
+	struct kernels *kernels = sink->state;
+
 	for (size_t r = 0; r < kernels->log_count; r++)
 		add_log_row(kernels, process, &kernels->log_rows[r]);
 	add_shapes(kernels, process->model);
 }
 
-void kernels_finish(struct kernels *kernels)
+static void end(struct sink *sink, const struct run *run)
 {
-	for (size_t r = 0; r < kernels->count; r++) {
-		kernels->rows[r].shape = NULL;
-		kernels->rows[r].shape_count = 0;
-	}
-	for (size_t s = 0; s < kernels->shape_count; s++) {
+	struct kernels *kernels = sink->state;
+
+	(void)run;
+	for (uint32_t s = 0; s < kernels->shape_keys.count; s++) {
 		const struct kernel_shape *shape = &kernels->shapes[s];
 		struct kernel_row *row = &kernels->rows[shape->row];
 
@@ -325,75 +459,19 @@ void kernels_finish(struct kernels *kernels)
 	}
 }
 
-const struct kernel_row *kernels_find(const struct kernels *kernels, uint32_t name)
-{
-	uint32_t place = name < kernels->place_capacity ? kernels->places[name] : 0;
-
-	return place ? &kernels->rows[place - 1] : NULL;
-}
-
-uint64_t kernel_p50_ns(const struct kernel_row *row)
-{
-	return histogram_value(&row->durations, row->count - row->count / 2, row->min_ns,
-			       row->max_ns);
-}
-
-uint64_t kernel_p99_ns(const struct kernel_row *row)
-{
-	return histogram_value(&row->durations, row->count - row->count / 100, row->min_ns,
-			       row->max_ns);
-}
-
-void kernels_free(struct kernels *kernels)
-{
-	for (size_t r = 0; r < kernels->count; r++)
-		histogram_free(&kernels->rows[r].durations);
-	for (size_t r = 0; r < kernels->log_count; r++)
-		histogram_free(&kernels->log_rows[r].sums.durations);
-	free_all(kernels->rows, kernels->places, kernels->shapes);
-	xt_hash_free(&kernels->by_shape);
-	free_all(kernels->log_rows, kernels->log_shapes, kernels->log_places, kernels->limits);
-	*kernels = (struct kernels){0};
-}
-
-static int begin(struct sink *sink)
-{
-	sink->state = xt_calloc(1, sizeof(struct kernels));
-	return 0;
-}
-
-static void begin_log(struct sink *sink, const struct process *process)
-{
-	kernels_begin_log(sink->state, process);
-}
-
-static void add_work(struct sink *sink, const struct process *process, const struct work *work,
-		     const struct launch *launch)
-{
-	kernels_add(sink->state, process, work, launch);
-}
-
-static void pack_log(struct sink *sink, const struct process *process, struct pack *pack)
-{
-	kernels_pack(sink->state, process, pack);
-}
-
-static void end_log(struct sink *sink, const struct process *process)
-{
-	kernels_end_log(sink->state, process);
-}
-
-static void end(struct sink *sink, const struct run *run)
-{
-	(void)run;
-	kernels_finish(sink->state);
-}
-
 static void free_state(struct sink *sink)
 {
-	if (sink->state)
-		kernels_free(sink->state);
-	free(sink->state);
+	struct kernels *kernels = sink->state;
+
+	if (!kernels)
+		return;
+	for (size_t r = 0; r < kernels->count; r++)
+		histogram_free(&kernels->rows[r].durations.histogram);
+	for (size_t r = 0; r < kernels->log_count; r++)
+		histogram_free(&kernels->log_rows[r].sums.durations.histogram);
+	interner_free(&kernels->shape_keys);
+	free_all(kernels->rows, kernels->places, kernels->shapes, kernels->log_rows,
+		 kernels->log_shapes, kernels->log_places, kernels);
 	sink->state = NULL;
 }
 
@@ -404,3 +482,160 @@ const struct exporter analysis_kernels = {.begin = begin,
 					  .process_end = end_log,
 					  .end = end,
 					  .free = free_state};
+
+static const struct column_def columns[] = {
+	COLUMN("kind", WORD, OTHER, "kernel, collective, copy or set"),
+	COLUMN("count", COUNT, FROM(table_row, count), "kernels, copies or memsets",
+	       WIDE("count", 12, 60)),
+	COLUMN("gpu_time_ns", NS, FROM(table_row, value), "time on the GPU", HEAD("time", 12)),
+	COLUMN("share", SHARE, OTHER, "part of all GPU time", HEAD("share", 7), TEXT_ONLY),
+	COLUMN("min_ns", NS, OTHER, "shortest", OPTIONAL),
+	COLUMN("p50_ns", NS, OTHER, "half of them are not longer; exact to 1 %", OPTIONAL),
+	COLUMN("p99_ns", NS, OTHER, "99 % of them are not longer; exact to 1 %", OPTIONAL),
+	COLUMN("max_ns", NS, OTHER, "longest", OPTIONAL),
+	COLUMN("launch_count", COUNT, OTHER,
+	       "those whose own launch is in the log, so not those "
+	       "of graphs",
+	       OPTIONAL),
+	COLUMN("shorter_than_launch_count", COUNT, OTHER,
+	       "of these: shorter than the time that "
+	       "the CPU spent in the launch call",
+	       OPTIONAL),
+	COLUMN("histogram", NUMBERS, OTHER,
+	       "how many took how long. The ranges between `min_ns` and "
+	       "`max_ns` have equal ratios",
+	       OPTIONAL),
+	COLUMN("shape_count", COUNT, OTHER,
+	       "different combinations of grid, block, registers and "
+	       "shared memory",
+	       OPTIONAL),
+	COLUMN("grid", NUMBERS, OTHER, "blocks in the most frequent of these shapes", OPTIONAL),
+	COLUMN("block", NUMBERS, OTHER, "threads of its blocks", OPTIONAL),
+	COLUMN("register_count", COUNT, OTHER, "registers of a thread", OPTIONAL),
+	COLUMN("static_shared_bytes", BYTES, OTHER,
+	       "shared memory of a block that the kernel "
+	       "declares",
+	       OPTIONAL),
+	COLUMN("dynamic_shared_bytes", BYTES, OTHER,
+	       "shared memory of a block that the launch adds", OPTIONAL),
+	COLUMN("name", TEXT, OTHER, "kernel, copy or memset", LAST("kernel")),
+};
+
+static void open_rows(struct table_rows *rows)
+{
+	struct table leaves;
+
+	table_leaves(&leaves, &rows->run->paths);
+	table_give(&leaves, rows);
+}
+
+/* Returns the durations of a row, or NULL if they do not cover all of it. */
+static const struct kernel_row *durations_of(const struct table_rows *rows,
+					     const struct table_row *leaf)
+{
+	/* NULL: no output needs durations. */
+	const struct kernels *kernels = run_analysis(rows->run, &analysis_kernels);
+	uint32_t place =
+		kernels && leaf->id < kernels->place_capacity ? kernels->places[leaf->id] : 0;
+
+	return place && kernels->rows[place - 1].durations.count == leaf->count
+		       ? &kernels->rows[place - 1]
+		       : NULL;
+}
+
+static struct cell cell_histogram(struct table_rows *rows, const struct durations *durations)
+{
+	struct cell_list list = {0};
+	uint64_t bars[HISTOGRAM_BARS_MAX];
+	uint32_t count =
+		histogram_bars(&durations->histogram, durations->min_ns, durations->max_ns, bars);
+
+	for (uint32_t b = 0; b < count; b++)
+		list_add_number(&list, bars[b]);
+	return cell_list(rows, &list);
+}
+
+static struct cell cell_sides(struct table_rows *rows, const uint32_t sides[3])
+{
+	struct cell_list list = {0};
+
+	for (int i = 0; i < 3; i++)
+		list_add_number(&list, sides[i]);
+	return cell_list(rows, &list);
+}
+
+static void put_row(struct table_rows *rows, struct cells *cells)
+{
+	const struct table_row *leaf = rows->record;
+	const struct kernel_row *kernel = durations_of(rows, leaf);
+	const struct paths *paths = &rows->run->paths;
+	struct cell figures[13];
+	size_t length;
+	const char *name = names_text(&paths->names, leaf->id, &length);
+
+	for (size_t f = 0; f < 13; f++)
+		figures[f] = CELL_ABSENT;
+	if (kernel) {
+		figures[0] = cell_number(kernel->durations.min_ns);
+		figures[1] = cell_number(durations_p50_ns(&kernel->durations));
+		figures[2] = cell_number(durations_p99_ns(&kernel->durations));
+		figures[3] = cell_number(kernel->durations.max_ns);
+		figures[6] = cell_histogram(rows, &kernel->durations);
+	}
+	if (kernel && kernel->launch_count) {
+		figures[4] = cell_number(kernel->launch_count);
+		figures[5] = cell_number(kernel->shorter_count);
+	}
+	if (kernel && kernel->shape) {
+		figures[7] = cell_number(kernel->shape_count);
+		figures[8] = cell_sides(rows, kernel->shape->shape.grid);
+		figures[9] = cell_sides(rows, kernel->shape->shape.block);
+		figures[10] = cell_number(kernel->shape->shape.registers);
+		figures[11] = cell_number(kernel->shape->shape.static_shared_bytes);
+		figures[12] = cell_number(kernel->shape->shape.dynamic_shared_bytes);
+	}
+	cells_put(cells, cell_text(leaf_kind_name(name, length)));
+	cells_put(cells, cell_share(leaf->value, rows->run->sums->events.work.gpu_ns));
+	for (size_t f = 0; f < 13; f++)
+		cells_put(cells, figures[f]);
+	name = leaf_name(paths, leaf->id, &length);
+	cells_put(cells, (struct cell){.text = name, .length = length});
+}
+
+static const char *const occupancy_limit_names[OCCUPANCY_LIMITS] = {
+	[OCCUPANCY_WARPS] = "warps",
+	[OCCUPANCY_BLOCKS] = "blocks",
+	[OCCUPANCY_REGISTERS] = "registers",
+	[OCCUPANCY_SHARED_MEMORY] = "shared memory",
+};
+
+static void put_occupancy(struct json *json, const struct table_rows *rows)
+{
+	const struct kernel_row *kernel = durations_of(rows, rows->record);
+	const struct occupancy *occupancy =
+		kernel && kernel->shape ? &kernel->shape->occupancy : NULL;
+
+	if (!occupancy || !occupancy->warps)
+		return;
+	json_begin_object(json, "occupancy");
+	json_u64(json, "warp_count", occupancy->warps);
+	json_u64(json, "warp_max_count", occupancy->warps_max);
+	json_begin_array(json, "limiters");
+	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
+		if (occupancy->limiters >> l & 1)
+			json_string(json, NULL, occupancy_limit_names[l]);
+	json_end_array(json);
+	json_end_object(json);
+}
+
+const struct table_def table_kernels = {
+	.name = "kernels",
+	.title = "GPU time by kernel, copy and memset",
+	.what = "Kernels, copies and memsets by name, longest time first.",
+	HAS_COLUMNS(columns),
+	.shows = "gpu_time_ns share count name",
+	.view = "kernels",
+	.open = open_rows,
+	.row = put_row,
+	.json_more = put_occupancy,
+};

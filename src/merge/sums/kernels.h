@@ -1,93 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Durations and launch shapes by kernel. Copies and memsets have durations only.
- *
- * Memory grows with the number of kernels and of launch shapes, not with the number of launches.
- * Kernels beyond KERNELS_MAX are left out: compare row->count with the count of the kernel.
+ * Launch shapes of kernels: how much of a device they can use, judged by their grid and block size.
+ * analysis_kernels has the durations and shapes by kernel.
  */
 #ifndef XT_MERGE_KERNELS_H
 #define XT_MERGE_KERNELS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "merge/read/model.h"
 #include "merge/sums/exporter.h"
-#include "merge/sums/histogram.h"
-#include "merge/sums/shapes.h"
 
-struct launch;
-struct work;
+#define SHAPE_SHORT_NS 20000 /* below this duration, launch latency matters more than shape */
 
-#define KERNELS_MAX (1u << 16) /* in one log, and in all */
+/* Assumed number of multiprocessors if the log does not say. */
+#define SHAPE_PROCESSORS_LEAST 40
 
-/* A distinct launch shape of a kernel. */
-struct kernel_shape {
-	uint32_t row;
-	struct shape shape; /* string and is_collective are unused */
-	uint64_t count;
-	struct occupancy occupancy; /* zeros: unknown, or it differs between devices */
+/* Number of multiprocessors of a device, or SHAPE_PROCESSORS_LEAST if unknown. */
+uint32_t shape_processors(const struct model *model, uint32_t device);
+
+/* True if the log has the number of multiprocessors. */
+bool shape_knows_processors(const struct model *model, uint32_t device);
+
+/*
+ * The part of the stream's device that the shape can fill, in (0, 1]. It is the product of:
+ * - the share of multiprocessors that get a block
+ * - the share of active threads in its warps
+ * - one half, if the blocks are so small that too few warps fit on a multiprocessor
+ */
+double shape_fill(const struct model *model, uint32_t shape, uint32_t stream);
+
+/* ns * fill, at most ns. */
+uint64_t shape_share(uint64_t ns, double fill);
+
+/* Number of blocks of a grid or threads of a block; UINT64_MAX on overflow. */
+uint64_t shape_product(const uint32_t sides[3]);
+
+/* True if the shape leaves most of the device unused. */
+bool shape_is_small(double fill);
+
+/*
+ * Theoretical occupancy: how many warps of a kernel fit on a multiprocessor at once, by its block
+ * size, registers and shared memory. This is the calculation of NVIDIA's cuda_occupancy.h
+ * (cudaOccMaxActiveBlocksPerMultiprocessor), at the largest share of shared memory.
+ */
+enum occupancy_limit {
+	OCCUPANCY_WARPS,
+	OCCUPANCY_BLOCKS,
+	OCCUPANCY_REGISTERS,
+	OCCUPANCY_SHARED_MEMORY,
+	OCCUPANCY_LIMITS
 };
 
-struct kernel_row {
-	uint32_t name; /* in paths, as in table_leaves() */
-	uint64_t count;
-	uint64_t total_ns;
-	uint64_t min_ns;
-	uint64_t max_ns;
-	uint64_t launch_count;	/* kernels with a known launch of their own */
-	uint64_t shorter_count; /* of these: shorter than the launch call */
-	struct histogram durations;
-	/* Set by kernels_finish(): */
-	const struct kernel_shape *shape; /* the most frequent one; NULL: none */
-	uint32_t shape_count;
+struct occupancy {
+	uint32_t warps;	    /* 0: unknown */
+	uint32_t warps_max; /* of the multiprocessor */
+	uint32_t limiters;  /* bits 1 << enum occupancy_limit: nothing more fits because of these */
 };
 
-/* Zeros are an empty one. Belongs to one thread. */
-struct kernels {
-	struct kernel_row *rows;
-	size_t count;
-	size_t capacity;
-	uint32_t *places; /* row + 1 by name in paths; 0: none */
-	size_t place_capacity;
-	struct kernel_shape *shapes;
-	size_t shape_count;
-	size_t shape_capacity;
-	struct xt_hash_table by_shape;
-
-	/* State of the current log: */
-	struct log_row *log_rows;
-	size_t log_count;
-	size_t log_capacity;
-	struct log_shape *log_shapes; /* by XT_SHAPE_ID */
-	size_t log_shape_capacity;
-	uint32_t *log_places; /* log row + 1 by name in the model, then copy kinds, then memsets */
-	size_t log_place_capacity;
-	struct device_limits *limits; /* by device, below KERNELS_DEVICES_MAX */
-	size_t limit_capacity;
+/* Properties of a device from its log. */
+struct device_limits {
+	uint64_t warps; /* these four per multiprocessor; warps 0: the log lacks a property */
+	uint64_t blocks;
+	uint64_t registers;
+	uint64_t shared_bytes;
+	uint64_t reserved_bytes;    /* shared memory that each block needs in addition */
+	uint64_t shared_unit_bytes; /* unit of its allocation */
+	uint32_t partitions;	    /* parts of the register file */
 };
 
-#define KERNELS_DEVICES_MAX 64 /* occupancy on further devices is unknown */
+/* All zeros if unknown. */
+struct occupancy shape_occupancy(const struct device_limits *limits, const struct shape *shape);
 
-/* The calls for a log follow each other. */
-void kernels_begin_log(struct kernels *kernels, const struct process *process);
-void kernels_add(struct kernels *kernels, const struct process *process, const struct work *work,
-		 const struct launch *launch);
-void kernels_end_log(struct kernels *kernels, const struct process *process);
-
-struct pack;
-
-/* Writes what was added since kernels_begin_log(), or reads it instead of kernels_add(). */
-void kernels_pack(struct kernels *kernels, const struct process *process, struct pack *pack);
-
-/* Sets the shapes of the rows. Call it after the last log, any number of times. */
-void kernels_finish(struct kernels *kernels);
-
-/* Returns the row of a leaf, or NULL. */
-const struct kernel_row *kernels_find(const struct kernels *kernels, uint32_t name);
-
-/* The duration that a half, or 99 %, of the kernels do not exceed. */
-uint64_t kernel_p50_ns(const struct kernel_row *row);
-uint64_t kernel_p99_ns(const struct kernel_row *row);
-
-void kernels_free(struct kernels *kernels);
-
+/*
+ * Durations and launch shapes by kernel. Copies and memsets have durations only.
+ *
+ * Memory grows with the number of kernels and of launch shapes, not with the number of launches.
+ */
 extern const struct exporter analysis_kernels;
 
 #endif

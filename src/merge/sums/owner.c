@@ -8,13 +8,11 @@
 uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,
 		    uint32_t thread)
 {
-	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
-
 	switch (run->settings->by) {
 	case BY_DEVICE:
-		return row->defined ? row->device : ROOT_UNKNOWN;
+		return model_device(model, stream);
 	case BY_STREAM:
-		return row->defined ? stream : 0;
+		return model_stream(model, stream)->defined ? stream : 0;
 	case BY_THREAD:
 		return thread < model->threads.count ? thread : 0;
 	default:

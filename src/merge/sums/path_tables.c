@@ -89,16 +89,10 @@ const struct table_def table_all_paths = {
 
 static void open_top(struct table_rows *rows, enum weight weight)
 {
-	struct table *table = rows->memory = xt_calloc(1, sizeof(*table));
+	struct table table;
 
-	if (table_paths(table, &rows->run->paths, weight) < 0)
-		xt_out_of_memory(0);
-	table_records(rows, table->rows, table->count);
-}
-
-static void close_top(struct table_rows *rows)
-{
-	table_free(rows->memory);
+	table_paths(&table, &rows->run->paths, weight);
+	table_give(&table, rows);
 }
 
 static void put_top(struct table_rows *rows, struct cells *cells)
@@ -132,7 +126,7 @@ static void open_leaked(struct table_rows *rows)
 #define TOP_TABLE(title_text, type, head, open_rows, shown)                                        \
 	{                                                                                          \
 		.title = title_text, .columns = TOP_COLUMNS(type, head), .column_count = 4,        \
-		.shows = shown, .open = open_rows, .row = put_top, .close = close_top              \
+		.shows = shown, .open = open_rows, .row = put_top                                  \
 	}
 
 const struct table_def text_time_by_path =

@@ -64,9 +64,7 @@ static struct device_sums *sums_of_device(struct processes *s, const struct mode
 
 static struct device_sums *sums_of(struct processes *s, const struct model *model, uint32_t stream)
 {
-	const struct stream *row = &model->streams.rows[stream < model->streams.count ? stream : 0];
-
-	return sums_of_device(s, model, row->defined ? row->device : ROOT_UNKNOWN);
+	return sums_of_device(s, model, model_device(model, stream));
 }
 
 static void add_work(struct sink *sink, const struct process *process, const struct work *work,

@@ -28,15 +28,10 @@ static const struct column_def columns[] = {
 
 static void open_rows(struct table_rows *rows)
 {
-	struct table *table = rows->memory = xt_calloc(1, sizeof(*table));
+	struct table table;
 
-	table_ranges(table, rows->run);
-	table_records(rows, table->rows, table->count);
-}
-
-static void close_rows(struct table_rows *rows)
-{
-	table_free(rows->memory);
+	table_ranges(&table, rows->run);
+	table_give(&table, rows);
 }
 
 static struct cell cell_category(const struct run *run, const struct range_sums *sums)
@@ -87,6 +82,5 @@ const struct table_def table_ranges_def = {
 	.view = "ranges",
 	.open = open_rows,
 	.row = put_row,
-	.close = close_rows,
 	.json_more = put_payload,
 };

@@ -78,10 +78,4 @@ struct reading {
 	int error;		 /* first error of a callback that cannot return it */
 };
 
-/* Returns the index of a label. Numbers without a label share index 0. */
-static inline uint32_t label_index(uint64_t number, uint32_t label_count)
-{
-	return number < label_count ? (uint32_t)number : 0;
-}
-
 #endif

@@ -22,7 +22,7 @@ COMPARE_BY(compare_rows, struct table_row, DOWN(value) DOWN(count) UP(id))
 /* If a range takes as long as the one in it, the position in the tree puts the outer one first. */
 COMPARE_BY(compare_ranges, struct table_row, DOWN(value) UP(id))
 
-int table_paths(struct table *table, const struct paths *paths, enum weight weight)
+void table_paths(struct table *table, const struct paths *paths, enum weight weight)
 {
 	*table = (struct table){.rows = xt_calloc(paths->node_count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++)
@@ -31,10 +31,9 @@ int table_paths(struct table *table, const struct paths *paths, enum weight weig
 				(struct table_row){n, paths->nodes[n].weights[weight],
 						   paths->nodes[n].weights[WEIGHT_COUNT]};
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-	return 0;
 }
 
-int table_leaves(struct table *table, const struct paths *paths)
+void table_leaves(struct table *table, const struct paths *paths)
 {
 	*table = (struct table){.rows = xt_calloc(paths->names.count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++) {
@@ -48,10 +47,9 @@ int table_leaves(struct table *table, const struct paths *paths)
 		if (table->rows[name].count)
 			table->rows[table->count++] = table->rows[name];
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-	return 0;
 }
 
-int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns)
+void table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns)
 {
 	*table = (struct table){.rows = xt_calloc(paths->names.count, sizeof(*table->rows))};
 	for (uint32_t n = 1; n < paths->node_count; n++) {
@@ -70,7 +68,6 @@ int table_own_frames(struct table *table, const struct paths *paths, uint64_t *c
 			table->rows[table->count++] =
 				(struct table_row){.id = name, .value = table->rows[name].value};
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-	return 0;
 }
 
 void table_ranges(struct table *table, const struct run *run)
@@ -91,6 +88,13 @@ void table_ranges(struct table *table, const struct run *run)
 void table_free(struct table *table)
 {
 	free(table->rows);
+	*table = (struct table){0};
+}
+
+void table_give(struct table *table, struct table_rows *rows)
+{
+	rows->memory = table->rows;
+	table_records(rows, table->rows, table->count);
 	*table = (struct table){0};
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables that several outputs show, sorted by size, largest first.
- *
- * Free the rows with free(). All functions return 0 or -ENOMEM; after an error there are no rows.
+ * Free the rows with table_free().
  */
 #ifndef XT_MERGE_TABLES_H
 #define XT_MERGE_TABLES_H
@@ -24,16 +23,16 @@ struct table {
 };
 
 /* Call paths with a nonzero weight. */
-int table_paths(struct table *table, const struct paths *paths, enum weight weight);
+void table_paths(struct table *table, const struct paths *paths, enum weight weight);
 
 /* GPU time of kernels, copies and memsets by name. */
-int table_leaves(struct table *table, const struct paths *paths);
+void table_leaves(struct table *table, const struct paths *paths);
 
 /*
  * GPU time by innermost frame of user code. Collectives mostly wait for other ranks: if
  * collectives_ns is not NULL, their time is added there instead.
  */
-int table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns);
+void table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns);
 
 /*
  * NVTX ranges (nodes of sums->ranges.tree) that were opened or in which work was submitted. An
@@ -42,6 +41,9 @@ int table_own_frames(struct table *table, const struct paths *paths, uint64_t *c
 void table_ranges(struct table *table, const struct run *run);
 
 void table_free(struct table *table);
+
+/* For open(): the rows of a definition are those of the table, which is empty afterwards. */
+void table_give(struct table *table, struct table_rows *rows);
 
 /* The kind of a leaf with GPU time. */
 enum work_kind leaf_kind(const char *name, size_t length);

@@ -95,8 +95,6 @@ void table_add(struct table_rows *rows, size_t index)
 
 void table_close(struct table_rows *rows)
 {
-	if (rows->def->close)
-		rows->def->close(rows);
 	free(rows->memory);
 	free(rows->chosen);
 	free_texts(rows);

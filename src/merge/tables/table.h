@@ -143,8 +143,6 @@ struct table_def {
 	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
 	void (*row)(struct table_rows *rows, struct cells *cells);
 
-	void (*close)(struct table_rows *rows); /* frees what rows->memory points to */
-
 	/* For what is no table. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
 	void (*json_head)(struct json *json, const struct run *run);	      /* of FORM_TABLE */

@@ -59,10 +59,10 @@ static void estimates_percentiles_within_1_percent(void **state)
 			}
 			qsort(values, count, sizeof(*values), compare);
 			exact = values[(count * 99 + 99) / 100 - 1];
-			found = calls_p99_ns(&calls.rows[0]);
+			found = durations_p99_ns(&calls.rows[0].durations);
 			assert_true((found > exact ? found - exact : exact - found) <= exact / 100);
-			assert_int_equal(calls.rows[0].min_ns, values[0]);
-			assert_int_equal(calls.rows[0].max_ns, values[count - 1]);
+			assert_int_equal(calls.rows[0].durations.min_ns, values[0]);
+			assert_int_equal(calls.rows[0].durations.max_ns, values[count - 1]);
 			calls_free(&calls);
 		}
 	}
@@ -81,8 +81,8 @@ static void sums_functions_beyond_the_limit(void **state)
 		add(&calls, &frames, api, 5, 0);
 	assert_true(calls.count <= CALLS_FUNCTIONS_MAX + 1);
 	for (size_t r = 0; r < calls.count; r++) {
-		sum += calls.rows[r].count;
-		others += calls.rows[r].name == NAME_EMPTY ? calls.rows[r].count : 0;
+		sum += calls.rows[r].durations.count;
+		others += calls.rows[r].name == NAME_EMPTY ? calls.rows[r].durations.count : 0;
 	}
 	assert_int_equal(sum, NAMES);
 	assert_int_equal(others, NAMES - CALLS_FUNCTIONS_MAX);
@@ -157,10 +157,12 @@ static void adds_packed_logs_as_if_read_here(void **state)
 	assert_int_equal(here.failure_count, packed.failure_count);
 	for (size_t r = 0; r < here.count; r++) {
 		assert_int_equal(here.rows[r].name, packed.rows[r].name);
-		assert_int_equal(here.rows[r].count, packed.rows[r].count);
+		assert_int_equal(here.rows[r].durations.count, packed.rows[r].durations.count);
 		assert_int_equal(here.rows[r].failed_count, packed.rows[r].failed_count);
-		assert_int_equal(here.rows[r].total_ns, packed.rows[r].total_ns);
-		assert_int_equal(calls_p99_ns(&here.rows[r]), calls_p99_ns(&packed.rows[r]));
+		assert_int_equal(here.rows[r].durations.total_ns,
+				 packed.rows[r].durations.total_ns);
+		assert_int_equal(durations_p99_ns(&here.rows[r].durations),
+				 durations_p99_ns(&packed.rows[r].durations));
 	}
 	for (uint32_t f = 0; f < here.failure_count; f++) {
 		assert_int_equal(here.failures[f].process, packed.failures[f].process);

@@ -12,7 +12,7 @@
 #include "merge/findings/findings.h"
 #include "merge/findings/finding_place.h"
 #include "merge/sums/callsite_stats.h"
-#include "merge/sums/shapes.h"
+#include "merge/sums/kernels.h"
 
 /* Callsites of a log with one stack and one thread, in which every function launches. */
 struct fixture {

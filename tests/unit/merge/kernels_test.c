@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "merge/sums/histogram.h"
-#include "merge/sums/shapes.h"
+#include "merge/sums/kernels.h"
 
 #if __has_include(<cuda_occupancy.h>)
 #include <cuda_occupancy.h>

@@ -219,9 +219,7 @@ static void add_work(struct tracks *t, const struct work *work, const struct lau
 static uint32_t device_of(struct html *html, const struct process *process,
 			  const struct owner *owner)
 {
-	const struct model *model = process->model;
-	const struct stream *stream =
-		&model->streams.rows[owner->stream < model->streams.count ? owner->stream : 0];
+	const struct stream *stream = model_stream(process->model, owner->stream);
 
 	if (owner->leaf == LEAF_MEMORY)
 		return html_device(html, process, MEMORY_WHAT_POOL(owner->what));
