@@ -19,7 +19,7 @@ FIELDS_MAX = 15
 # crash buffer are layouts that others define, and those of the injected library are read on the hot
 # path as one block of memory.
 LIMITS = {
-    'thread_buffer': 53, # src/inject/capture/thread_buffer.h
+    'thread_buffer': 51, # src/inject/capture/thread_buffer.h
     'model': 52, # src/merge/read/model.h
     'python_layout': 48, # src/python/python_layout.h
     'cupti_activity_kernel': 42, # src/cuda_abi/cupti_abi.h

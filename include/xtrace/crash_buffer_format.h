@@ -182,7 +182,7 @@ struct xt_record_call {
 	uint64_t enter_ns;
 	uint64_t exit_ns;
 	int32_t result;
-	uint32_t one_in; /* XT_CALL_ONE_IN */
+	uint32_t one_in; /* XT_CALL_ONE_IN; 0 but in earlier versions */
 };
 _Static_assert(sizeof(struct xt_record_call) == 40, "a call record is 40 bytes");
 

@@ -152,6 +152,7 @@ static const struct {
 } removed[] = {
 	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
 	{"svg", "--html, or xtrace merge --svg"},
+	{"max-overhead", "--python off or --api launch"},
 };
 
 static bool is_removed(const char *argument, const char *name, size_t length)

@@ -161,7 +161,7 @@ static const char *const capture_names[] = {
 	"graph-detail", "no-yield",
 	"max-size",	"flight-recorder",
 	"snapshot-on",	"snapshot-interval",
-	"snapshot-max", "max-overhead",
+	"snapshot-max",
 };
 
 static const struct option_row option_rows[] = {

@@ -85,13 +85,6 @@ static int apply_trigger(void *context, const struct option_row *row, const char
 	return option_text(context, row, all);
 }
 
-static int apply_percent(void *context, const struct option_row *row, const char *value)
-{
-	double percent;
-
-	return xt_percent_parse(value, &percent) ? option_text(context, row, value) : -EINVAL;
-}
-
 /* Checks the word, and stores it as text for the environment of the program. */
 static int apply_word(void *context, const struct option_row *row, const char *value)
 {
@@ -188,11 +181,6 @@ const struct option_row capture_option_rows[] = {
 	{"snapshot-max", .value = "N", .expected = "a number from 1 to 100000",
 	 .help = "Let triggers take at most N snapshots of a process (default: 20)",
 	 .apply = option_number, TARGET(snapshot_max), .min = 1, .max = 100000},
-	{"max-overhead", .value = "PERCENT", .expected = "a number above 0 and up to 100",
-	 .help = "Capture fewer call stacks while tracing takes more than PERCENT of the time of "
-		 "the "
-		 "threads that call CUDA",
-	 .apply = apply_percent, TARGET(max_overhead)},
 	{0},
 };
 
@@ -266,7 +254,6 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_SNAPSHOT_ON", options->snapshot_on},
 		{"XTRACE_SNAPSHOT_INTERVAL", options->snapshot_interval},
 		{"XTRACE_SNAPSHOT_MAX", options->snapshot_max ? environment->snapshot_max : NULL},
-		{"XTRACE_MAX_OVERHEAD", options->max_overhead},
 	};
 
 	snprintf(hz, sizeof(environment->cpu_hz), "%u", options->cpu_hz);

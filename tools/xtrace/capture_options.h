@@ -24,7 +24,6 @@ struct capture_options {
 	const char *snapshot_on; /* triggers, separated by commas */
 	const char *snapshot_interval;
 	unsigned snapshot_max;
-	const char *max_overhead;
 	unsigned cpu_hz; /* 0: off, or taken from the environment */
 	bool simulates;
 	bool is_paused;

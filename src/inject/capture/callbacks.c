@@ -171,14 +171,9 @@ atomic_uint_fast64_t callbacks_after_end;
 
 TRAMPOLINE(".text.hot", callback_entry, callback_in_c);
 
-/*
- * The bits above an open call's epoch store its sampling shift: one call in 1 << shift has a stack.
- * The last bit is set if a frame of that stack is in PyTorch.
- */
+/* Bits above an open call's epoch mark it. The last one: a frame of its stack is in PyTorch. */
 #define EPOCH_BITS    27 /* bit 27: CALL_MADE_NODE */
-#define SHIFT_AT      28
 #define EPOCH_MASK    ((UINT32_C(1) << EPOCH_BITS) - 1)
-#define SHIFT_MASK    7
 #define CALL_IN_TORCH (UINT32_C(1) << 31)
 
 /*
@@ -190,15 +185,6 @@ static inline uint32_t slot_epoch(const struct thread_buffer *tb)
 {
 	return (uint32_t)(tb->cache.epoch + tb->ring->counters[XT_RING_STACKS_TRANSIENT]) &
 	       EPOCH_MASK;
-}
-
-/* A sampled call represents unsampled ones. If its stack is lost, mark it LOST, not NONE. */
-static inline uint32_t capture_sampled(struct thread_buffer *tb, uint32_t shift,
-				       const struct caller_regs *regs)
-{
-	uint32_t slot = capture_marked_stack(tb, regs);
-
-	return slot == XT_STACK_SLOT_NONE && shift ? XT_STACK_SLOT_LOST : slot;
 }
 
 /*
@@ -218,11 +204,11 @@ static inline void add_timed(struct thread_buffer *tb, uint64_t start_ns, uint64
 
 /* Returns when the call began. */
 static inline __attribute__((always_inline)) uint64_t
-begin_call(struct thread_buffer *tb, uint32_t api, uint32_t shift,
-	   const struct cupti_callback_data *data, const struct caller_regs *regs)
+begin_call(struct thread_buffer *tb, uint32_t api, const struct cupti_callback_data *data,
+	   const struct caller_regs *regs)
 {
 	struct xt_ring_header *ring = tb->ring;
-	uint32_t slot, epoch = shift << SHIFT_AT;
+	uint32_t slot, mark = 0;
 	struct xt_open_call *call;
 
 	skipped_call_clear_mark(data);
@@ -232,39 +218,31 @@ begin_call(struct thread_buffer *tb, uint32_t api, uint32_t shift,
 	call = &ring->open_calls[ring->open_count];
 	call->api = api;
 	call->correlation_id = data->correlation_id;
-	if (shift && !sampling_takes(tb, shift)) {
-		counter_add(&tb->unsampled_count, 1);
-		slot = XT_STACK_SLOT_NONE;
-	} else {
-		slot = capture_sampled(tb, shift, regs);
-		if (stack_is_in_torch(slot)) {
-			slot &= ~STACK_IN_TORCH;
-			epoch |= CALL_IN_TORCH;
-		}
+	slot = capture_marked_stack(tb, regs);
+	if (stack_is_in_torch(slot)) {
+		slot &= ~STACK_IN_TORCH;
+		mark = CALL_IN_TORCH;
 	}
 	call->stack_slot = slot;
-	call->slot_epoch = slot_epoch(tb) | epoch;
+	call->slot_epoch = slot_epoch(tb) | mark;
 	call->enter_ns = monotonic_ns();
 	__atomic_store_n(&ring->open_count, ring->open_count + 1, __ATOMIC_RELEASE);
 	return call->enter_ns;
 }
 
-/* While recording is paused, stacks are sampled, or for a call that is timed. */
+/* While recording is paused, or for a call that is timed. */
 static __attribute__((noinline)) void call_enter_specially(struct thread_buffer *tb, uint32_t api,
 							   uint32_t use,
 							   const struct cupti_callback_data *data,
 							   const struct caller_regs *regs)
 {
-	uint32_t shift = use & API_MAKES_WORK
-				 ? atomic_load_explicit(&sampling_shift, memory_order_relaxed)
-				 : 0;
 	uint64_t start_ns = is_timed(data->correlation_id) ? monotonic_ns() : 0;
 	uint64_t enter_ns, slow_path_ns = tb->slow_path_ns;
 
 	if (atomic_load_explicit(&recording_paused, memory_order_relaxed)) {
 		skipped_call_enter(tb, use, data);
 	} else {
-		enter_ns = begin_call(tb, api, shift, data, regs);
+		enter_ns = begin_call(tb, api, data, regs);
 		if (start_ns) {
 			add_timed(tb, start_ns, enter_ns, slow_path_ns);
 			counter_add(&tb->timed_count, 1);
@@ -279,13 +257,12 @@ static LIKELY __attribute__((noinline)) void call_enter(struct thread_buffer *tb
 							const struct caller_regs *regs)
 {
 	if (__builtin_expect(atomic_load_explicit(&recording_paused, memory_order_relaxed) ||
-				     atomic_load_explicit(&sampling_shift, memory_order_relaxed) ||
 				     is_timed(data->correlation_id),
 			     0)) {
 		call_enter_specially(tb, api, use, data, regs);
 		return;
 	}
-	begin_call(tb, api, 0, data, regs);
+	begin_call(tb, api, data, regs);
 	thread_buffer_leave(tb);
 }
 
@@ -309,9 +286,8 @@ static inline struct xt_open_call *close_call(struct xt_ring_header *ring, uint3
 static COLD uint32_t stack_at_exit(struct thread_buffer *tb, const struct xt_open_call *call,
 				   const struct caller_regs *regs)
 {
-	if (call->stack_slot >= XT_STACK_SLOT_LOST) /* includes XT_STACK_SLOT_NONE */
-		return call->stack_slot;
-	return stack_unmarked(capture_sampled(tb, call->slot_epoch >> SHIFT_AT & SHIFT_MASK, regs));
+	return call->stack_slot == XT_STACK_SLOT_NONE ? XT_STACK_SLOT_NONE
+						      : capture_stack(tb, regs);
 }
 
 /* Names the graph, so that a replay without work differs from one whose work was lost. */
@@ -364,7 +340,6 @@ put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	 const struct xt_open_call *call, uint64_t exit_ns, uint32_t record_bytes,
 	 const struct xt_autograd_state *autograd)
 {
-	uint32_t shift = call->slot_epoch >> SHIFT_AT & SHIFT_MASK;
 	uint32_t stack_slot = __builtin_expect((call->slot_epoch & EPOCH_MASK) == slot_epoch(tb), 1)
 				      ? call->stack_slot
 				      : stack_at_exit(tb, call, regs);
@@ -382,7 +357,7 @@ put_call(struct thread_buffer *tb, uint32_t api, uint32_t use,
 	record->enter_ns = call->enter_ns;
 	record->exit_ns = exit_ns;
 	record->result = data->return_value ? *(const int32_t *)data->return_value : 0;
-	record->one_in = (UINT32_C(1) << shift) & ~UINT32_C(1); /* 0: not sampled */
+	record->one_in = 0;
 	if (record_bytes != sizeof(*record))
 		put_extra(record, use, data, autograd);
 	ring_commit(tb, record_bytes);

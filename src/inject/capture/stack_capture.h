@@ -28,8 +28,7 @@ uint32_t capture_marked_stack(struct thread_buffer *tb, const struct caller_regs
 
 static inline bool stack_is_in_torch(uint32_t marked_slot)
 {
-	/* XT_STACK_SLOT_NONE and XT_STACK_SLOT_LOST have all upper bits. */
-	return marked_slot & STACK_IN_TORCH && marked_slot < XT_STACK_SLOT_LOST;
+	return marked_slot & STACK_IN_TORCH && marked_slot != XT_STACK_SLOT_NONE;
 }
 
 static inline uint32_t stack_unmarked(uint32_t marked_slot)

@@ -22,7 +22,6 @@
 #include "inject/memory/memory.h"
 #include "inject/runtime/clock.h"
 
-HOT_STATE atomic_uint sampling_shift;
 atomic_uint_fast64_t torch_threads_seen;
 
 void torch_thread_forget(struct torch_thread *torch)
@@ -554,7 +553,6 @@ struct thread_buffer *thread_buffer_claim(void)
 		__atomic_store_n(&ring->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 		ring->start_ns = monotonic_ns();
 		__atomic_store_n(&ring->open_count, 0, __ATOMIC_RELAXED);
-		tb->rng_state = (uint32_t)(ring->start_ns * 0x9e3779b1u) | 1;
 		prctl(PR_GET_NAME, tb->first_name);
 		/* The writer reads the ring once it has a thread id. */
 		__atomic_store_n(&ring->thread_id, atomic_fetch_add(&thread_ids, 1) + 1,

@@ -189,10 +189,8 @@ struct thread_buffer {
 	uint64_t backoff_pos; /* free_pos + 1 at the last timeout; 0: none */
 	uint64_t timed_ns;    /* time of timed calls, without slow_path_ns */
 	uint64_t timed_count;
-	uint64_t unsampled_count; /* calls without a stack, by sampling */
-	uint64_t event_return;	  /* return address of the NVTX call in progress, or 0 */
-	uint32_t rng_state;	  /* of sampling_takes() */
-	void *walk_stack_top;	  /* for call_on_stack() */
+	uint64_t event_return; /* return address of the NVTX call in progress, or 0 */
+	void *walk_stack_top;  /* for call_on_stack() */
 	struct stack_modules modules;
 	struct torch_thread torch;
 	struct stack_walk walk;
@@ -324,29 +322,6 @@ static inline void thread_buffer_count_up(struct thread_buffer *tb, enum xt_ring
 static inline void thread_buffer_count_lost(struct thread_buffer *tb, enum xt_ring_counter counter)
 {
 	counter_add_lost(&tb->ring->counters[counter], 1);
-}
-
-/*
- * --max-overhead: if the tracer costs more than the limit, only some calls that create work get a
- * call stack. Each call is chosen at random, so that the choice does not follow a rhythm of the
- * program; the merge weights sampled stacks accordingly (docs/internals/ATTRIBUTION.md). Times and
- * kernels of all calls are recorded. The writer adjusts the rate (record_account.c).
- */
-#define SAMPLING_SHIFT_MAX 6 /* 1 in 64 */
-
-/* One call in 1 << this gets a stack; 0: all. Set by the writer thread, read at each call. */
-HOT_EXTERN atomic_uint sampling_shift;
-
-/* Whether this call gets a stack. Owner of the thread buffer only; hot path. */
-static inline bool sampling_takes(struct thread_buffer *tb, uint32_t shift)
-{
-	uint32_t x = tb->rng_state; /* Marsaglia's xorshift; never 0 */
-
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
-	tb->rng_state = x;
-	return x >> (32 - shift) == 0;
 }
 
 /*

@@ -384,12 +384,6 @@ static bool commit_slot(struct thread_buffer *tb, uint32_t slot, const struct to
 	return true;
 }
 
-/* Launches that are not sampled do not show the number of their thread. */
-static bool may_be_unseen(void)
-{
-	return torch_node_is_known() && atomic_load_explicit(&sampling_shift, memory_order_relaxed);
-}
-
 /*
  * Names the node that runs, if any. False if its memory is not that of a node, or if no thread that
  * was seen has the number of its thread. PyTorch numbers threads from 1 on.
@@ -406,8 +400,7 @@ static bool name_node(struct torch_thread *torch, const struct torch_shared_node
 		torch_node_reject();
 		return false;
 	}
-	if (key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed) &&
-	    !may_be_unseen()) {
+	if (key->thread > atomic_load_explicit(&torch_threads_seen, memory_order_relaxed)) {
 		torch_node_reject();
 		return false;
 	}

@@ -171,12 +171,21 @@ static void read_flight_recorder(struct xt_size_bound *bound)
 	*bound = parsed;
 }
 
-/* A removed option must not record a whole service in silence. */
-static void report_duty(void)
+/* A removed option must not record more than wanted in silence. */
+static void report_removed(void)
 {
-	if (wanted("XTRACE_DUTY"))
-		log_message("ignoring XTRACE_DUTY: it was removed; use XTRACE_FLIGHT_RECORDER, or "
-			    "XTRACE_START=armed with xtrace start --duration");
+	static const struct {
+		const char *name, *instead;
+	} removed[] = {
+		{"XTRACE_DUTY", "XTRACE_FLIGHT_RECORDER, or XTRACE_START=armed with xtrace start "
+				"--duration"},
+		{"XTRACE_MAX_OVERHEAD", "XTRACE_PYTHON=off or XTRACE_API=launch"},
+	};
+
+	for (size_t i = 0; i < sizeof(removed) / sizeof(*removed); i++)
+		if (wanted(removed[i].name))
+			log_message("ignoring %s: it was removed; use %s", removed[i].name,
+				    removed[i].instead);
 }
 
 static void read_triggers(struct config *config)
@@ -206,16 +215,6 @@ static void read_snapshot_limits(struct snapshot_limits *limits)
 	if (count && !parse_number(count, 0, UINT32_MAX, &limits->count_max))
 		log_message("cannot use XTRACE_SNAPSHOT_MAX=%s: not a number; using %u", count,
 			    XT_SNAPSHOT_COUNT_MAX);
-}
-
-static void read_max_overhead(double *percent)
-{
-	const char *value = wanted("XTRACE_MAX_OVERHEAD");
-
-	*percent = 0;
-	if (value && !xt_percent_parse(value, percent))
-		reject("XTRACE_MAX_OVERHEAD",
-		       "not a percentage above 0 and up to 100; using no limit");
 }
 
 bool config_read(struct config *config)
@@ -248,12 +247,11 @@ bool config_read(struct config *config)
 			    "XTRACE_CAPTURE_RANGE");
 		config->start = START_RECORDING;
 	}
-	read_max_size(&config->limits.size);
-	read_flight_recorder(&config->limits.size);
-	report_duty();
+	read_max_size(&config->size_limit);
+	read_flight_recorder(&config->size_limit);
+	report_removed();
 	read_triggers(config);
 	read_snapshot_limits(&config->snapshots);
-	read_max_overhead(&config->limits.overhead_percent);
 	read_cpu(&config->cpu_hz);
 	config->yields = read_switch("XTRACE_YIELD");
 	audit = wanted("XTRACE_AUDIT");

@@ -12,7 +12,7 @@
 
 #include "inject/cupti/cupti.h"
 #include "inject/writer/snapshot.h"
-#include "inject/writer/writer_thread.h"
+#include "log/base/number_format.h"
 #include "log/base/snapshot_trigger.h"
 
 enum start_mode {
@@ -23,20 +23,19 @@ enum start_mode {
 };
 
 struct config {
-	char data_dir[PATH_MAX];    /* XTRACE_DATA: directory of logs */
-	char cupti_path[PATH_MAX];  /* XTRACE_CUPTI: use this libcupti; empty: search */
-	char library_dir[PATH_MAX]; /* directory of this library */
-	unsigned cpu_hz;	    /* XTRACE_CPU: samples per second; 0: off */
-	bool autograd;		    /* read the state of PyTorch's autograd */
-	bool python;		    /* XTRACE_PYTHON: not "off" */
-	bool modules;		    /* XTRACE_MODULES: 1 */
-	enum api_level api_level;   /* XTRACE_API: launch, work or all */
-	enum start_mode start;	    /* XTRACE_START */
-	bool follows_profiler;	    /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
-	bool forces_graph_nodes;    /* XTRACE_GRAPH_DETAIL: node */
-	bool yields;		    /* XTRACE_YIELD: not "off" */
-	/* XTRACE_MAX_SIZE or XTRACE_FLIGHT_RECORDER, and XTRACE_MAX_OVERHEAD */
-	struct writer_limits limits;
+	char data_dir[PATH_MAX];	 /* XTRACE_DATA: directory of logs */
+	char cupti_path[PATH_MAX];	 /* XTRACE_CUPTI: use this libcupti; empty: search */
+	char library_dir[PATH_MAX];	 /* directory of this library */
+	unsigned cpu_hz;		 /* XTRACE_CPU: samples per second; 0: off */
+	bool autograd;			 /* read the state of PyTorch's autograd */
+	bool python;			 /* XTRACE_PYTHON: not "off" */
+	bool modules;			 /* XTRACE_MODULES: 1 */
+	enum api_level api_level;	 /* XTRACE_API: launch, work or all */
+	enum start_mode start;		 /* XTRACE_START */
+	bool follows_profiler;		 /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */
+	bool forces_graph_nodes;	 /* XTRACE_GRAPH_DETAIL: node */
+	bool yields;			 /* XTRACE_YIELD: not "off" */
+	struct xt_size_bound size_limit; /* XTRACE_MAX_SIZE or XTRACE_FLIGHT_RECORDER */
 	/* XTRACE_SNAPSHOT_ON, XTRACE_SNAPSHOT_INTERVAL and XTRACE_SNAPSHOT_MAX */
 	struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX];
 	char trigger_text[XT_SNAPSHOT_TEXT_BYTES];

@@ -288,9 +288,9 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 		xt_writer_close(log);
 		return rc;
 	}
-	if (config->limits.size.keeps_newest)
+	if (config->size_limit.keeps_newest)
 		xt_compact_prepare(log);
-	rc = writer_thread_start(log, header.start_monotonic_ns, &config->limits);
+	rc = writer_thread_start(log, header.start_monotonic_ns, &config->size_limit);
 	if (rc) {
 		snprintf(why, why_bytes, "cannot start the writer thread: %s", strerror(-rc));
 		xt_writer_close(log);

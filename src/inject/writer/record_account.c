@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tracer's account of itself: what it saw, wrote and lost. And its cost, by which it adjusts
- * how many calls get a stack. Writer thread only.
+ * The tracer's account of itself: what it saw, wrote and lost, and what it costs. Writer thread
+ * only.
  */
 #include "inject/writer/record_account.h"
 
@@ -21,148 +21,41 @@
 #include "log/base/compare.h"
 #include "xtrace/ring_accounts.h"
 
-#define PERIOD_NS      UINT64_C(100000000)
-#define HOLD_PERIODS   2  /* periods after a change before the next one */
-#define BACK_PERIODS   10 /* periods below the limit before more stacks are captured */
-#define ROOM_SHARE     0.8
-#define FAR_BEYOND     4 /* above this multiple of the limit, take two steps at once */
-#define TIMED_COUNT_OK 8 /* fewer are not significant */
-
-struct sums {
-	uint64_t slow_path_ns;
-	uint64_t timed_ns, timed_count;
-	uint64_t seen;
-};
-
-static struct {
-	uint64_t since_ns; /* 0: not started */
-	struct sums before;
-	uint64_t thread_buffer_seen[THREAD_BUFFERS_MAX];
-	double call_ns; /* last estimate */
-	unsigned hold, room;
-	uint64_t over_limit_ns; /* time above the limit at the lowest rate */
-} sampling;
-
 static uint64_t relaxed(const uint64_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-static void add_thread_buffer(struct sums *sums, const struct thread_buffer *tb)
+/*
+ * Estimated time of the program's threads in the tracer: cold paths as measured, other calls by the
+ * timed ones. A call is charged the mean cost when first seen, so that the sum never decreases.
+ */
+static uint64_t callbacks_cost_ns(void)
 {
-	sums->slow_path_ns += relaxed(&tb->slow_path_ns);
-	sums->timed_ns += relaxed(&tb->timed_ns);
-	sums->timed_count += relaxed(&tb->timed_count);
-	sums->seen += relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
-}
-
-uint64_t sampling_cost_ns(void)
-{
-	static struct sums
-		counted[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
+	static struct {
+		uint64_t slow_path_ns, seen;
+	} counted[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
 	static uint64_t sum_ns;
 
-	/* A call is charged the mean cost when first seen, so that the sum never decreases. */
 	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
 		const struct thread_buffer *tb = thread_buffer_at(i);
-		struct sums sums = {0};
+		uint64_t slow_path_ns, timed_ns, timed_count, seen;
 
 		if (!tb)
 			continue;
-		add_thread_buffer(&sums, tb);
-		sum_ns += sums.slow_path_ns - counted[i].slow_path_ns;
-		counted[i].slow_path_ns = sums.slow_path_ns;
-		if (!sums.timed_count)
+		slow_path_ns = relaxed(&tb->slow_path_ns);
+		timed_ns = relaxed(&tb->timed_ns);
+		timed_count = relaxed(&tb->timed_count);
+		seen = relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
+		sum_ns += slow_path_ns - counted[i].slow_path_ns;
+		counted[i].slow_path_ns = slow_path_ns;
+		if (!timed_count)
 			continue;
-		sum_ns += (uint64_t)((double)sums.timed_ns / (double)sums.timed_count *
-				     (double)(sums.seen - counted[i].seen));
-		counted[i].seen = sums.seen;
+		sum_ns += (uint64_t)((double)timed_ns / (double)timed_count *
+				     (double)(seen - counted[i].seen));
+		counted[i].seen = seen;
 	}
 	return sum_ns;
-}
-
-/* The sums now, and the number of threads that made calls since the last time. */
-static struct sums sum_costs(uint32_t *active_out)
-{
-	struct sums sums = {0};
-
-	*active_out = 0;
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-		uint64_t seen;
-
-		if (!tb)
-			continue;
-		add_thread_buffer(&sums, tb);
-		seen = relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
-		*active_out += seen != sampling.thread_buffer_seen[i];
-		sampling.thread_buffer_seen[i] = seen;
-	}
-	return sums;
-}
-
-/* Cost relative to the elapsed time of the threads that made calls. */
-static double cost_percent(const struct sums *now, uint32_t active, uint64_t passed_ns)
-{
-	const struct sums *before = &sampling.before;
-	uint64_t timed_count = now->timed_count - before->timed_count;
-
-	if (timed_count >= TIMED_COUNT_OK)
-		sampling.call_ns = (double)(now->timed_ns - before->timed_ns) / (double)timed_count;
-	if (!active)
-		return 0;
-	return 100.0 *
-	       ((double)(now->slow_path_ns - before->slow_path_ns) +
-		sampling.call_ns * (double)(now->seen - before->seen)) /
-	       ((double)passed_ns * active);
-}
-
-static uint32_t next_shift(uint32_t shift, double percent, double limit_percent)
-{
-	if (sampling.hold) {
-		sampling.hold--;
-		return shift;
-	}
-	if (percent > limit_percent) {
-		sampling.room = 0;
-		shift += percent > FAR_BEYOND * limit_percent ? 2 : 1;
-		return shift < SAMPLING_SHIFT_MAX ? shift : SAMPLING_SHIFT_MAX;
-	}
-	/* Twice the stacks cost at most twice as much. */
-	if (!shift || 2 * percent > ROOM_SHARE * limit_percent)
-		sampling.room = 0;
-	else if (++sampling.room >= BACK_PERIODS)
-		return shift - 1;
-	return shift;
-}
-
-bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out)
-{
-	uint32_t shift = atomic_load(&sampling_shift), next, active;
-	struct sums now;
-	double percent;
-
-	if (limit_percent <= 0 || now_ns - sampling.since_ns < PERIOD_NS)
-		return false;
-	now = sum_costs(&active);
-	percent = cost_percent(&now, active, now_ns - sampling.since_ns);
-	next = sampling.since_ns ? next_shift(shift, percent, limit_percent) : shift;
-	if (sampling.since_ns && shift == SAMPLING_SHIFT_MAX && percent > limit_percent)
-		sampling.over_limit_ns += now_ns - sampling.since_ns;
-	sampling.since_ns = now_ns;
-	sampling.before = now;
-	if (next == shift)
-		return false;
-	sampling.hold = HOLD_PERIODS;
-	sampling.room = 0;
-	atomic_store(&sampling_shift, next);
-	*one_in_out = UINT32_C(1) << next;
-	return true;
-}
-
-uint64_t sampling_over_limit_ns(void)
-{
-	return sampling.over_limit_ns;
 }
 
 #define COUNTS_MAX 128
@@ -196,20 +89,6 @@ static uint64_t thread_buffers_sum(enum xt_ring_counter counter)
 static uint64_t calls_outside_rings(void)
 {
 	return atomic_load(&thread_buffer_calls_missed) + atomic_load(&callbacks_reentered);
-}
-
-/* Sums a counter of struct thread_buffer. */
-static uint64_t thread_buffers_field_sum(size_t offset)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const uint8_t *tb = (const uint8_t *)thread_buffer_at(i);
-
-		if (tb)
-			sum += __atomic_load_n((const uint64_t *)(tb + offset), __ATOMIC_RELAXED);
-	}
-	return sum;
 }
 
 /* The debug domain of a counter, by the first part of its name. */
@@ -473,16 +352,13 @@ static bool add_account(struct recorder *rec, bool is_snapshot)
 		{"kinds.lost", atomic_load(&cupti_lost_kinds)},
 		{"kinds.lost.unsafe", atomic_load(&cupti_unsafe_kinds)},
 		{"kinds.lost.memory", atomic_load(&cupti_unsafe_memory)},
-		{"stacks.unsampled",
-		 thread_buffers_field_sum(offsetof(struct thread_buffer, unsampled_count))},
-		{"overhead.beyond_ns", sampling_over_limit_ns()},
 		{"threads.seen", rec->threads_seen},
 		{"snapshots.automatic", rec->snapshots_automatic},
 		{"snapshots.triggers", rec->triggers_fired},
 		{"spool.unbacked", crash_buffer_unbacked_areas()},
 		{"tracer.memory_bytes", budget_peak_bytes()},
 		{"tracer.memory_refusals", budget_refusals()},
-		{"callbacks.ns", sampling_cost_ns()},
+		{"callbacks.ns", callbacks_cost_ns()},
 		{"writer.cpu_ns", xt_clock_ns(CLOCK_THREAD_CPUTIME_ID)},
 		{"flusher.cpu_ns", atomic_load(&flusher_cpu_ns)},
 		{"log.bytes", xt_writer_file_bytes(rec->writer)},

@@ -26,19 +26,4 @@ void record_losses(const struct recorder *rec);
 /* The number of calls that returned, including those after the end. Any thread. */
 uint64_t record_calls_seen(void);
 
-/*
- * Writer thread, each round: adjusts the rate so that the tracer costs at most limit_percent of the
- * time of threads that call CUDA. True if it changed; *one_in_out is the new rate.
- */
-bool sampling_control(double limit_percent, uint64_t now_ns, uint32_t *one_in_out);
-
-/*
- * Estimated time the program's threads spent in the tracer: cold paths as measured, other calls by
- * the timed ones.
- */
-uint64_t sampling_cost_ns(void);
-
-/* For how long the cost exceeded the limit at the lowest rate. */
-uint64_t sampling_over_limit_ns(void);
-
 #endif

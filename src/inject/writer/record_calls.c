@@ -293,15 +293,6 @@ static uint32_t slot_stack(const struct thread_buffer *tb, uint32_t slot)
 	return slot < XT_STACK_SLOT_COUNT ? tb->slot_stack_id[slot] : 0;
 }
 
-/* If the stack of a sampled call was lost, it is LOST. An unsampled call has NONE. */
-static uint32_t call_stack(const struct thread_buffer *tb, const struct xt_record_call *record)
-{
-	uint32_t id = slot_stack(tb, record->stack_slot);
-
-	return id || !record->one_in || record->stack_slot == XT_STACK_SLOT_NONE ? id
-										 : XT_STACK_LOST;
-}
-
 static uint64_t autograd_id(const struct thread_buffer *tb,
 			    const struct xt_autograd_state *autograd)
 {
@@ -441,7 +432,7 @@ static void take_call(struct recorder *rec, struct thread_buffer *tb,
 	if (record->result || tb->failed_alloc_ns)
 		snapshot_triggers_call(rec, tb, record);
 	suppressed_ids_remove(&rec->skipped, record->correlation_id);
-	stack_id = call_stack(tb, record);
+	stack_id = slot_stack(tb, record->stack_slot);
 	if (api_makes_kernels(record->api)) {
 		rec->launches++;
 		snapshot_triggers_launch(rec, tb->known_thread_id, stack_id, record->enter_ns);

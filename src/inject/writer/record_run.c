@@ -472,21 +472,6 @@ void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on, enum xt_s
 	record_switch_of(rec, time_ns, is_on, why, "");
 }
 
-void record_rate(struct recorder *rec)
-{
-	uint64_t now_ns = monotonic_ns();
-	struct xt_table *table;
-	uint32_t one_in;
-
-	if (!sampling_control(rec->limit_percent, now_ns, &one_in))
-		return;
-	debug_log(DEBUG_STACK, "sampling: one stack in %u", one_in);
-	table = recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_STACK_RATE, 0);
-	if (!table)
-		return;
-	xt_write_stack_rate(table, &(struct xt_row_stack_rate){now_ns, one_in});
-}
-
 void record_handoffs(struct recorder *rec)
 {
 	struct cupti_owner_event event;

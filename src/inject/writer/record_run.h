@@ -17,8 +17,6 @@ bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: ou
 void record_clock(struct recorder *rec);
 /* Recording was paused or resumed at that time. Not for XT_SWITCH_YIELDED. */
 void record_switch(struct recorder *rec, uint64_t time_ns, bool is_on, enum xt_switch_why why);
-/* Adjusts the sampling rate to --max-overhead. */
-void record_rate(struct recorder *rec);
 /* Rows for handoffs of CUPTI (cupti_owner.h). */
 void record_handoffs(struct recorder *rec);
 void record_devices(struct recorder *rec); /* once the driver has answered */

@@ -163,7 +163,6 @@ struct recorder {
 	struct size_limit size_limit;
 	struct open_ranges open_ranges;
 	struct memory_totals memory_totals; /* only if the log may lose its beginning */
-	double limit_percent;		    /* --max-overhead; 0: no limit */
 	bool devices_named;
 	int write_error; /* -errno of the last flush; while not 0, nothing is drained */
 	bool has_reported_error, has_reported_success;

@@ -598,7 +598,7 @@ void snapshot_triggers_call(struct recorder *rec, struct thread_buffer *tb,
 void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t stack_id,
 			      uint64_t time_ns)
 {
-	const struct launch_place place = {thread_id, stack_id == XT_STACK_LOST ? 0 : stack_id};
+	const struct launch_place place = {thread_id, stack_id};
 	uint64_t start_ns;
 	bool is_new;
 

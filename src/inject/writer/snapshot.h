@@ -98,7 +98,7 @@ void snapshot_triggers_begin(const struct xt_snapshot_trigger *triggers, uint32_
 void snapshot_triggers_call(struct recorder *rec, struct thread_buffer *tb,
 			    const struct xt_record_call *record);
 
-/* A kernel or a graph was launched. stack_id: XT_STACK_ID, 0 or XT_STACK_LOST. */
+/* A kernel or a graph was launched. stack_id: XT_STACK_ID or 0. */
 void snapshot_triggers_launch(struct recorder *rec, uint32_t thread_id, uint32_t stack_id,
 			      uint64_t time_ns);
 

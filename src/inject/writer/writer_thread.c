@@ -155,7 +155,6 @@ static void add_and_flush(struct recorder *rec, struct times *last, uint64_t now
 {
 	record_devices(rec);
 	record_handoffs(rec);
-	record_rate(rec);
 	/* The log of a stopped process does not grow. */
 	if (!(atomic_load(&recording_paused) & PAUSED_STOPPED) &&
 	    is_due(&last->account_ns, last->account_period_ns, now_ns)) {
@@ -406,15 +405,14 @@ static void wait_for_begin(void)
 }
 
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
-			const struct writer_limits *limits)
+			const struct xt_size_bound *size_limit)
 {
 	sigset_t all, before;
 	int rc = recorder_init(&threads.recorder, log, start_ns);
 
 	if (rc)
 		goto give_up;
-	threads.recorder.size_limit.bound = limits->size;
-	threads.recorder.limit_percent = limits->overhead_percent;
+	threads.recorder.size_limit.bound = *size_limit;
 	threads.log = log;
 	thread_buffers_set_writer();
 	keep_spares();

@@ -13,18 +13,12 @@
 
 struct xt_writer;
 
-/* Limits set by the user. */
-struct writer_limits {
-	struct xt_size_bound size; /* of the log */
-	double overhead_percent;   /* of the time of the program's threads; 0: no limit */
-};
-
 /*
- * Starts both threads; the writer then owns `log`. 0 or -errno; after an error nothing runs and the
- * caller owns `log`.
+ * Starts both threads; the writer then owns `log`, whose size the user may have limited. 0 or
+ * -errno; after an error nothing runs and the caller owns `log`.
  */
 int writer_thread_start(struct xt_writer *log, uint64_t start_ns,
-			const struct writer_limits *limits);
+			const struct xt_size_bound *size_limit);
 
 /* Whether the threads were started, even if they have ended since. */
 bool writer_thread_has_started(void);

@@ -163,15 +163,3 @@ bool xt_factor_parse(const char *text, size_t length, double *factor)
 	*factor = number;
 	return true;
 }
-
-bool xt_percent_parse(const char *text, double *percent)
-{
-	double value;
-	const char *end = parse_number(text, &value);
-
-	*percent = 0;
-	if (!end || *end || value <= 0 || value > 100)
-		return false;
-	*percent = value;
-	return true;
-}

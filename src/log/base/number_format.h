@@ -69,7 +69,4 @@ bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns);
 /* Parses a factor above 1, such as 3x or 2.5x. False if malformed, or not below a million. */
 bool xt_factor_parse(const char *text, size_t length, double *factor);
 
-/* Parses a percentage above 0 and up to 100, such as 5 or 0.5. False if malformed. */
-bool xt_percent_parse(const char *text, double *percent);
-
 #endif

@@ -4,17 +4,14 @@
  * 29 : 1. MODE:
  *
  *	kill	ends by SIGKILL
- *	churn	makes each launch with a new stack, then launches slowly for two seconds
  *	status	prints "done" and exits with status 7
  */
 #include <cuda.h>
 
-#include <alloca.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static CUfunction function;
 
@@ -48,16 +45,6 @@ static void launch(long i)
 		seldom();
 }
 
-/* The callback's frame has a different address each time. */
-static __attribute__((noinline)) void churn(long i)
-{
-	volatile char *room = alloca(16 + (size_t)(i * 7919 % 20011) * 16);
-
-	room[0] = 1;
-	often();
-	__asm__ volatile("" ::"r"(room));
-}
-
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 2 ? argv[2] : "";
@@ -75,18 +62,11 @@ int main(int argc, char **argv)
 	check(cuModuleLoadData(&module, ptx));
 	check(cuModuleGetFunction(&function, module, "kernel"));
 	for (long i = 0; i < count; i++) {
-		if (!strcmp(mode, "churn"))
-			churn(i);
-		else
-			launch(i);
+		launch(i);
 		if (i % 512 == 511)
 			check(cuCtxSynchronize());
 	}
 	check(cuCtxSynchronize());
-	for (int i = 0; i < 400 && !strcmp(mode, "churn"); i++) {
-		less();
-		usleep(5000);
-	}
 	if (!strcmp(mode, "kill"))
 		raise(SIGKILL);
 	if (!strcmp(mode, "status")) {

@@ -48,12 +48,13 @@ static int remove_log(void **unused)
 	return 0;
 }
 
-/* Names that only a recovered log, a CPU log or a snapshot has. */
+/* Names that only recovered logs, CPU logs, snapshots or logs of earlier versions have. */
 static bool is_of_other_writers(const char *name)
 {
 	return !strncmp(name, "recovered.", 10) || !strncmp(name, "cpu.", 4) ||
 	       !strcmp(name, "kernels.unfinished") || !strcmp(name, "calls.lost.killed") ||
-	       !strcmp(name, "calls.lost.cut_off");
+	       !strcmp(name, "calls.lost.cut_off") || !strcmp(name, "stacks.unsampled") ||
+	       !strcmp(name, "overhead.beyond_ns");
 }
 
 static void writes_only_listed_names(void **unused)

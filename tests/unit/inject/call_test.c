@@ -328,34 +328,6 @@ static void counts_calls_when_ring_is_full(void **unused)
 	assert_true(ring_take(&call));
 }
 
-/* A sampled call whose stack does not fit into the ring is LOST, not NONE. */
-static void marks_lost_sampled_stack(void **unused)
-{
-	uint64_t lost = counter(XT_RING_STACKS_LOST), full = counter(XT_RING_LOST_RING_FULL);
-	uint64_t unsampled = current_thread_buffer->unsampled_count, passed_over = 0, without = 0;
-	struct taken_call call;
-
-	(void)unused;
-	while (counter(XT_RING_LOST_RING_FULL) == full)
-		inner();
-	api_uses[XT_CUPTI_CBID_cuLaunchKernel] |= API_MAKES_WORK;
-	atomic_store(&sampling_shift, 1);
-	current_thread_buffer->rng_state = 1; /* samples the first call and others */
-	for (int i = 0; i < 4; i++) {
-		assert_true(ring_take(&call));
-		stack_cache_clear(&current_thread_buffer->cache);
-		inner();
-	}
-	atomic_store(&sampling_shift, 0);
-	while (ring_take(&call)) {
-		without += call.stack_slot == XT_STACK_SLOT_LOST;
-		passed_over += call.stack_slot == XT_STACK_SLOT_NONE;
-	}
-	assert_true(without > 0);
-	assert_int_equal(without, counter(XT_RING_STACKS_LOST) - lost);
-	assert_int_equal(passed_over, current_thread_buffer->unsampled_count - unsampled);
-}
-
 static int skip_all(void **unused)
 {
 	(void)unused;
@@ -385,7 +357,6 @@ int main(void)
 		TEST(recovers_from_jumps),
 		TEST(ignores_calls_when_inactive),
 		TEST(counts_calls_when_ring_is_full),
-		TEST(marks_lost_sampled_stack),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

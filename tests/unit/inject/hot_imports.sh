@@ -44,7 +44,6 @@ profiler_call_of
 ring_wait_for_room
 capture_stack
 capture_marked_stack
-sampling_shift
 crash_buffer_count_after_end
 stack_capture_audit_interval
 stack_cache_add

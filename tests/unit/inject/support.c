@@ -73,7 +73,7 @@ static void keep_call(struct taken_call *call, const struct xt_record_call *reco
 	memset(call, 0, sizeof(*call));
 	call->correlation_id = record->correlation_id;
 	call->stack_slot = record->stack_slot;
-	if (record->stack_slot >= XT_STACK_SLOT_LOST)
+	if (record->stack_slot == XT_STACK_SLOT_NONE)
 		return;
 	assert_true(record->stack_slot < XT_STACK_SLOT_COUNT);
 	call->flags = reader->slots[record->stack_slot].flags;

@@ -65,7 +65,7 @@ static void begin(uint32_t (*flush)(uint32_t))
 	assert_int_equal(xt_writer_create(path, &header, &log), 0);
 	assert_int_equal(xt_writer_flush(log), 0);
 	assert_int_equal(crash_buffer_create(crash_buffer_path, header.log_id, 13), 0);
-	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct writer_limits){0}), 0);
+	assert_int_equal(writer_thread_start(log, monotonic_ns(), &(struct xt_size_bound){0}), 0);
 	cupti_owner_begin(&(struct cupti_owner_config){.is_subscribed = true});
 	cupti_owner_ready();
 	flusher_allow();

@@ -368,26 +368,6 @@ static void parses_flight_recorders(void **state)
 	}
 }
 
-static void parses_percentages(void **state)
-{
-	static const struct {
-		const char *text;
-		double percent; /* 0: must be rejected */
-	} rows[] = {
-		{"5", 5},   {"0.5", 0.5}, {".25", 0.25}, {"100", 100}, {"0", 0},
-		{"0.0", 0}, {"101", 0},	  {"", 0},	 {".", 0},     {"5%", 0},
-		{"-1", 0},  {"nan", 0},	  {"1e1", 0},	 {"0,5", 0},   {" 5", 0},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		double percent;
-
-		assert_int_equal(xt_percent_parse(rows[i].text, &percent), rows[i].percent != 0);
-		assert_true(percent == rows[i].percent);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,7 +378,6 @@ int main(void)
 		cmocka_unit_test(does_not_compact_if_tables_fill_the_limit),
 		cmocka_unit_test(parses_sizes),
 		cmocka_unit_test(parses_flight_recorders),
-		cmocka_unit_test(parses_percentages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Logs of earlier versions, whose option --max-overhead sampled stacks.
 # The time of calls without a stack is distributed to the sampled calls of the same rate, in
 # proportion to their number and time. A sampled call whose stack was lost counts like any other.
 calls() { # RATE COUNT STACK DURATION

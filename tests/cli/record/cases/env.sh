@@ -2,7 +2,7 @@
 # The variables are those that 'xtrace record' sets, and record without it.
 "$xtrace" env
 "$xtrace" env --simulate -o 'a trace' --api all --python off --modules --no-yield \
-	--max-size 2G --max-overhead 3 --capture-range cudaProfilerApi
+	--max-size 2G --capture-range cudaProfilerApi
 "$xtrace" env -o a --flight-recorder 30s --snapshot-on 'range:a step>5ms' --snapshot-on hang\>2s,oom \
 	--snapshot-interval 10s --snapshot-max 3
 "$xtrace" env --format docker -o /data

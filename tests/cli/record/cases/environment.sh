@@ -4,5 +4,6 @@
 LD_LIBRARY_PATH=/some/where "$xtrace" record --simulate sh -c 'echo $LD_LIBRARY_PATH; echo $XTRACE_CUPTI'
 "$xtrace" record --simulate sh -c 'echo $LD_LIBRARY_PATH'
 CUDA_INJECTION64_PATH=/other/tool.so "$xtrace" record sh -c 'echo $CUDA_INJECTION64_PATH'
-# A variable of earlier versions.
-XTRACE_DUTY=1s/60s "$xtrace" record -q --simulate "$sample" --tokens 1 2>&1 | grep DUTY
+# Variables of earlier versions.
+XTRACE_DUTY=1s/60s XTRACE_MAX_OVERHEAD=2 "$xtrace" record -q --simulate "$sample" --tokens 1 2>&1 |
+	grep -E 'DUTY|OVERHEAD'

@@ -12,9 +12,10 @@ status "$xtrace" record --simulat0r echo ran
 status "$xtrace" record -x echo ran
 status "$xtrace" record -o
 status "$xtrace" record -o '' echo ran
-# An option and triggers of earlier versions.
+# Options and triggers of earlier versions.
 status "$xtrace" record --duty 1s/60s echo ran
 status "$xtrace" attach --duty=1s/60s 1
+status "$xtrace" record --max-overhead 2 echo ran
 status "$xtrace" record --snapshot-on 'error,idle>2s' echo ran
 status "$xtrace" record --snapshot-on 'iteration:step>3x' echo ran
 ls
