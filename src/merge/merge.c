@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Controls the merge. For each log, loads its model, resolves its call paths and reads its events.
- * At the end, completes the outputs.
+ * Controls the merge. Opens the outputs. For each log, loads its model, resolves its call paths and
+ * reads its events. At the end, completes the outputs, and commits or discards them together.
  */
 #include "merge/merge.h"
 
@@ -9,31 +9,287 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
-#include "merge/base/pack.h"
+#include "base/unfinished.h"
+#include "log/base/number_format.h"
 #include "merge/apart.h"
-#include "merge/coordinator.h"
+#include "merge/base/pack.h"
 #include "merge/cluster_worker.h"
+#include "merge/coordinator.h"
+#include "merge/events.h"
 #include "merge/findings/conclusions.h"
+#include "merge/naming/frame_names.h"
+#include "merge/naming/frames.h"
 #include "merge/naming/run_names.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/communicators.h"
-#include "merge/sums/reading.h"
-#include "merge/sums/sums.h"
-#include "merge/worker_pool.h"
-#include "merge/symbolize/resolve.h"
-#include "merge/naming/frames.h"
-#include "merge/naming/frame_names.h"
 #include "merge/read/model_load.h"
-#include "merge/run_warnings.h"
-#include "merge/sinks.h"
-#include "merge/sums/cpu_sums.h"
-#include "merge/sums/sampled.h"
-#include "merge/sums/trust.h"
-#include "merge/events.h"
+#include "merge/sums/anomalies.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/build_tree_ranges.h"
+#include "merge/sums/cpu_sums.h"
+#include "merge/sums/exporter.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/sampled.h"
+#include "merge/sums/sums.h"
+#include "merge/sums/trust.h"
+#include "merge/symbolize/resolve.h"
+#include "merge/worker_pool.h"
+
+#define ANALYSES_MAX 8 /* of all outputs together */
+#define SINKS_MAX    (ANALYSES_MAX + OUTPUTS_MAX)
+
+/* Returns whether one of the sinks writes to that file. */
+static bool is_taken(const struct sink *sinks, size_t count, const char *target)
+{
+	bool taken = false;
+
+	for (size_t s = 0; s < count && target; s++) {
+		const struct sink *sink = &sinks[s];
+
+		taken |= sink->out.file.target && !strcmp(sink->out.file.target, target);
+		for (size_t f = 0; f < sink->file_count; f++)
+			taken |= sink->files[f].out.file.target &&
+				 !strcmp(sink->files[f].out.file.target, target);
+	}
+	return taken;
+}
+
+static int open_folder(struct sink *sink)
+{
+	struct stat status;
+
+	sink->out.fd = -1;
+	if (!mkdir(sink->out.path, 0777)) {
+		sink->is_new_folder = true;
+		unfinished_add(sink->out.path);
+		return 0;
+	}
+	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
+		return -errno;
+	if (xt_new_file_check(sink->out.path))
+		return XT_NEW_FILE_PLANTED;
+	return S_ISDIR(status.st_mode) ? 0 : OUTPUT_WANTS_FOLDER;
+}
+
+static void report_open(const struct sink *sink, int error, struct report *report)
+{
+	bool is_forbidden = error == -EACCES || error == -EROFS;
+	const char *option = sink->exporter->name;
+	char *why;
+
+	switch (error) {
+	case 0:
+		return;
+	case XT_NEW_FILE_IS_A_LOG:
+		why = xt_asprintf("it is a log; --%s is followed by the file to write", option);
+		break;
+	case OUTPUT_NAMED_TWICE:
+		why = xt_strdup("two outputs name it");
+		break;
+	case OUTPUT_WANTS_FILE:
+		why = xt_asprintf("--%s needs a file", option);
+		break;
+	case OUTPUT_WANTS_FOLDER:
+		why = xt_asprintf("--%s needs a directory", option);
+		break;
+	default:
+		why = xt_asprintf("%s%s", xt_new_file_error(error),
+				  is_forbidden ? "; write to another place with --output" : "");
+	}
+	report_error(report, STATUS_FAILED, "cannot write '%s': %s", sink->out.path, why);
+	free(why);
+}
+
+/* Opens the outputs and begins the exporters. Reports errors. Returns 0 or an error. */
+static int open_sinks(struct sink *sinks, size_t count, struct report *report)
+{
+	int error = 0;
+
+	for (size_t e = 0; e < count && !error; e++) {
+		struct sink *sink = &sinks[e];
+
+		if (sink->out.path)
+			error = sink->exporter->uses & USES_FOLDER
+					? open_folder(sink)
+					: output_open(&sink->out, sink->out.path);
+		if (!error && sink->exporter->begin)
+			error = sink->exporter->begin(sink);
+		if (!error && is_taken(sinks, e, sink->out.file.target))
+			error = OUTPUT_NAMED_TWICE;
+		for (size_t f = 0; f < sink->file_count && !error; f++)
+			if (is_taken(sinks, e, sink->files[f].out.file.target))
+				error = OUTPUT_NAMED_TWICE;
+		report_open(sink, error, report);
+	}
+	return error;
+}
+
+static struct sink make_sink(const struct exporter *exporter, const char *path,
+			     const struct settings *settings)
+{
+	return (struct sink){.exporter = exporter,
+			     .settings = settings,
+			     .out = {.path = path, .fd = -1, .file = XT_NEW_FILE_NONE}};
+}
+
+static bool is_listed(const struct sink *sinks, size_t count, const struct exporter *exporter)
+{
+	for (size_t s = 0; s < count; s++)
+		if (sinks[s].exporter == exporter)
+			return true;
+	return false;
+}
+
+/*
+ * Lists the analyses that the outputs read, then the outputs, without opening any. Returns their
+ * number. sinks has room for SINKS_MAX.
+ */
+static size_t list_sinks(const struct options *options, struct sink *sinks, size_t *analysis_count)
+{
+	size_t count = 0;
+
+	for (size_t e = 0; e < options->outputs.count; e++) {
+		const struct exporter *exporter = options->outputs.list[e].writer;
+		const struct exporter *const *analyses = exporter->analyses;
+
+		for (size_t a = 0; analyses && analyses[a]; a++)
+			if (!is_listed(sinks, count, analyses[a]))
+				sinks[count++] = make_sink(analyses[a], NULL, &options->settings);
+	}
+	*analysis_count = count;
+	for (size_t e = 0; e < options->outputs.count; e++)
+		sinks[count++] = make_sink(options->outputs.list[e].writer,
+					   options->outputs.list[e].path, &options->settings);
+	return count;
+}
+
+static void report_write(const char *path, int error, struct report *report)
+{
+	bool is_stdout = !strcmp(path, "-");
+
+	if (error == -EPIPE && is_stdout) {
+		/* The reader, such as head, has read what it wanted. */
+		if (report->status < STATUS_FAILED)
+			report->status = STATUS_FAILED;
+	} else if (error) {
+		report_error(report, STATUS_FAILED, "cannot write '%s': %s",
+			     is_stdout ? "stdout" : path, strerror(-error));
+	}
+}
+
+static void close_output(struct output *out, const char *path, bool whole, struct report *report)
+{
+	if (whole)
+		report_write(path, output_commit(out), report);
+	else
+		output_discard(out);
+}
+
+/* Commits all files of a directory, or none. */
+static void close_folder(struct sink *sink, bool whole, struct report *report)
+{
+	for (size_t f = 0; f < sink->file_count && whole; f++) {
+		int error = output_complete(&sink->files[f].out);
+
+		report_write(sink->files[f].path, error, report);
+		whole = !error;
+	}
+	for (size_t f = 0; f < sink->file_count; f++) {
+		close_output(&sink->files[f].out, sink->files[f].path, whole, report);
+		free(sink->files[f].path);
+	}
+	free(sink->files);
+	if (!whole && sink->is_new_folder)
+		rmdir(sink->out.path);
+	unfinished_remove(sink->out.path);
+}
+
+/* Commits the files if whole is true, else removes them. Frees the exporters. */
+static void close_sinks(struct sink *sinks, size_t count, bool whole, struct report *report)
+{
+	for (size_t e = 0; e < count; e++) {
+		struct sink *sink = &sinks[e];
+
+		if (sink->exporter->uses & USES_FOLDER)
+			close_folder(sink, whole, report);
+		else if (sink->out.path)
+			close_output(&sink->out, sink->out.path, whole, report);
+		if (sink->exporter->free)
+			sink->exporter->free(sink);
+	}
+}
+
+/* Reports what the logs lack. */
+static void report_missing(const struct run *run, struct report *report)
+{
+	bool is_empty = !run->sums->events.calls.launch_count &&
+			!work_counts_all(&run->sums->events.work) && !run->cpu->logs->count;
+	const char *logs = run->inputs->count == 1 ? "log" : "logs";
+	char time[TIME_BYTES];
+
+	if (is_empty && run->sums->recording.recorded_ns) {
+		format_time(time, run->sums->recording.recorded_ns);
+		report_note(report,
+			    "no launches in the %s: recording was on for %s, and the program "
+			    "launched nothing in that time",
+			    logs, time);
+	} else if (is_empty) {
+		report_warn(report, "no launches in the %s%s", logs,
+			    run->sums->recording.pause_count
+				    ? ": recording had not been started with xtrace start"
+				    : "");
+	}
+	if (run->sums->events.work.idle_unknown_ns) {
+		format_time(time, run->sums->events.work.idle_unknown_ns);
+		report_warn(report,
+			    "%s between GPU work is not counted as idle: missing work may have run "
+			    "in that time",
+			    time);
+	}
+	for (size_t d = 0; d < ANOMALIES; d++)
+		if (anomaly_count(run, &anomalies[d]))
+			report_warn(report, anomalies[d].format,
+				    (unsigned long long)anomaly_count(run, &anomalies[d]));
+}
+
+static bool begins_with_path(const char *text, const char *path)
+{
+	size_t length = strlen(path);
+
+	return !strncmp(text, path, length) && text[length] == ':';
+}
+
+/* Returns whether a warning is about a log itself. */
+static bool is_of_log(const struct inputs *inputs, const char *warning)
+{
+	for (size_t i = 0; i < inputs->count; i++)
+		if (begins_with_path(warning, input_shown(&inputs->logs[i])))
+			return true;
+	for (size_t i = 0; i < inputs->unreadable_count; i++)
+		if (begins_with_path(warning, input_shown(&inputs->unreadable[i])))
+			return true;
+	return false;
+}
+
+/* Puts warnings about logs before those about names. */
+static void order_warnings(const struct run *run)
+{
+	struct report *report = run->report;
+	char **sorted = xt_calloc(report->warning_count + 1, sizeof(*sorted));
+	size_t count = 0;
+
+	for (int of_log = 1; of_log >= 0; of_log--)
+		for (size_t w = 0; w < report->warning_count; w++)
+			if (is_of_log(run->inputs, report->warnings[w]) == of_log)
+				sorted[count++] = report->warnings[w];
+	if (count)
+		memcpy(report->warnings, sorted, count * sizeof(*sorted));
+	free(sorted);
+}
 
 /* A function of torch::autograd::Engine. */
 #define ENGINE "_ZN5torch8autograd6Engine"
@@ -42,39 +298,48 @@
 static char *make_label(const struct inputs *inputs, const struct input *log,
 			const struct model *model)
 {
-	char title[PROCESS_TITLE_BYTES], rank[INPUT_RANK_BYTES], *label;
+	char title[PROCESS_TITLE_BYTES], rank[INPUT_RANK_BYTES];
 	bool has_host = inputs->has_several_hosts;
 
 	model_process_title(model, title);
 	input_rank_text(log, rank);
-	if (rank[0]) {
-		label = xt_asprintf("%s (%s%s)", rank, title, log->distinction);
-		return label;
+	if (rank[0])
+		return xt_asprintf("%s (%s%s)", rank, title, log->distinction);
+	return xt_asprintf("%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
+			   has_host ? log->host : "", log->distinction);
+}
+
+static void begin_process(struct reading *reading)
+{
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->process && sink_reads(sink, &reading->process))
+			sink->exporter->process(sink, &reading->process);
 	}
-	label = xt_asprintf("%s (%u%s%s%s)", title, log->header.pid, has_host ? " on " : "",
-			    has_host ? log->host : "", log->distinction);
-	return label;
+}
+
+static void end_process(struct reading *reading)
+{
+	for (size_t e = 0; e < reading->sink_count; e++) {
+		struct sink *sink = &reading->sinks[e];
+
+		if (sink->exporter->process_end && sink_reads(sink, &reading->process))
+			sink->exporter->process_end(sink, &reading->process);
+	}
 }
 
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
 {
-	int error = 0;
-
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->process)
-			sink->exporter->process(sink, &reading->process);
-	}
-	for (size_t e = 0; e < reading->sink_count && !error && reading->packed; e++) {
+	begin_process(reading);
+	for (size_t e = 0; e < reading->sink_count && reading->packed; e++) {
 		struct sink *sink = &reading->sinks[e];
 
 		if (sink->exporter->pack)
 			sink->exporter->pack(sink, &reading->process, reading->packed);
-		error = reading->packed->error;
+		if (reading->packed->error)
+			return reading->packed->error;
 	}
-	if (error)
-		return error;
 	if (reader) {
 		reading_events(reading, reader, jobs_allowed(run) - 1, &run->report->progress);
 		log_counts_add(&run->sums->events, &reading->sums.counts);
@@ -88,12 +353,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		ranks_add(reading);
 	}
 	build_range_tree(run, &reading->process, &reading->aggregate);
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->process_end)
-			sink->exporter->process_end(sink, &reading->process);
-	}
+	end_process(reading);
 	return 0;
 }
 
@@ -226,6 +486,29 @@ static void keep_rank_log(struct run *run, struct reading *reading)
 	reading->sums.rank_log = (struct rank_log){0};
 }
 
+/* Adds to the run what the log itself tells: losses, costs, warnings. */
+static void note_log(struct run *run, const struct input *log, struct reading *reading)
+{
+	const struct model *model = reading->model;
+	const struct addresses *addresses = reading->process.addresses;
+	uint64_t missing_count = reading->join.kernel_missing_count;
+
+	report_unread_autograd(model, addresses, input_shown(log), run->report);
+	report_hidden_interpreter(model, addresses, input_shown(log), run->report);
+	if (run->needs.ranks)
+		keep_rank_log(run, reading);
+	losses_count(run->sums->losses.counts, run->sums->losses.accounts, log, model,
+		     &reading->damage, run->report);
+	run->sums->losses.logs_open += !reading->damage.closed;
+	if (missing_count > reading->join.kernel_invalid_count)
+		run->sums->events.calls.kernel_missing_count += losses_add_missing_kernels(
+			run->sums->losses.counts, input_shown(log), model, &reading->damage,
+			missing_count - reading->join.kernel_invalid_count, run->report);
+	note_cost(run, reading, model);
+	if (!strcmp(model_meta(model, "gpu.simulated"), "1"))
+		run->sums->recording.has_simulated_gpu = true;
+}
+
 /* Adds a log to the run. reader is positioned at the events of the log; NULL: they were read. */
 static int add_log(struct run *run, size_t index, struct debug_search *search,
 		   struct reading *reading, struct xt_reader *reader)
@@ -245,25 +528,7 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	run->cpu->facts.long_idle_ns += reading->gaps.idle_paths.long_ns;
 	run->cpu->facts.long_covered_ns += reading->gaps.idle_paths.long_covered_ns;
 	if (!error)
-		report_unread_autograd(model, &addresses, input_shown(log), run->report);
-	if (!error)
-		report_hidden_interpreter(model, &addresses, input_shown(log), run->report);
-	if (!error && run->needs.ranks)
-		keep_rank_log(run, reading);
-	if (!error)
-		losses_count(run->sums->losses.counts, run->sums->losses.accounts, log, model,
-			     &reading->damage, run->report);
-	if (!error && !reading->damage.closed)
-		run->sums->losses.logs_open++;
-	if (!error && reading->join.kernel_missing_count > reading->join.kernel_invalid_count)
-		run->sums->events.calls.kernel_missing_count += losses_add_missing_kernels(
-			run->sums->losses.counts, input_shown(log), model, &reading->damage,
-			reading->join.kernel_missing_count - reading->join.kernel_invalid_count,
-			run->report);
-	if (!error)
-		note_cost(run, reading, model);
-	if (!error && !strcmp(model_meta(model, "gpu.simulated"), "1"))
-		run->sums->recording.has_simulated_gpu = true;
+		note_log(run, log, reading);
 	frames_free(&reading->frames);
 	addresses_free(&addresses);
 	demangle_cache_free(&names);
@@ -329,15 +594,11 @@ static void add_cpu_log(struct run *run, const struct cpu_log *log, struct sink 
 	process->addresses = &log->addresses;
 	process->names = (struct demangle_cache *)&log->names;
 	process->cpu = log;
-	for (size_t e = 0; e < sink_count; e++)
-		if (sinks[e].exporter->process && sink_reads(&sinks[e], process))
-			sinks[e].exporter->process(&sinks[e], process);
+	begin_process(&reading);
 	cpu_sums_add(&reading);
 	headline_add_samples(&reading);
 	build_tree(&reading);
-	for (size_t e = 0; e < sink_count; e++)
-		if (sinks[e].exporter->process_end && sink_reads(&sinks[e], process))
-			sinks[e].exporter->process_end(&sinks[e], process);
+	end_process(&reading);
 	losses_count(run->sums->losses.counts, run->sums->losses.accounts, log->input, log->model,
 		     &log->model->damage, run->report);
 	reading_free(&reading);
@@ -354,7 +615,8 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 					run->report);
 	if (error)
 		return error;
-	run_warnings_finish(run);
+	report_missing(run, run->report);
+	order_warnings(run);
 	if (run->needs.ranks)
 		collectives_report_make(&run->compared->report, run);
 	if (run->needs.alignment)
@@ -465,22 +727,6 @@ static int compile_user_files(struct frame_style *style, regex_t *compiled, stru
 	return -EINVAL;
 }
 
-static void free_labels(struct run *run)
-{
-	for (size_t i = 0; run->labels && i < run->inputs->all_count; i++)
-		free(run->labels[i]);
-	free(run->labels);
-}
-
-static void free_sums(struct sums *sums)
-{
-	transfers_free(&sums->transfers);
-	rank_spread_free(&sums->spread);
-	free(sums->memory.rows);
-	free(sums->ranges.sums);
-	paths_free(&sums->ranges.tree);
-}
-
 /* Refuses a weight that would be 0 for every path. */
 static int check_weight(const struct options *options, const struct run *run)
 {
@@ -501,87 +747,127 @@ static int check_weight(const struct options *options, const struct run *run)
 	return -EINVAL;
 }
 
-void merge_run(const struct options *options, struct inputs *inputs, struct report *report)
-{
-	struct settings settings = options->settings;
-	struct redaction redaction = {0};
-	regex_t user_files;
-	struct sink sinks[SINKS_MAX] = {0};
+/* A run and all that belongs to it. */
+struct whole_run {
+	struct run run;
+	struct settings settings;
+	struct redaction redaction;
+	regex_t user_files; /* if settings.frames.user_files_compiled */
+	struct sums sums;
+	struct cpu_data cpu;
+	struct run_names naming;
+	struct compared_ranks compared;
+	struct conclusions found;
+	struct sink sinks[SINKS_MAX];
 	size_t sink_count;
-	struct sums sums = {0};
-	struct cpu_data cpu = {0};
-	struct run_names naming = {0};
-	struct compared_ranks compared = {0};
-	struct conclusions found = {0};
-	struct run run = {.inputs = inputs,
-			  .settings = &settings,
-			  .needs = {.weights = options_weights(options),
-				    .findings = options_have_use(options, USES_FINDINGS),
-				    .origins = options_have_use(options, USES_ORIGINS),
-				    .alignment = options->alignment},
-			  .report = report,
-			  .sums = &sums,
-			  .cpu = &cpu,
-			  .naming = &naming,
-			  .compared = &compared,
-			  .found = &found};
-	struct cluster *cluster = NULL;
+};
+
+static void set_needs(struct run *run, const struct options *options)
+{
+	struct needs *needs = &run->needs;
+
+	needs->weights = options_weights(options);
+	needs->findings = options_have_use(options, USES_FINDINGS);
+	needs->alignment = options->alignment;
+	needs->ranks = run->inputs->count > 1 && !wanted_is_part(&options->settings.wanted) &&
+		       (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
+			needs->weights & RANK_WEIGHTS || options->alignment);
+	/* NCCL's calls are found by the thread of the launch. */
+	needs->origins = options_have_use(options, USES_ORIGINS) || needs->findings || needs->ranks;
+	needs->weights_needed =
+		needs->weights | (needs->findings || needs->ranks ? FINDINGS_WEIGHTS : 0);
+}
+
+/* Prepares a run without opening its outputs. Call end_run() in any case. */
+static int begin_run(struct whole_run *whole, const struct options *options, struct inputs *inputs,
+		     struct report *report)
+{
+	struct run *run = &whole->run;
 	int error;
 
-	settings.finding_shares = options->finding_shares;
-
-	run.needs.ranks = inputs->count > 1 && !wanted_is_part(&settings.wanted) &&
-			  (options_have_use(options, USES_FINDINGS | USES_RANKS) ||
-			   run.needs.weights & RANK_WEIGHTS || options->alignment);
-	error = check_weight(options, &run);
-	paths_init(&run.paths);
-	paths_init(&sums.ranges.tree);
-	run.labels = xt_calloc(inputs->all_count + 1, sizeof(*run.labels));
-	if (!error && settings.is_redacted) {
-		settings.frames.redaction = &redaction;
-		redaction_begin(&redaction, inputs);
+	*whole = (struct whole_run){
+		.run = {.inputs = inputs,
+			.settings = &whole->settings,
+			.report = report,
+			.sums = &whole->sums,
+			.cpu = &whole->cpu,
+			.naming = &whole->naming,
+			.compared = &whole->compared,
+			.found = &whole->found,
+			.labels = xt_calloc(inputs->all_count + 1, sizeof(*run->labels)),
+			.analyses.list = whole->sinks},
+		.settings = options->settings,
+		.compared.logs = xt_calloc(inputs->count + 1, sizeof(*whole->compared.logs)),
+	};
+	whole->settings.finding_shares = options->finding_shares;
+	set_needs(run, options);
+	paths_init(&run->paths);
+	paths_init(&whole->sums.ranges.tree);
+	whole->sink_count = list_sinks(options, whole->sinks, &run->analyses.count);
+	error = check_weight(options, run);
+	if (error)
+		return error;
+	if (whole->settings.is_redacted) {
+		whole->settings.frames.redaction = &whole->redaction;
+		redaction_begin(&whole->redaction, inputs);
 	}
-	if (!error)
-		error = compile_user_files(&settings.frames, &user_files, report);
-	/* NCCL's calls are found by the thread of the launch. */
-	run.needs.origins |= run.needs.findings || run.needs.ranks;
-	run.needs.weights_needed =
-		run.needs.weights | (run.needs.findings || run.needs.ranks ? FINDINGS_WEIGHTS : 0);
+	error = compile_user_files(&whole->settings.frames, &whole->user_files, report);
 	if (!error && wanted_is_part(&options->settings.wanted))
-		error = selection_new(&run.selection, &options->settings.wanted, report);
-	compared.logs = xt_calloc(inputs->count + 1, sizeof(*compared.logs));
-	sink_count = sinks_list(options, sinks, &run.analyses.count);
-	run.analyses.list = sinks;
-	if (options->cluster && apart_is_possible(&run, sinks, sink_count)) {
-		cluster = options->cluster;
+		error = selection_new(&run->selection, &options->settings.wanted, report);
+	return error;
+}
+
+static void end_run(struct whole_run *whole)
+{
+	struct run *run = &whole->run;
+	struct sums *sums = &whole->sums;
+	struct compared_ranks *compared = &whole->compared;
+
+	if (whole->settings.frames.user_files_compiled)
+		regfree(&whole->user_files);
+	rank_weights_free(&compared->weights);
+	collectives_report_free(&compared->report);
+	for (size_t l = 0; l < compared->log_count; l++)
+		rank_log_free(&compared->logs[l]);
+	selection_free(run->selection);
+	conclusions_free(&whole->found);
+	transfers_free(&sums->transfers);
+	rank_spread_free(&sums->spread);
+	paths_free(&sums->ranges.tree);
+	for (size_t i = 0; i < run->inputs->all_count; i++)
+		free(run->labels[i]);
+	free_all(compared->logs, sums->memory.rows, sums->ranges.sums, run->labels);
+	run_names_free(&whole->naming);
+	paths_free(&run->paths);
+	redaction_free(&whole->redaction);
+}
+
+void merge_run(const struct options *options, struct inputs *inputs, struct report *report)
+{
+	bool is_worker = cluster_is_worker(options->cluster);
+	struct cluster *cluster = options->cluster;
+	struct whole_run whole;
+	int error = begin_run(&whole, options, inputs, report);
+	struct sink *sinks = whole.sinks;
+	size_t sink_count = whole.sink_count;
+
+	if (cluster && apart_is_possible(&whole.run, sinks, sink_count))
 		/* Each process has a processor of its own. */
-		settings.jobs = settings.jobs ? settings.jobs : 1;
-	}
-	if (cluster_is_worker(options->cluster)) {
+		whole.settings.jobs = whole.settings.jobs ? whole.settings.jobs : 1;
+	else if (!is_worker)
+		cluster = NULL;
+	if (is_worker) {
 		if (!error)
-			error = read_all(&run, options->cluster, sinks, sink_count);
+			error = read_all(&whole.run, cluster, sinks, sink_count);
 		if (error)
-			worker_fail(options->cluster, strerror(-error));
+			worker_fail(cluster, strerror(-error));
 	} else if (!error) {
-		error = sinks_open(sinks, sink_count, report);
+		error = open_sinks(sinks, sink_count, report);
 		if (!error)
-			error = read_all(&run, cluster, sinks, sink_count);
-		sinks_close(sinks, sink_count, !error, report);
+			error = read_all(&whole.run, cluster, sinks, sink_count);
+		close_sinks(sinks, sink_count, !error, report);
 	}
 	if (error && report->status != STATUS_FAILED)
 		report_error(report, STATUS_FAILED, "%s", strerror(-error));
-	if (settings.frames.user_files_compiled)
-		regfree(&user_files);
-	rank_weights_free(&compared.weights);
-	collectives_report_free(&compared.report);
-	for (size_t l = 0; l < compared.log_count; l++)
-		rank_log_free(&compared.logs[l]);
-	free(compared.logs);
-	selection_free(run.selection);
-	conclusions_free(&found);
-	free_sums(&sums);
-	free_labels(&run);
-	run_names_free(&naming);
-	paths_free(&run.paths);
-	redaction_free(&redaction);
+	end_run(&whole);
 }

@@ -17,6 +17,10 @@
 #define HTML_BYTES_MAX 10000000 /* default size limit of a report */
 
 struct cluster;
+struct exporter;
+
+/* In the order of --help, ended by NULL. */
+extern const struct exporter *const exporters[];
 
 struct options {
 	char **inputs; /* directories and files; of argv */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/exporters.h"
+#include "merge/sums/exporter.h"
 #include "merging.h"
 
 #include <dirent.h>

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints messages on stderr and derives the exit status from them.
+ * Prints messages and progress on stderr, and derives the exit status from the messages.
  */
 #include "merge/base/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/monotonic.h"
+
+#define FIRST_NS    UINT64_C(1000000000) /* shorter work needs no line */
+#define STEP_NS	    UINT64_C(100000000)
+#define BAR_COLUMNS 30
 
 static char *format_line(const char *format, va_list arguments)
 {
-	char *raw, *clean;
+	char *raw = xt_vasprintf(format, arguments), *clean = text_clean_copy(raw);
 
-	if (vasprintf(&raw, format, arguments) < 0)
-		return NULL;
-	clean = text_clean_copy(raw);
 	free(raw);
 	return clean;
 }
@@ -30,10 +34,8 @@ struct shown_name {
 void report_rename(struct report *report, const char *path, const char *shown)
 {
 	/* Messages have the path cleaned, too. */
-	struct shown_name name = {text_clean_copy(path), xt_strdup(shown)};
-
-	xt_grow(&report->names, &report->name_capacity, report->name_count + 1, sizeof(name));
-	report->names[report->name_count++] = name;
+	xt_append(report->names, report->name_count, report->name_capacity,
+		  (struct shown_name){text_clean_copy(path), xt_strdup(shown)});
 }
 
 /* The longest renamed path at this place of a line; NULL: none. */
@@ -88,16 +90,8 @@ static void keep_line(struct report *report, char *line, enum exit_status status
 	xt_append(report->warnings, report->warning_count, report->warning_capacity, line);
 }
 
-/* How a line is printed. */
-enum line_kind {
-	MANNER_NOTE,
-	MANNER_WARN,
-	MANNER_WARN_ONCE,
-	MANNER_ERROR,
-};
-
 struct held_line {
-	enum line_kind line_kind;
+	enum line_kind kind;
 	enum exit_status status;
 	char *line;
 };
@@ -111,75 +105,47 @@ static bool was_reported(const struct report *report, const char *line)
 }
 
 /* Takes ownership of line. */
-static void hold(struct report *report, enum line_kind line_kind, enum exit_status status,
-		 char *line)
+static void hold(struct report *report, enum line_kind kind, enum exit_status status, char *line)
 {
 	xt_append(report->held, report->held_count, report->held_capacity,
-		  (struct held_line){line_kind, status, line});
+		  (struct held_line){kind, status, line});
 }
 
 /* Takes ownership of line. */
-static void emit(struct report *report, enum line_kind line_kind, enum exit_status status,
-		 char *line)
+static void emit(struct report *report, enum line_kind kind, enum exit_status status, char *line)
 {
 	if (report->is_held) {
-		hold(report, line_kind, status, line);
+		hold(report, kind, status, line);
 		return;
 	}
 	if (report->is_redacted)
 		line = redact_line(report, line);
-	if (line_kind == MANNER_WARN_ONCE && was_reported(report, line)) {
+	if (kind == LINE_WARN_ONCE && was_reported(report, line)) {
 		free(line);
 		return;
 	}
-	if (line_kind == MANNER_ERROR || !report->quiet)
+	if (kind == LINE_ERROR || !report->quiet)
 		print_line(report, line);
-	if (line_kind == MANNER_NOTE)
+	if (kind == LINE_NOTE)
 		free(line);
 	else
 		keep_line(report, line, status);
 }
 
-void report_note(struct report *report, const char *format, ...)
+void report_line(struct report *report, enum line_kind kind, enum exit_status status,
+		 const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	emit(report, MANNER_NOTE, STATUS_OK, format_line(format, arguments));
-	va_end(arguments);
-}
-
-void report_warn(struct report *report, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	emit(report, MANNER_WARN, STATUS_INCOMPLETE, format_line(format, arguments));
-	va_end(arguments);
-}
-
-void report_warn_once(struct report *report, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	emit(report, MANNER_WARN_ONCE, STATUS_INCOMPLETE, format_line(format, arguments));
-	va_end(arguments);
-}
-
-void report_error(struct report *report, enum exit_status status, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	emit(report, MANNER_ERROR, status, format_line(format, arguments));
+	emit(report, kind, status, format_line(format, arguments));
 	va_end(arguments);
 }
 
 void report_release(struct report *report, struct report *held)
 {
 	for (size_t i = 0; i < held->held_count; i++)
-		emit(report, held->held[i].line_kind, held->held[i].status, held->held[i].line);
+		emit(report, held->held[i].kind, held->held[i].status, held->held[i].line);
 	if (report->status < held->status)
 		report->status = held->status;
 	held->held_count = 0;
@@ -196,13 +162,67 @@ void report_free(struct report *report)
 		free(report->names[i].path);
 		free(report->names[i].shown);
 	}
-	free(report->names);
-	report->names = NULL;
-	report->name_count = report->name_capacity = 0;
-	free(report->held);
-	free(report->warnings);
-	report->held = NULL;
-	report->held_count = report->held_capacity = 0;
-	report->warnings = NULL;
-	report->warning_count = report->warning_capacity = 0;
+	free_all(report->names, report->held, report->warnings);
+	*report = (struct report){0};
+}
+
+void progress_begin(struct progress *progress, bool is_quiet)
+{
+	const char *term = getenv("TERM");
+
+	*progress = (struct progress){
+		.is_on = !is_quiet && isatty(STDERR_FILENO) && term && strcmp(term, "dumb"),
+		.start_ns = monotonic_ns(),
+	};
+	progress->next_ns = progress->start_ns + FIRST_NS;
+}
+
+void progress_expect(struct progress *progress, uint64_t bytes)
+{
+	progress->total_bytes += bytes;
+}
+
+static void draw(struct progress *progress, uint64_t done_bytes, uint64_t ns)
+{
+	double part = (double)done_bytes / (double)progress->total_bytes;
+	double passed_s = (double)(ns - progress->start_ns) / 1e9;
+	char bar[BAR_COLUMNS + 1];
+
+	part = part > 1 ? 1 : part;
+	for (int c = 0; c < BAR_COLUMNS; c++)
+		bar[c] = c < (int)(part * BAR_COLUMNS) ? '#' : '.';
+	bar[BAR_COLUMNS] = '\0';
+	fprintf(stderr, "\r\033[K%s: reading [%s] %3.0f %%", message_name(), bar, part * 100);
+	if (part > 0.01)
+		fprintf(stderr, ", %.0f s left", passed_s / part - passed_s);
+	fflush(stderr);
+	progress->is_shown = true;
+}
+
+void progress_at(struct progress *progress, uint64_t bytes)
+{
+	uint64_t ns;
+
+	if (!progress->is_on || !progress->total_bytes)
+		return;
+	ns = monotonic_ns();
+	if (ns < progress->next_ns)
+		return;
+	progress->next_ns = ns + STEP_NS;
+	draw(progress, progress->done_bytes + bytes, ns);
+}
+
+void progress_done(struct progress *progress, uint64_t bytes)
+{
+	progress->done_bytes += bytes;
+	progress_at(progress, 0);
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (!progress->is_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress->is_shown = false;
 }

@@ -75,9 +75,9 @@ void frame_roles_trim(const struct frame_roles *roles, const struct stack *stack
 
 enum python_shown {
 	PYTHON_MIXED, /* among the native frames, without those of the interpreter */
+	PYTHON_FULL,  /* among all native frames */
 	PYTHON_ONLY,  /* without native frames, if the stack has Python frames */
 	PYTHON_OFF,
-	PYTHON_FULL, /* among all native frames */
 };
 
 enum merged_kind {

@@ -5,7 +5,7 @@
  *
  * --all changes each byte in nine ways (each bit, and all bits) instead of one.
  */
-#include "merge/exporters.h"
+#include "merge/sums/exporter.h"
 #include "unit.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
  * them must end normally and account for all work. Each log has a CPU log of the same or another
  * process beside it.
  */
-#include "merge/exporters.h"
+#include "merge/sums/exporter.h"
 #include "unit.h"
 
 #include <dirent.h>
