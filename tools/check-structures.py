@@ -34,7 +34,6 @@ LIMITS = {
     'rank_log': 25, # src/merge/sums/rank_log.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
-    'history': 21, # src/diff/history/history.h
     'idle_paths': 22, # src/merge/sums/idle_paths.h
     'device_stats': 21, # src/merge/sums/callsite_stats.h
     'nodes': 20, # src/merge/read/nodes.h

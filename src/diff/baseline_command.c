@@ -195,8 +195,8 @@ static bool has_row(const struct group_result *r, size_t place, const char *patt
 
 	for (size_t row = 0; row < point->value_count; row++)
 		if (!isnan(point->values[row].value) &&
-		    row_pattern_matches(pattern, r->history->rows[row].level,
-					r->history->rows[row].key))
+		    row_pattern_matches(pattern, r->history->rows.list[row].level,
+					r->history->rows.list[row].key))
 			return true;
 	return false;
 }
@@ -340,7 +340,7 @@ static bool accept_change(struct baseline *baseline, const struct request *reque
 
 	history_init(&changes.history);
 	source_read(&changes.history, request->file, &options);
-	history_results_make(&changes.results, &changes.history, NULL, 0);
+	history_results_make(&changes.results, &changes.history);
 	set = find_set(baseline, &changes, request);
 	if (set && !check_change(&changes, set, request, lines))
 		set = NULL;

@@ -119,23 +119,6 @@ static char *index_path(const struct request *request, const char *source)
 	return path;
 }
 
-/*
- * Branches of the sources, for the order of their commits. The caller frees the list. The texts are
- * the history's, so index_read() comes first: it starts anew after a damaged index.
- */
-static const char **list_branches(struct history *h, char *const *sources, int count,
-				  size_t *branch_count)
-{
-	const char **list = xt_calloc((size_t)count + 1, sizeof(*list));
-	struct stat about;
-
-	for (int s = 0; s < count; s++)
-		if (stat(sources[s], &about) && strchr(sources[s], ':') && *sources[s] != '-')
-			list[(*branch_count)++] =
-				arena_copy_text(h->memory, sources[s], strcspn(sources[s], ":"));
-	return list;
-}
-
 static void write_index(const struct history *h, const char *path)
 {
 	int error = path ? index_write(h, path) : 0;
@@ -199,8 +182,6 @@ static int exit_status(const struct history *h, const struct request *request,
 static int show(const struct request *request, char *const *sources, int count)
 {
 	char *index = index_path(request, sources[0]);
-	size_t branch_count = 0;
-	const char **branches;
 	struct history h = {0};
 	struct history_report report = {.history = &h, .top_count = request->top_count};
 	int status = STATUS_FAILED;
@@ -208,10 +189,9 @@ static int show(const struct request *request, char *const *sources, int count)
 	history_init(&h);
 	if (index)
 		index_read(&h, index);
-	branches = list_branches(&h, sources, count, &branch_count);
 	for (int s = 0; s < count; s++)
 		source_read(&h, sources[s], &request->source);
-	history_results_make(&report.results, &h, branches, branch_count);
+	history_results_make(&report.results, &h);
 	for (size_t g = 0; g < report.results.count; g++)
 		report.has_failed |= group_result_fails(&report.results.list[g], request->newest);
 	problems_print(&h.problems);
@@ -224,7 +204,7 @@ static int show(const struct request *request, char *const *sources, int count)
 	status = exit_status(&h, request, &report, status);
 	history_results_free(&report.results);
 	history_free(&h);
-	free_all(branches, index);
+	free(index);
 	return status;
 }
 

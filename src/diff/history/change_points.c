@@ -5,7 +5,6 @@
 #include "diff/history/change_points.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -144,29 +143,17 @@ static bool is_constant(const double *x, size_t begin, size_t end)
 	return true;
 }
 
-static void places_add_all(struct places *places, const struct places *others)
+void change_points_search(struct places *places, const double *x, size_t begin, size_t end)
 {
-	for (size_t i = 0; i < others->count; i++)
-		places_add(places, others->list[i]);
-}
-
-void change_points_search(struct places *places, struct places *fixed, const double *x,
-			  size_t begin, size_t end, size_t searched)
-{
-	struct places found = {0};
 	size_t start = begin;
 
 	for (; start + WINDOW <= end; start += WINDOW_STEP)
-		if (start + WINDOW > searched && !is_constant(x, start, start + WINDOW))
-			search_window(&found, x, start, start + WINDOW, 0);
-	if (fixed)
-		places_add_all(fixed, &found);
-	/* The newest values, which no fixed window covers in full yet. */
+		if (!is_constant(x, start, start + WINDOW))
+			search_window(places, x, start, start + WINDOW, 0);
+	/* The newest values, which no window covers in full yet. */
 	start = end > begin + WINDOW ? end - WINDOW : begin;
 	if (!is_constant(x, start, end))
-		search_window(&found, x, start, end, 0);
-	places_add_all(places, &found);
-	free(found.list);
+		search_window(places, x, start, end, 0);
 }
 
 /* Sums for a line with one slope, and another mean in each part of a window. */

@@ -26,13 +26,10 @@ struct places {
 };
 
 /*
- * Adds candidates in values[begin..end) to places. Fixed windows start at begin and every
- * WINDOW_STEP later. Skips fixed windows that ended at or before `searched`: their candidates are
- * in places already. Adds only candidates of complete fixed windows to `fixed` (NULL: not wanted),
- * so a later call can start from them.
+ * Adds candidates in values[begin..end) to places, which are empty. Windows start at begin and
+ * every WINDOW_STEP later, and one ends at the last value.
  */
-void change_points_search(struct places *places, struct places *fixed, const double *values,
-			  size_t begin, size_t end, size_t searched);
+void change_points_search(struct places *places, const double *values, size_t begin, size_t end);
 
 /* How the values before and after a place differ. */
 struct step {

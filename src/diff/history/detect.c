@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/text.h"
 #include "diff/stats/statistics.h"
 #include "log/base/compare.h"
 
@@ -83,7 +82,7 @@ static void add_row(struct detection *d, struct series *series, const struct his
 
 	for (size_t m = 0; m < 2; m++) {
 		/* The numbers of items of totals are totals themselves. */
-		if (metrics[m] == METRIC_COUNT && h->rows[row].level == LEVEL_TOTAL)
+		if (metrics[m] == METRIC_COUNT && h->rows.list[row].level == LEVEL_TOTAL)
 			continue;
 		read_series(series, h, group, row, metrics[m]);
 		if (series->count > 1 && !(series->is_constant && metrics[m] == METRIC_COUNT))
@@ -95,7 +94,7 @@ const struct track *detection_find(const struct detection *d, const struct histo
 				   enum level level, const char *key, enum metric metric)
 {
 	for (size_t t = 0; t < d->track_count; t++) {
-		const struct history_row *row = &h->rows[d->tracks[t].row];
+		const struct history_row *row = &h->rows.list[d->tracks[t].row];
 
 		if (row->level == level && d->tracks[t].metric == metric && !strcmp(row->key, key))
 			return &d->tracks[t];
@@ -111,7 +110,7 @@ static void select_tested(struct detection *d, const struct history *h)
 
 	for (size_t t = 0; t < d->track_count; t++) {
 		struct track *track = &d->tracks[t];
-		bool is_large = !level_specs[h->rows[track->row].level].is_gpu_time ||
+		bool is_large = !level_specs[h->rows.list[track->row].level].is_gpu_time ||
 				track->metric == METRIC_COUNT || track->cost >= SHARE_MIN * mean;
 
 		track->is_tested = track->count >= 2 * SEGMENT_MIN && is_large;
@@ -127,7 +126,7 @@ static void tracks_make(struct detection *d, const struct history *h,
 		.places = xt_calloc(group->count + 1, sizeof(*series.places)),
 	};
 
-	for (size_t r = 0; r < h->row_count; r++)
+	for (size_t r = 0; r < h->rows.count; r++)
 		if (!group->is_new_name[r])
 			add_row(d, &series, h, group, r);
 	select_tested(d, h);
@@ -255,50 +254,19 @@ static size_t break_end(const struct track *track, const struct history_group *g
 	return track->count;
 }
 
-/* The candidates of a track that an earlier call found. */
-static void take_known(struct places *known, const struct history_search *search,
-		       const struct track *track)
-{
-	for (size_t p = 0; search && p < search->place_count; p++)
-		if (search->places[p].row == track->row &&
-		    search->places[p].metric == (uint32_t)track->metric &&
-		    search->places[p].place < track->count)
-			places_add(known, search->places[p].place);
-}
-
-static void keep_candidates(struct history_search *next, const struct track *track,
-			    const struct places *found)
-{
-	for (size_t p = 0; p < found->count; p++) {
-		xt_append(next->places, next->place_count, next->place_capacity,
-			  (struct search_place){(uint32_t)track->row, (uint32_t)track->metric,
-						found->list[p]});
-	}
-}
-
 /* Searches a track between breaks. Sets its changes to those that would pass without other rows. */
-static void search_track(struct track *track, const struct history_group *group,
-			 const struct history_search *known, struct history_search *next)
+static void search_track(struct track *track, const struct history_group *group)
 {
-	size_t searched = known ? track_index(track, known->searched) : 0;
-	struct places fixed = {0};
-
-	take_known(&fixed, known, track);
 	for (size_t begin = 0, end; begin < track->count; begin = end) {
 		struct places places = {0};
 
 		end = break_end(track, group, begin);
-		for (size_t p = 0; p < fixed.count; p++)
-			if (fixed.list[p] > begin && fixed.list[p] < end)
-				places_add(&places, fixed.list[p]);
-		change_points_search(&places, &fixed, track->values, begin, end, searched);
+		change_points_search(&places, track->values, begin, end);
 		change_points_prune(&places, track->values, begin, end, track->floor);
 		for (size_t p = 0; p < places.count; p++)
 			places_add(&track->changes, places.list[p]);
 		free(places.list);
 	}
-	keep_candidates(next, track, &fixed);
-	free(fixed.list);
 }
 
 /* Sets what the step or the line of a track means in its unit. */
@@ -425,7 +393,7 @@ static struct family family_of(const struct detection *d, const struct history *
 	const struct track *track = &d->tracks[finding->track];
 
 	return (struct family){
-		.level = h->rows[track->row].level,
+		.level = h->rows.list[track->row].level,
 		.metric = track->metric,
 		.is_drift = finding->is_drift,
 		.is_at_break = finding->is_at_break,
@@ -465,7 +433,7 @@ static void adjust_family(struct detection *d, const struct history *h, const st
 	}
 	for (size_t t = 0; t < d->track_count; t++) {
 		if (!d->tracks[t].is_tested || d->tracks[t].metric != family->metric ||
-		    h->rows[d->tracks[t].row].level != family->level)
+		    h->rows.list[d->tracks[t].row].level != family->level)
 			continue;
 		p[count] = 1.0;
 		weights[count] = fabs(d->tracks[t].cost);
@@ -505,7 +473,7 @@ static void adjust(struct detection *d, const struct history *h)
 static double alpha_of(const struct detection *d, const struct history *h,
 		       const struct finding *finding)
 {
-	bool is_total = h->rows[d->tracks[finding->track].row].level == LEVEL_TOTAL;
+	bool is_total = h->rows.list[d->tracks[finding->track].row].level == LEVEL_TOTAL;
 
 	if (finding->is_drift)
 		return is_total ? DRIFT_ALPHA_TOTAL : DRIFT_ALPHA_ROWS;
@@ -551,76 +519,15 @@ static void test_all(struct detection *d, const struct history *h,
 	free(part.findings);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	return (hash ^ value) * UINT64_C(0x100000001b3);
-}
-
-/* Row numbers differ between calls. */
-static uint64_t mix_row(uint64_t hash, const struct history_row *row)
-{
-	return mix(mix(hash, row->level), hash_text(row->key, strlen(row->key)));
-}
-
-/* Identifies the first points of a group, and everything that divides or joins their series. */
-static uint64_t hash_prefix(const struct history *h, const struct history_group *group,
-			    size_t count)
-{
-	uint64_t hash = WINDOW * 64 + WINDOW_STEP;
-
-	for (size_t i = 0; i < count; i++)
-		hash = mix(hash, hash_text(group_point(h, group, i)->id, ID_BYTES - 1));
-	for (size_t b = 0; b < group->break_count; b++)
-		if (group->breaks[b].place < count)
-			hash = mix(hash, group->breaks[b].place);
-	for (size_t r = 0; r < group->rename_count; r++)
-		if (group->renames[r].place < count)
-			hash = mix_row(mix_row(hash, &h->rows[group->renames[r].old]),
-				       &h->rows[group->renames[r].new]);
-	return hash;
-}
-
-/* The longest search of an earlier call that is still valid, or NULL. */
-static struct history_search *find_search(struct history *h, const struct history_group *group)
-{
-	struct history_search *best = NULL;
-
-	for (size_t s = 0; s < h->search_count; s++) {
-		struct history_search *search = &h->searches[s];
-
-		if (search->searched <= group->count &&
-		    (!best || search->searched > best->searched) &&
-		    search->hash == hash_prefix(h, group, search->searched))
-			best = search;
-	}
-	return best;
-}
-
-static void search_all(struct detection *d, struct history *h, const struct history_group *group)
-{
-	struct history_search *known = find_search(h, group);
-	struct history_search next = {.hash = hash_prefix(h, group, group->count),
-				      .searched = group->count,
-				      .is_used = true};
-
-	for (size_t t = 0; t < d->track_count; t++)
-		search_track(&d->tracks[t], group, known, &next);
-	if (known) {
-		free(known->places);
-		*known = next;
-		return;
-	}
-	xt_append(h->searches, h->search_count, h->search_capacity, next);
-}
-
-void detection_make(struct detection *d, struct history *h, const struct history_group *group)
+void detection_make(struct detection *d, const struct history *h, const struct history_group *group)
 {
 	*d = (struct detection){0};
 	tracks_make(d, h, group);
-	search_all(d, h, group);
+	for (size_t i = 0; i < d->track_count; i++)
+		search_track(&d->tracks[i], group);
 	test_all(d, h, group, add_steps);
 	for (size_t f = 0; f < d->finding_count; f++)
-		if (h->rows[d->tracks[d->findings[f].track].row].level == LEVEL_TOTAL)
+		if (h->rows.list[d->tracks[d->findings[f].track].row].level == LEVEL_TOTAL)
 			places_add(&d->total_steps, d->findings[f].place);
 	/* Means beside breaks and trends need the changes that are left. */
 	test_all(d, h, group, add_breaks);

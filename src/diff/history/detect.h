@@ -58,11 +58,8 @@ double track_part_mean(const struct track *track, const struct history_group *gr
 #define DRIFT_ALPHA_TOTAL 0.03	/* chance of a false drift of a total, at each call */
 #define DRIFT_ALPHA_ROWS  0.005 /* the same for each other level */
 
-/*
- * Searches a group. Uses and replaces the candidates that history->searches has for its prefix.
- * Free it with detection_free().
- */
-void detection_make(struct detection *detection, struct history *history,
+/* Searches a group. Free it with detection_free(). */
+void detection_make(struct detection *detection, const struct history *history,
 		    const struct history_group *group);
 void detection_free(struct detection *detection);
 

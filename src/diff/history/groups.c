@@ -8,7 +8,6 @@
  */
 #include "diff/history/groups.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 #include "base/memory.h"
 #include "diff/compare/rows.h"
-#include "diff/history/git.h"
+#include "diff/history/sources.h"
 #include "log/base/compare.h"
 
 #define LABEL_BYTES   80
@@ -82,79 +81,16 @@ struct history_value group_value(const struct history *h, const struct history_g
 	return value;
 }
 
-#define COMMIT_DIGITS_MIN 7
-#define GAP_FACTOR	  20	      /* a gap is this many times the median distance … */
-#define GAP_SECONDS_MIN	  (7 * 86400) /* … and at least a week */
-
-static int compare_commits(const void *a, const void *b)
-{
-	const struct git_version *x = a, *y = b;
-
-	return strcmp(x->commit, y->commit);
-}
-
-/* Does a label look like a commit, in full or abbreviated? */
-static bool is_commit(const char *text)
-{
-	size_t digits = strspn(text, "0123456789abcdef");
-
-	return digits >= COMMIT_DIGITS_MIN && digits <= 64 && !text[digits];
-}
-
-/* The rank of the commit that begins with text; 0 if there is none, or several. */
-static uint64_t find_commit(const struct git_versions *commits, const char *text)
-{
-	size_t length = strlen(text), low;
-
-	low = FIRST_NOT(i, 0, commits->count, strcmp(commits->list[i].commit, text) < 0);
-	if (low == commits->count || strncmp(commits->list[low].commit, text, length) != 0 ||
-	    (low + 1 < commits->count && !strncmp(commits->list[low + 1].commit, text, length)))
-		return 0;
-	return commits->list[low].rank;
-}
-
-/* A label that git knows decides; else the commit that added the set. */
-static void rank_points(struct history *h, const struct git_versions *commits)
-{
-	for (size_t p = 0; p < h->point_count; p++) {
-		struct history_point *point = &h->points[p];
-
-		if (is_commit(point->label))
-			point->rank = find_commit(commits, point->label);
-		if (!point->rank && point->commit)
-			point->rank = find_commit(commits, point->commit);
-	}
-}
-
-static void set_ranks(struct history *h, const char *const *branches, size_t branch_count)
-{
-	struct git_versions commits = {0};
-	size_t wanted = 0;
-	int error;
-
-	for (size_t p = 0; p < h->point_count; p++)
-		wanted += h->points[p].is_used &&
-			  (h->points[p].commit || is_commit(h->points[p].label));
-	if (!wanted)
-		return;
-	error = git_commits(&commits, branches, branch_count);
-	if (!error && commits.count)
-		qsort(commits.list, commits.count, sizeof(*commits.list), compare_commits);
-	if (!error)
-		rank_points(h, &commits);
-	if (error == -ENOENT)
-		problems_add(&h->notes, "git is not available here: labels that look like commits "
-					"are ordered by start time");
-	git_versions_free(&commits);
-}
+#define GAP_FACTOR	20	    /* a gap is this many times the median distance … */
+#define GAP_SECONDS_MIN (7 * 86400) /* … and at least a week */
 
 /* qsort() has no context. The tool has one thread. */
 static const struct history *sorted;
 
 static int compare_times(const void *a, const void *b)
 {
-	const struct history_point *x = &sorted->points[*(const size_t *)a];
-	const struct history_point *y = &sorted->points[*(const size_t *)b];
+	const struct history_point *x = &sorted->points.list[*(const size_t *)a];
+	const struct history_point *y = &sorted->points.list[*(const size_t *)b];
 
 	/* Points without a time come last, by name. */
 	return ORDER(!x->time_ns, !y->time_ns) ?: ORDER(x->time_ns, y->time_ns)
@@ -163,8 +99,8 @@ static int compare_times(const void *a, const void *b)
 
 static int compare_ranks(const void *a, const void *b)
 {
-	const struct history_point *x = &sorted->points[*(const size_t *)a];
-	const struct history_point *y = &sorted->points[*(const size_t *)b];
+	const struct history_point *x = &sorted->points.list[*(const size_t *)a];
+	const struct history_point *y = &sorted->points.list[*(const size_t *)b];
 
 	return ORDER(x->rank, y->rank) ?: compare_times(a, b);
 }
@@ -175,21 +111,22 @@ static size_t sort_ranked(struct history *h, size_t *points, size_t count, size_
 	size_t ranked_count = 0, next = 0, back = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (h->points[points[i]].rank)
+		if (h->points.list[points[i]].rank)
 			ranked[ranked_count++] = points[i];
 	qsort(ranked, ranked_count, sizeof(*ranked), compare_ranks);
 	for (size_t i = 0; i < count; i++)
-		if (h->points[points[i]].rank)
+		if (h->points.list[points[i]].rank)
 			points[i] = ranked[next++];
 	for (size_t i = 1; i < ranked_count; i++)
-		back += h->points[ranked[i]].time_ns < h->points[ranked[i - 1]].time_ns;
+		back += h->points.list[ranked[i]].time_ns < h->points.list[ranked[i - 1]].time_ns;
 	return back;
 }
 
 static double gpu_time(const struct history *h, const struct history_point *point)
 {
-	for (size_t r = 0; r < h->row_count; r++)
-		if (h->rows[r].level == LEVEL_TOTAL && !strcmp(h->rows[r].key, "gpu-time"))
+	for (size_t r = 0; r < h->rows.count; r++)
+		if (h->rows.list[r].level == LEVEL_TOTAL &&
+		    !strcmp(h->rows.list[r].key, "gpu-time"))
 			return point_value(point, r).value;
 	return 0.0;
 }
@@ -210,8 +147,8 @@ static size_t drop_duplicates(struct history *h, size_t *points, size_t count)
 	size_t kept = 0, dropped = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct history_point *last = kept ? &h->points[points[kept - 1]] : NULL;
-		struct history_point *next = &h->points[points[i]];
+		struct history_point *last = kept ? &h->points.list[points[kept - 1]] : NULL;
+		struct history_point *next = &h->points.list[points[i]];
 
 		if (!last || !is_duplicate(h, last, next)) {
 			points[kept++] = points[i];
@@ -237,17 +174,17 @@ static void note_gaps(struct history *h, const size_t *points, size_t count)
 	size_t known = 0;
 
 	for (size_t i = 1; i < count; i++)
-		if (h->points[points[i]].time_ns > h->points[points[i - 1]].time_ns)
-			gaps[known++] =
-				h->points[points[i]].time_ns - h->points[points[i - 1]].time_ns;
+		if (h->points.list[points[i]].time_ns > h->points.list[points[i - 1]].time_ns)
+			gaps[known++] = h->points.list[points[i]].time_ns -
+					h->points.list[points[i - 1]].time_ns;
 	qsort(gaps, known, sizeof(*gaps), compare_u64);
 	limit = known ? gaps[known / 2] * GAP_FACTOR : 0;
 	free(gaps);
 	if (limit < GAP_SECONDS_MIN * UINT64_C(1000000000))
 		limit = GAP_SECONDS_MIN * UINT64_C(1000000000);
 	for (size_t i = 1; i < count; i++) {
-		const struct history_point *a = &h->points[points[i - 1]];
-		const struct history_point *b = &h->points[points[i]];
+		const struct history_point *a = &h->points.list[points[i - 1]];
+		const struct history_point *b = &h->points.list[points[i]];
 
 		if (a->time_ns && b->time_ns > a->time_ns && b->time_ns - a->time_ns > limit)
 			problems_add(&h->notes, "no runs for %llu days between %s and %s",
@@ -261,21 +198,20 @@ static void note_gaps(struct history *h, const size_t *points, size_t count)
  * Lists the used points without duplicates, by commit if git knows it, else by start time. The
  * caller frees the list. Adds notes.
  */
-static void history_order(struct history *h, const char *const *branches, size_t branch_count,
-			  size_t **points_out, size_t *count_out)
+static void history_order(struct history *h, size_t **points_out, size_t *count_out)
 {
-	size_t *points = xt_calloc(h->point_count + 1, sizeof(*points)), count = 0, back,
+	size_t *points = xt_calloc(h->points.count + 1, sizeof(*points)), count = 0, back,
 	       untimed = 0;
-	size_t *ranked = xt_calloc(h->point_count + 1, sizeof(*ranked));
+	size_t *ranked = xt_calloc(h->points.count + 1, sizeof(*ranked));
 
-	set_ranks(h, branches, branch_count);
+	source_rank_points(h);
 	*points_out = points;
 	*count_out = 0;
-	for (size_t p = 0; p < h->point_count; p++) {
-		if (!h->points[p].is_used)
+	for (size_t p = 0; p < h->points.count; p++) {
+		if (!h->points.list[p].is_used)
 			continue;
 		points[count++] = p;
-		untimed += !h->points[p].time_ns && !h->points[p].commit;
+		untimed += !h->points.list[p].time_ns && !h->points.list[p].commit;
 	}
 	sorted = h;
 	qsort(points, count, sizeof(*points), compare_times);
@@ -322,14 +258,11 @@ static void find_presence(const struct history *h, const struct history_group *g
 static void add_rename(struct history *h, struct history_group *group, size_t old, size_t new,
 		       size_t place)
 {
-
-	xt_append(group->renames, group->rename_count, group->rename_capacity,
-		  (struct group_rename){old, new, place});
 	group->renamed_to[old] = new;
 	group->is_new_name[new] = 1;
-	if (group->rename_count <= NOTES_MAX)
+	if (++group->rename_count <= NOTES_MAX)
 		problems_add(&h->notes, "%s: '%s' is called '%s' from %s on", group->name,
-			     h->rows[old].name, h->rows[new].name,
+			     h->rows.list[old].name, h->rows.list[new].name,
 			     point_label(group_point(h, group, place)));
 }
 
@@ -340,15 +273,15 @@ static void pair(struct history *h, struct history_group *group, const struct pr
 	struct row_keys old = {0}, new = {0};
 	size_t *matches;
 
-	for (size_t r = 0; r < h->row_count; r++) {
+	for (size_t r = 0; r < h->rows.count; r++) {
 		const struct presence *p = &presence[r];
 
-		if (h->rows[r].level != level || !p->count)
+		if (h->rows.list[r].level != level || !p->count)
 			continue;
 		if (p->last + 1 == place && p->count >= PRESENT_MIN)
-			row_keys_add(&old, h->rows[r].key, r);
+			row_keys_add(&old, h->rows.list[r].key, r);
 		if (p->first == place && (p->count >= PRESENT_MIN || p->last + 1 == group->count))
-			row_keys_add(&new, h->rows[r].key, r);
+			row_keys_add(&new, h->rows.list[r].key, r);
 	}
 	matches = row_keys_match(&old, &new);
 	for (size_t o = 0; o < old.count; o++)
@@ -360,21 +293,21 @@ static void pair(struct history *h, struct history_group *group, const struct pr
 }
 
 /*
- * Pairs call paths that end at a point with similar ones that begin there. Fills the renames of
- * the group and adds a note for each.
+ * Pairs call paths that end at a point with similar ones that begin there, and adds a note for
+ * each.
  */
 static void renames_find(struct history *h, struct history_group *group)
 {
-	struct presence *presence = xt_calloc(h->row_count + 1, sizeof(*presence));
+	struct presence *presence = xt_calloc(h->rows.count + 1, sizeof(*presence));
 	uint8_t *is_begin = xt_calloc(group->count + 1, 1);
 
-	group->renamed_to = xt_calloc(h->row_count + 1, sizeof(*group->renamed_to));
-	group->is_new_name = xt_calloc(h->row_count + 1, 1);
-	for (size_t r = 0; r < h->row_count; r++)
+	group->renamed_to = xt_calloc(h->rows.count + 1, sizeof(*group->renamed_to));
+	group->is_new_name = xt_calloc(h->rows.count + 1, 1);
+	for (size_t r = 0; r < h->rows.count; r++)
 		group->renamed_to[r] = ROW_NONE;
 	find_presence(h, group, presence);
-	for (size_t r = 0; r < h->row_count; r++)
-		if (presence[r].count && level_specs[h->rows[r].level].has_frames)
+	for (size_t r = 0; r < h->rows.count; r++)
+		if (presence[r].count && level_specs[h->rows.list[r].level].has_frames)
 			is_begin[presence[r].first] = 1;
 	for (size_t i = 1; i < group->count; i++)
 		for (int level = 0; level < LEVELS && is_begin[i]; level++)
@@ -444,13 +377,13 @@ static bool alternates(const struct history *h, const size_t *points, size_t cou
 	size_t values = 0, returns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *text = h->points[points[i]].properties[property];
+		const char *text = h->points.list[points[i]].properties[property];
 		bool is_known = false;
 
-		if (i && !strcmp(text, h->points[points[i - 1]].properties[property]))
+		if (i && !strcmp(text, h->points.list[points[i - 1]].properties[property]))
 			continue;
 		for (size_t k = 0; !is_known && k < i; k++)
-			is_known = !strcmp(text, h->points[points[k]].properties[property]);
+			is_known = !strcmp(text, h->points.list[points[k]].properties[property]);
 		values += !is_known;
 		returns += is_known;
 	}
@@ -459,7 +392,7 @@ static bool alternates(const struct history *h, const size_t *points, size_t cou
 
 static void name_group(const struct history *h, struct history_group *group, bool has_host)
 {
-	const struct history_point *last = &h->points[group->points[group->count - 1]];
+	const struct history_point *last = &h->points.list[group->points[group->count - 1]];
 
 	group->name = xt_asprintf("%s on %s%s%s", last->properties[PROPERTY_PROGRAM],
 				  last->properties[PROPERTY_GPU][0] ? last->properties[PROPERTY_GPU]
@@ -514,8 +447,8 @@ static void divide(struct history *h, struct groups *groups, const size_t *point
 		size_t part_count = 0;
 
 		for (size_t k = i; k < count && !is_taken[i]; k++)
-			if (!strcmp(h->points[points[i]].properties[property],
-				    h->points[points[k]].properties[property])) {
+			if (!strcmp(h->points.list[points[i]].properties[property],
+				    h->points.list[points[k]].properties[property])) {
 				part[part_count++] = points[k];
 				is_taken[k] |= k > i;
 			}
@@ -551,12 +484,11 @@ static bool needs_host(const struct history *h, const struct groups *groups, siz
 	return false;
 }
 
-void groups_make(struct groups *groups, struct history *h, const char *const *branches,
-		 size_t branch_count)
+void groups_make(struct groups *groups, struct history *h)
 {
 	size_t *points = NULL, count = 0;
 
-	history_order(h, branches, branch_count, &points, &count);
+	history_order(h, &points, &count);
 	*groups = (struct groups){0};
 	if (count)
 		divide(h, groups, points, count, 0);
@@ -575,8 +507,8 @@ void groups_free(struct groups *groups)
 	for (size_t g = 0; g < groups->count; g++) {
 		struct history_group *group = &groups->list[g];
 
-		free_all(group->name, group->points, group->breaks, group->renames,
-			 group->renamed_to, group->is_new_name);
+		free_all(group->name, group->points, group->breaks, group->renamed_to,
+			 group->is_new_name);
 	}
 	free(groups->list);
 	*groups = (struct groups){0};

@@ -31,19 +31,13 @@ struct group_break {
 	enum property property;
 };
 
-struct group_rename {
-	size_t old, new; /* rows */
-	size_t place;	 /* first point with the new name */
-};
-
 struct history_group {
 	char *name;	/* "train.py on NVIDIA H200" */
-	size_t *points; /* indices in history->points, oldest first */
+	size_t *points; /* indices in history->points.list, oldest first */
 	size_t count;
 	struct group_break *breaks; /* ascending */
 	size_t break_count, break_capacity;
-	struct group_rename *renames;
-	size_t rename_count, rename_capacity;
+	size_t rename_count;
 	size_t *renamed_to;   /* by row: its next name, or ROW_NONE */
 	uint8_t *is_new_name; /* by row: it continues another one */
 };
@@ -58,7 +52,7 @@ const char *point_label(const struct history_point *point);
 static inline const struct history_point *
 group_point(const struct history *history, const struct history_group *group, size_t place)
 {
-	return &history->points[group->points[place]];
+	return &history->points.list[group->points[place]];
 }
 
 struct groups {
@@ -70,8 +64,7 @@ struct groups {
  * Orders the used points: by commit if git knows it, else by start time. Adds notes about
  * duplicates, clocks, gaps, machines and renamed paths. Free it with groups_free().
  */
-void groups_make(struct groups *groups, struct history *history, const char *const *branches,
-		 size_t branch_count);
+void groups_make(struct groups *groups, struct history *history);
 void groups_free(struct groups *groups);
 
 #endif

@@ -26,16 +26,15 @@ void history_init(struct history *h)
 
 void history_free(struct history *h)
 {
-	for (size_t s = 0; s < h->source_count; s++) {
-		free(h->sources[s].items);
-		free(h->sources[s].acceptances);
+	for (size_t s = 0; s < h->sources.count; s++) {
+		free(h->sources.list[s].items);
+		free(h->sources.list[s].acceptances);
 	}
-	for (size_t s = 0; s < h->search_count; s++)
-		free(h->searches[s].places);
-	free_all(h->rows, h->points, h->sources, h->searches, h->acceptances);
-	interner_free(&h->row_ids);
-	interner_free(&h->point_ids);
-	interner_free(&h->source_ids);
+	free_all(h->rows.list, h->points.list, h->sources.list, h->acceptances.list,
+		 h->branches.list);
+	interner_free(&h->rows.ids);
+	interner_free(&h->points.ids);
+	interner_free(&h->sources.ids);
 	problems_free(&h->problems);
 	problems_free(&h->notes);
 	arena_free(h->memory);
@@ -54,14 +53,14 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 {
 	char *text = xt_asprintf("%d;%s", (int)level, key);
 	bool is_new;
-	uint32_t id = xt_intern(&h->row_ids, text, strlen(text), &is_new);
+	uint32_t id = xt_intern(&h->rows.ids, text, strlen(text), &is_new);
 	struct history_row *row;
 
 	free(text);
-	xt_grow(&h->rows, &h->row_capacity, id, sizeof(*h->rows));
-	row = &h->rows[id - 1];
+	xt_grow(&h->rows.list, &h->rows.capacity, id, sizeof(*h->rows.list));
+	row = &h->rows.list[id - 1];
 	if (is_new) {
-		h->row_count++;
+		h->rows.count++;
 		*row = (struct history_row){.level = level,
 					    .unit = level == LEVEL_TOTAL ? total_unit(key)
 									 : level_specs[level].unit,
@@ -73,7 +72,7 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 
 long history_find_point(const struct history *h, const char *id)
 {
-	uint32_t found = interner_find(&h->point_ids, id, ID_BYTES - 1);
+	uint32_t found = interner_find(&h->points.ids, id, ID_BYTES - 1);
 
 	return found ? (long)found - 1 : -ENOENT;
 }
@@ -81,13 +80,13 @@ long history_find_point(const struct history *h, const char *id)
 struct history_point *history_add_point(struct history *h, const char *id)
 {
 	bool is_new;
-	uint32_t number = xt_intern(&h->point_ids, id, ID_BYTES - 1, &is_new);
+	uint32_t number = xt_intern(&h->points.ids, id, ID_BYTES - 1, &is_new);
 	struct history_point *point;
 
-	xt_grow(&h->points, &h->point_capacity, number, sizeof(*h->points));
-	point = &h->points[number - 1];
+	xt_grow(&h->points.list, &h->points.capacity, number, sizeof(*h->points.list));
+	point = &h->points.list[number - 1];
 	if (is_new) {
-		h->point_count++;
+		h->points.count++;
 		*point = (struct history_point){.label = "", .origin = ""};
 		for (int p = 0; p < PROPERTIES; p++)
 			point->properties[p] = "";
@@ -98,21 +97,21 @@ struct history_point *history_add_point(struct history *h, const char *id)
 
 struct history_source *history_find_source(const struct history *h, const char *key)
 {
-	uint32_t found = interner_find(&h->source_ids, key, strlen(key));
+	uint32_t found = interner_find(&h->sources.ids, key, strlen(key));
 
-	return found ? &h->sources[found - 1] : NULL;
+	return found ? &h->sources.list[found - 1] : NULL;
 }
 
 struct history_source *history_add_source(struct history *h, const char *key)
 {
 	bool is_new;
-	uint32_t number = xt_intern(&h->source_ids, key, strlen(key), &is_new);
+	uint32_t number = xt_intern(&h->sources.ids, key, strlen(key), &is_new);
 	struct history_source *source;
 
-	xt_grow(&h->sources, &h->source_capacity, number, sizeof(*h->sources));
-	source = &h->sources[number - 1];
+	xt_grow(&h->sources.list, &h->sources.capacity, number, sizeof(*h->sources.list));
+	source = &h->sources.list[number - 1];
 	if (is_new) {
-		h->source_count++;
+		h->sources.count++;
 		*source = (struct history_source){.key = history_text(h, key)};
 	}
 	return source;
@@ -137,7 +136,7 @@ void history_add_acceptance(struct history *h, struct history_source *source, ui
 					      .reason = history_text(h, reason)});
 }
 
-#define HEADING "xtrace-history 2"
+#define HEADING "xtrace-history 3"
 
 /* The next field of a line. NULL after the last. */
 static char *field(char **line)
@@ -149,7 +148,7 @@ static int read_row(struct history *h, char *line)
 {
 	const char *level = field(&line), *key = field(&line), *name = field(&line);
 	unsigned long number = level ? strtoul(level, NULL, 10) : LEVELS;
-	size_t before = h->row_count;
+	size_t before = h->rows.count;
 
 	if (number >= LEVELS || !key || !name)
 		return -EINVAL;
@@ -162,8 +161,8 @@ static int read_values(struct history *h, struct history_point *point, char *tex
 {
 	char *end;
 
-	point->values = arena_alloc(h->memory, (h->row_count + 1) * sizeof(*point->values));
-	while (*text && point->value_count < h->row_count) {
+	point->values = arena_alloc(h->memory, (h->rows.count + 1) * sizeof(*point->values));
+	while (*text && point->value_count < h->rows.count) {
 		struct history_value *value = &point->values[point->value_count++];
 
 		if (*text == '-' && (text[1] == ' ' || !text[1])) {
@@ -224,7 +223,8 @@ static int read_acceptance(struct history *h, char *line)
 {
 	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
 		   *reason = field(&line);
-	struct history_source *source = h->source_count ? &h->sources[h->source_count - 1] : NULL;
+	struct history_source *source =
+		h->sources.count ? &h->sources.list[h->sources.count - 1] : NULL;
 
 	if (!source || !time_text || !label || !row || !reason)
 		return -EINVAL;
@@ -232,33 +232,14 @@ static int read_acceptance(struct history *h, char *line)
 	return 0;
 }
 
-static int read_search(struct history *h, char *line)
-{
-	const char *hash = field(&line), *searched = field(&line), *text;
-	struct history_search *search;
-	struct search_place place;
-
-	if (!hash || !searched)
-		return -EINVAL;
-	search = xt_new(h->searches, h->search_count, h->search_capacity);
-	search->hash = strtoull(hash, NULL, 16);
-	search->searched = strtoul(searched, NULL, 10);
-	while ((text = field(&line)) && *text) {
-		if (sscanf(text, "%" SCNu32 ":%" SCNu32 ":%zu", &place.row, &place.metric,
-			   &place.place) != 3)
-			return -EINVAL;
-		xt_append(search->places, search->place_count, search->place_capacity, place);
-	}
-	return 0;
-}
-
 static const struct {
 	const char *kind;
 	int (*read)(struct history *history, char *line);
 } kinds[] = {
-	{"row", read_row},	 {"run", read_point},
-	{"source", read_source}, {"accepted", read_acceptance},
-	{"search", read_search},
+	{"row", read_row},
+	{"run", read_point},
+	{"source", read_source},
+	{"accepted", read_acceptance},
 };
 
 static int read_line(struct history *h, char *line)
@@ -312,12 +293,13 @@ void index_read(struct history *h, const char *path)
  */
 static size_t *number_rows(const struct history *h)
 {
-	size_t *numbers = xt_calloc(h->row_count + 1, sizeof(*numbers)), count = 0;
+	size_t *numbers = xt_calloc(h->rows.count + 1, sizeof(*numbers)), count = 0;
 
-	for (size_t r = 0; r < h->row_count; r++) {
+	for (size_t r = 0; r < h->rows.count; r++) {
 		numbers[r] = SIZE_MAX;
-		for (size_t p = 0; numbers[r] == SIZE_MAX && p < h->point_count; p++)
-			if (h->points[p].is_used && !isnan(point_value(&h->points[p], r).value))
+		for (size_t p = 0; numbers[r] == SIZE_MAX && p < h->points.count; p++)
+			if (h->points.list[p].is_used &&
+			    !isnan(point_value(&h->points.list[p], r).value))
 				numbers[r] = count++;
 	}
 	return numbers;
@@ -360,43 +342,27 @@ static size_t put_source(struct output *out, const struct history_source *source
 	return 1 + source->acceptance_count;
 }
 
-static void put_search(struct output *out, const struct history_search *search,
-		       const size_t *numbers)
-{
-	output_format(out, "search\t%016" PRIx64 "\t%zu", search->hash, search->searched);
-	for (size_t p = 0; p < search->place_count; p++)
-		output_format(out, "\t%zu:%" PRIu32 ":%zu", numbers[search->places[p].row],
-			      search->places[p].metric, search->places[p].place);
-	output_char(out, '\n');
-}
-
 static void put_index(struct output *out, const struct history *h)
 {
 	size_t *numbers = number_rows(h), lines = 0;
 
 	output_string(out, HEADING "\n");
-	for (size_t r = 0; r < h->row_count; r++) {
+	for (size_t r = 0; r < h->rows.count; r++) {
 		if (numbers[r] == SIZE_MAX)
 			continue;
-		output_format(out, "row\t%d\t%s\t%s\n", (int)h->rows[r].level, h->rows[r].key,
-			      h->rows[r].name);
+		output_format(out, "row\t%d\t%s\t%s\n", (int)h->rows.list[r].level,
+			      h->rows.list[r].key, h->rows.list[r].name);
 		lines++;
 	}
-	for (size_t p = 0; p < h->point_count; p++) {
-		if (!h->points[p].is_used)
+	for (size_t p = 0; p < h->points.count; p++) {
+		if (!h->points.list[p].is_used)
 			continue;
-		put_point(out, &h->points[p], numbers);
+		put_point(out, &h->points.list[p], numbers);
 		lines++;
 	}
-	for (size_t s = 0; s < h->source_count; s++)
-		if (h->sources[s].is_used)
-			lines += put_source(out, &h->sources[s]);
-	for (size_t s = 0; s < h->search_count; s++) {
-		if (!h->searches[s].is_used)
-			continue;
-		put_search(out, &h->searches[s], numbers);
-		lines++;
-	}
+	for (size_t s = 0; s < h->sources.count; s++)
+		if (h->sources.list[s].is_used)
+			lines += put_source(out, &h->sources.list[s]);
 	output_format(out, "end\t%zu\n", lines);
 	free(numbers);
 }

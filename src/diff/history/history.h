@@ -85,35 +85,32 @@ struct history_source {
 	bool is_used;
 };
 
-/* Candidates found earlier in complete windows of a group: see change_points.h. */
-struct history_search {
-	uint64_t hash; /* of the ids of the first `searched` points, and what divides them */
-	size_t searched;
-	struct search_place {
-		uint32_t row;
-		uint32_t metric;
-		size_t place;
-	} * places;
-	size_t place_count, place_capacity;
-	bool is_used;
-};
-
 /* All zeros is empty except memory. */
 struct history {
 	struct arena *memory;
-	struct history_row *rows;
-	size_t row_count, row_capacity;
-	struct interner row_ids; /* level and key to index of the row + 1 */
-	struct history_point *points;
-	size_t point_count, point_capacity;
-	struct interner point_ids; /* id to index of the point + 1 */
-	struct history_source *sources;
-	size_t source_count, source_capacity;
-	struct interner source_ids;
-	struct history_search *searches;
-	size_t search_count, search_capacity;
-	struct history_acceptance *acceptances; /* of the sources of this call */
-	size_t acceptance_count, acceptance_capacity;
+	struct {
+		struct history_row *list;
+		size_t count, capacity;
+		struct interner ids; /* level and key to index + 1 */
+	} rows;
+	struct {
+		struct history_point *list;
+		size_t count, capacity;
+		struct interner ids; /* id to index + 1 */
+	} points;
+	struct {
+		struct history_source *list;
+		size_t count, capacity;
+		struct interner ids; /* key to index + 1 */
+	} sources;
+	struct {
+		struct history_acceptance *list;
+		size_t count, capacity;
+	} acceptances; /* of the sources of this call */
+	struct {
+		const char **list;
+		size_t count, capacity;
+	} branches;		  /* of the sources of this call */
 	struct problems problems; /* unreadable input: the result is incomplete */
 	struct problems notes;
 };

@@ -300,7 +300,7 @@ static size_t path_shifts(const struct group_result *r, const struct movement *m
 		const struct track *track = &d->tracks[t];
 		struct step step;
 
-		if (r->history->rows[track->row].level != LEVEL_PATH || !track->is_tested ||
+		if (r->history->rows.list[track->row].level != LEVEL_PATH || !track->is_tested ||
 		    !track->is_log ||
 		    !track_compare(track, r->group, place_in(r, movement, t), WINDOW, &step))
 			continue;
@@ -464,12 +464,12 @@ static void accept_rows(struct group_result *r, size_t movement,
 /* A movement is accepted if all of its rows are, or all that are worse. */
 static void apply_acceptances(struct group_result *r)
 {
-	for (size_t a = 0; a < r->history->acceptance_count; a++) {
-		size_t place = accepted_place(r, &r->history->acceptances[a]);
+	for (size_t a = 0; a < r->history->acceptances.count; a++) {
+		size_t place = accepted_place(r, &r->history->acceptances.list[a]);
 		size_t movement = place == SIZE_MAX ? SIZE_MAX : group_result_movement_at(r, place);
 
 		if (movement != SIZE_MAX)
-			accept_rows(r, movement, &r->history->acceptances[a]);
+			accept_rows(r, movement, &r->history->acceptances.list[a]);
 	}
 	for (size_t m = 0; m < r->movement_count; m++) {
 		struct movement *movement = &r->movements[m];
@@ -536,10 +536,9 @@ void group_result_free(struct group_result *r)
 	*r = (struct group_result){0};
 }
 
-void history_results_make(struct history_results *results, struct history *h,
-			  const char *const *branches, size_t branch_count)
+void history_results_make(struct history_results *results, struct history *h)
 {
-	groups_make(&results->groups, h, branches, branch_count);
+	groups_make(&results->groups, h);
 	results->list = xt_calloc(results->groups.count + 1, sizeof(*results->list));
 	for (; results->count < results->groups.count; results->count++)
 		group_result_make(&results->list[results->count], h,

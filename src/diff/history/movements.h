@@ -53,8 +53,7 @@ struct history_results {
 };
 
 /* Divides a history into groups, and detects in each. Free it with history_results_free(). */
-void history_results_make(struct history_results *results, struct history *history,
-			  const char *const *branches, size_t branch_count);
+void history_results_make(struct history_results *results, struct history *history);
 void history_results_free(struct history_results *results);
 
 /*
@@ -91,7 +90,7 @@ static inline const struct track *finding_track(const struct group_result *resul
 static inline const struct history_row *finding_row(const struct group_result *result,
 						    const struct finding *finding)
 {
-	return &result->history->rows[finding_track(result, finding)->row];
+	return &result->history->rows.list[finding_track(result, finding)->row];
 }
 
 /* The unit of the values of a finding. */

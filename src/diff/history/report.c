@@ -133,9 +133,9 @@ static void put_noise(struct output *out, const struct group_result *r)
 			continue;
 		deviation = track_noise(track, r->group, NOISE_SPAN, &count);
 		last = track->values[track->count - 1];
-		output_format(
-			out, "  %s %s in the newest set", totals[t],
-			format_amount(r->history->rows[track->row].unit, track_value(track, last)));
+		output_format(out, "  %s %s in the newest set", totals[t],
+			      format_amount(r->history->rows.list[track->row].unit,
+					    track_value(track, last)));
 		if (isfinite(deviation))
 			output_format(out, ", noise %s over the newest %zu sets",
 				      format_percent(deviation), count);
@@ -285,7 +285,7 @@ static void json_put_noise(struct json *json, const struct group_result *r)
 	json_begin_array(json, "noise");
 	for (size_t t = 0; t < r->detection.track_count; t++) {
 		const struct track *track = &r->detection.tracks[t];
-		const struct history_row *row = &r->history->rows[track->row];
+		const struct history_row *row = &r->history->rows.list[track->row];
 
 		if (row->level != LEVEL_TOTAL || track->metric != METRIC_VALUE)
 			continue;
@@ -374,7 +374,7 @@ static bool has_change(const struct track *track, size_t index)
 static void csv_put_track(struct output *out, const struct group_result *r,
 			  const struct track *track)
 {
-	const struct history_row *row = &r->history->rows[track->row];
+	const struct history_row *row = &r->history->rows.list[track->row];
 	double mean = NAN;
 
 	for (size_t i = 0, begin, end = 0; i < track->count; i++) {

@@ -181,7 +181,7 @@ static void put_mark(const struct chart *chart, const struct finding *finding)
 static void put_chart(struct output *out, const struct group_result *r, size_t number)
 {
 	const struct track *track = &r->detection.tracks[number];
-	const struct history_row *row = &r->history->rows[track->row];
+	const struct history_row *row = &r->history->rows.list[track->row];
 	struct chart chart = {
 		out, r, track, track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit, 0.0, 0.0};
 
@@ -307,8 +307,8 @@ static bool has_chart(const struct group_result *r, size_t number)
 	for (size_t f = 0; f < r->detection.finding_count; f++)
 		if (r->detection.findings[f].track == number)
 			return true;
-	return r->history->rows[track->row].level == LEVEL_TOTAL && track->metric == METRIC_VALUE &&
-	       !is_constant(track);
+	return r->history->rows.list[track->row].level == LEVEL_TOTAL &&
+	       track->metric == METRIC_VALUE && !is_constant(track);
 }
 
 static void put_legend(struct output *out)

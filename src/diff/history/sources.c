@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files, directories and git branches. A point has the means over the runs of a set, and the
- * properties of its first run.
+ * properties of its first run. Output and input of git are memory files, so a full pipe cannot
+ * block.
  */
 #include "diff/history/sources.h"
 
@@ -13,13 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/command.h"
 #include "diff/base/text.h"
 #include "diff/compare/row_text.h"
-#include "diff/history/git.h"
 #include "diff/load/baseline.h"
 #include "log/base/compare.h"
 
@@ -164,6 +166,244 @@ static bool point_add(struct history *h, const char *id, struct run_profile *con
 	return true;
 }
 
+/* Commits, and in each the version of a file. All zeros is empty. */
+struct git_versions {
+	struct git_version {
+		char *commit;  /* hash, in full */
+		char *object;  /* hash of the content; NULL: of no file */
+		uint64_t rank; /* position, from 1 */
+	} * list;
+	size_t count, capacity;
+};
+
+#define ARGUMENTS_MAX 64
+
+/* Runs git. The caller frees *text_out, which is terminated. Returns 0, -ENOENT or -errno. */
+static int run_git(const char *const *arguments, int input, char **text_out, size_t *bytes_out)
+{
+	int output = memfd_create("xtrace git", MFD_CLOEXEC), error;
+	pid_t pid;
+
+	*text_out = NULL;
+	*bytes_out = 0;
+	if (output < 0)
+		return -errno;
+	pid = subprocess_start_program(arguments, input, output);
+	error = pid < 0 ? pid : subprocess_wait(pid) ? -ENOENT : 0;
+	if (!error) {
+		*text_out = file_read(output, bytes_out);
+		error = *text_out ? 0 : -errno;
+	}
+	close(output);
+	return error;
+}
+
+static void add_version(struct git_versions *versions, const char *commit, const char *object)
+{
+	uint64_t rank = versions->count + 1;
+
+	xt_append(versions->list, versions->count, versions->capacity,
+		  (struct git_version){xt_strdup(commit), object ? xt_strdup(object) : NULL, rank});
+}
+
+static void git_versions_free(struct git_versions *versions)
+{
+	for (size_t v = 0; v < versions->count; v++) {
+		free(versions->list[v].commit);
+		free(versions->list[v].object);
+	}
+	free(versions->list);
+}
+
+/* Reads one line of git log: a commit, or ":MODE MODE OLD NEW STATUS\tPATH" of a changed file. */
+static void read_line(char *line, const char **commit, struct git_versions *versions)
+{
+	char *object = line;
+
+	if (*line && *line != ':') {
+		*commit = line;
+		return;
+	}
+	if (!*line || !*commit)
+		return;
+	for (int field = 0; field < 3 && object; field++) {
+		object = strchr(object, ' ');
+		object += object != NULL;
+	}
+	if (!object)
+		return;
+	object[strcspn(object, " ")] = '\0';
+	if (!strspn(object, "0") || object[strspn(object, "0")])
+		add_version(versions, *commit, object);
+}
+
+/*
+ * Lists the versions of a file on a branch, oldest first, along the first parents. Returns 0 or
+ * -errno, -ENOENT if git, the repository, the branch or the file is missing. Free the list in any
+ * case.
+ */
+static int git_versions(struct git_versions *versions, const char *branch, const char *path)
+{
+	const char *const arguments[] = {"git",		 "--literal-pathspecs",
+					 "log",		 "--first-parent",
+					 "-m",		 "--reverse",
+					 "--raw",	 "--no-abbrev",
+					 "--no-renames", "--format=%H",
+					 branch,	 "--",
+					 path,		 NULL};
+	const char *commit = NULL;
+	char *text, *rest, *line;
+	size_t bytes;
+	int error;
+
+	if (*branch == '-')
+		return -ENOENT;
+	error = run_git(arguments, -1, &text, &bytes);
+	rest = text;
+	while (!error && rest && (line = strsep(&rest, "\n")))
+		read_line(line, &commit, versions);
+	free(text);
+	return error ? error : versions->count ? 0 : -ENOENT;
+}
+
+/* "HASH blob SIZE\nCONTENT\n" for each object, or "HASH missing\n". */
+static int split_objects(char *text, size_t bytes, size_t count, char **contents, size_t *sizes)
+{
+	char *end = text + bytes;
+
+	for (size_t i = 0; i < count; i++) {
+		char *newline = memchr(text, '\n', (size_t)(end - text));
+		unsigned long long size;
+
+		if (!newline)
+			return -ENOENT;
+		*newline = '\0';
+		text += strcspn(text, " ");
+		if (sscanf(text, " blob %llu", &size) == 1 &&
+		    size < (unsigned long long)(end - newline)) {
+			contents[i] = xt_malloc((size_t)size + 1);
+			memcpy(contents[i], newline + 1, (size_t)size);
+			sizes[i] = (size_t)size;
+			newline += size + 1;
+		}
+		text = newline + 1;
+	}
+	return 0;
+}
+
+/*
+ * Reads objects. contents_out[i] is NULL if an object is missing; the caller frees the texts. They
+ * are not terminated. Returns 0 or -errno.
+ */
+static int git_read(const char *const *objects, size_t count, char **contents_out,
+		    size_t *bytes_out)
+{
+	static const char *const arguments[] = {"git", "cat-file", "--batch", NULL};
+	int input = memfd_create("xtrace git", MFD_CLOEXEC), error = 0;
+	size_t bytes;
+	char *text = NULL;
+
+	memset(contents_out, 0, count * sizeof(*contents_out));
+	if (input < 0)
+		return -errno;
+	for (size_t i = 0; i < count && !error; i++)
+		error = dprintf(input, "%s\n", objects[i]) < 0 ? -errno : 0;
+	if (!error && lseek(input, 0, SEEK_SET) < 0)
+		error = -errno;
+	if (!error)
+		error = run_git(arguments, input, &text, &bytes);
+	if (!error)
+		error = split_objects(text, bytes, count, contents_out, bytes_out);
+	free(text);
+	close(input);
+	return error;
+}
+
+/* The commits of HEAD and the branches, oldest first. Returns as git_versions(). */
+static int git_commits(struct git_versions *commits, const struct history *h)
+{
+	const char *arguments[ARGUMENTS_MAX] = {"git", "rev-list", "--topo-order", "--reverse",
+						"HEAD"};
+	char *text, *rest, *line;
+	size_t bytes, count = 5;
+	int error;
+
+	for (size_t b = 0; b < h->branches.count && count < ARGUMENTS_MAX - 2; b++)
+		arguments[count++] = h->branches.list[b];
+	arguments[count] = "--";
+	error = run_git(arguments, -1, &text, &bytes);
+	rest = text;
+	while (!error && rest && (line = strsep(&rest, "\n")))
+		if (*line)
+			add_version(commits, line, NULL);
+	free(text);
+	return error;
+}
+
+#define COMMIT_DIGITS_MIN 7
+
+static int compare_commits(const void *a, const void *b)
+{
+	const struct git_version *x = a, *y = b;
+
+	return strcmp(x->commit, y->commit);
+}
+
+/* Does a label look like a commit, in full or abbreviated? */
+static bool is_commit(const char *text)
+{
+	size_t digits = strspn(text, "0123456789abcdef");
+
+	return digits >= COMMIT_DIGITS_MIN && digits <= 64 && !text[digits];
+}
+
+/* The rank of the commit that begins with text; 0 if there is none, or several. */
+static uint64_t find_commit(const struct git_versions *commits, const char *text)
+{
+	size_t length = strlen(text), low;
+
+	low = FIRST_NOT(i, 0, commits->count, strcmp(commits->list[i].commit, text) < 0);
+	if (low == commits->count || strncmp(commits->list[low].commit, text, length) != 0 ||
+	    (low + 1 < commits->count && !strncmp(commits->list[low + 1].commit, text, length)))
+		return 0;
+	return commits->list[low].rank;
+}
+
+/* A label that git knows decides; else the commit that added the set. */
+static void rank_points(struct history *h, const struct git_versions *commits)
+{
+	for (size_t p = 0; p < h->points.count; p++) {
+		struct history_point *point = &h->points.list[p];
+
+		if (is_commit(point->label))
+			point->rank = find_commit(commits, point->label);
+		if (!point->rank && point->commit)
+			point->rank = find_commit(commits, point->commit);
+	}
+}
+
+void source_rank_points(struct history *h)
+{
+	struct git_versions commits = {0};
+	size_t wanted = 0;
+	int error;
+
+	for (size_t p = 0; p < h->points.count; p++)
+		wanted += h->points.list[p].is_used &&
+			  (h->points.list[p].commit || is_commit(h->points.list[p].label));
+	if (!wanted)
+		return;
+	error = git_commits(&commits, h);
+	if (!error && commits.count)
+		qsort(commits.list, commits.count, sizeof(*commits.list), compare_commits);
+	if (!error)
+		rank_points(h, &commits);
+	if (error == -ENOENT)
+		problems_add(&h->notes, "git is not available here: labels that look like commits "
+					"are ordered by start time");
+	git_versions_free(&commits);
+}
+
 #define DEPTH_MAX	16  /* of directories that are searched */
 #define SNIFF_BYTES	512 /* a document names its format there */
 #define KEY_BYTES	1024
@@ -174,7 +414,7 @@ static bool point_add(struct history *h, const char *id, struct run_profile *con
 struct reading {
 	struct history *history;
 	const struct source_options *options;
-	size_t source; /* index in history->sources */
+	size_t source; /* index in history->sources.list */
 	const char *origin;
 	uint64_t room; /* bytes that may still be unpacked */
 };
@@ -183,7 +423,7 @@ static void add_item(struct reading *reading, const char *id, const char *label)
 {
 	struct history *h = reading->history;
 
-	history_add_item(h, &h->sources[reading->source], id, label);
+	history_add_item(h, &h->sources.list[reading->source], id, label);
 }
 
 /* Values of iterations are other points than those of whole runs. Ids are hexadecimal. */
@@ -225,9 +465,9 @@ static void add_acceptances(struct reading *reading, const struct baseline_accep
 	struct history *h = reading->history;
 
 	for (size_t a = 0; a < accepted->count; a++)
-		history_add_acceptance(h, &h->sources[reading->source], accepted->list[a].time_ns,
-				       accepted->list[a].label, accepted->list[a].row,
-				       accepted->list[a].reason);
+		history_add_acceptance(h, &h->sources.list[reading->source],
+				       accepted->list[a].time_ns, accepted->list[a].label,
+				       accepted->list[a].row, accepted->list[a].reason);
 }
 
 /* One damaged set does not hide the others: returns 0 after a problem. */
@@ -270,7 +510,7 @@ static void use_source(struct history *h, const struct history_source *source, c
 {
 	for (size_t i = 0; i < source->item_count; i++) {
 		long found = history_find_point(h, source->items[i].id);
-		struct history_point *point = found < 0 ? NULL : &h->points[found];
+		struct history_point *point = found < 0 ? NULL : &h->points.list[found];
 
 		if (!point)
 			continue;
@@ -285,7 +525,7 @@ static void use_source(struct history *h, const struct history_source *source, c
 			point->label = source->items[i].label;
 	}
 	for (size_t a = 0; a < source->acceptance_count; a++) {
-		xt_append(h->acceptances, h->acceptance_count, h->acceptance_capacity,
+		xt_append(h->acceptances.list, h->acceptances.count, h->acceptances.capacity,
 			  source->acceptances[a]);
 	}
 }
@@ -307,9 +547,9 @@ static void take_source(struct reading *reading, const char *key, const char *or
 	commit = commit ? history_text(h, commit) : NULL;
 	if (!source) {
 		source = history_add_source(h, key);
-		reading->source = (size_t)(source - h->sources);
+		reading->source = (size_t)(source - h->sources.list);
 		read(reading, text, bytes);
-		source = &h->sources[reading->source];
+		source = &h->sources.list[reading->source];
 	}
 	source->is_used = h->problems.count == problems;
 	use_source(h, source, commit, reading->origin);
@@ -545,11 +785,17 @@ static void take_branch(struct reading *reading, const char *argument)
 	char *branch = xt_strndup(argument, branch_bytes);
 	const char *file = argument + branch_bytes + 1;
 	struct git_versions versions = {0};
-	int error = git_versions(&versions, branch, file);
+	struct history *h = reading->history;
+	int error;
 
+	/* git takes a name that begins with a dash for an option. */
+	if (*branch != '-')
+		xt_append(h->branches.list, h->branches.count, h->branches.capacity,
+			  arena_copy_text(h->memory, branch, branch_bytes));
+	error = git_versions(&versions, branch, file);
 	if (error == -ENOENT)
 		problems_add(
-			&reading->history->problems,
+			&h->problems,
 			"cannot read %s: git knows no file %s on a branch %s of this repository",
 			argument, file, branch);
 	else if (!error)

@@ -21,4 +21,10 @@ struct source_options {
 void source_read(struct history *history, const char *argument,
 		 const struct source_options *options);
 
+/*
+ * Sets the ranks of the used points: the positions of their commits on HEAD and the branches of the
+ * sources. Notes that git is missing.
+ */
+void source_rank_points(struct history *history);
+
 #endif

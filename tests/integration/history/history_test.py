@@ -175,7 +175,7 @@ def check_index_is_current(folder):
     values("untimed")
     folder.write_runs("untimed", range(5), start_realtime_ns=0)
     assert values("untimed") == values("untimed", "--index", "none")
-    # Rows and searches of runs that were deleted are gone.
+    # Rows of runs that were deleted are gone.
     folder.write_runs("runs", range(30), factors=slower_from(20))
     folder.history("runs", "--index", "new")
     folder.write_runs("runs", range(30, 40), names=lambda day: {4: "other", 5: f"once_{day}"})

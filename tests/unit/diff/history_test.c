@@ -183,7 +183,7 @@ static void search(struct found *f, const struct model *m)
 	history_init(&f->history);
 	for (size_t run = 0; run < m->runs; run++)
 		add_run(&f->history, m, run);
-	groups_make(&f->groups, &f->history, NULL, 0);
+	groups_make(&f->groups, &f->history);
 	assert_int_equal(f->groups.count, 1);
 	group_result_make(&f->result, &f->history, &f->groups.list[0]);
 }
@@ -491,7 +491,7 @@ static void gate_passes_in_common_noise(void **state)
 		history_init(&f.history);
 		for (size_t run = 0; run < GATE_RUNS; run++) {
 			add_run(&f.history, &m, run);
-			groups_make(&f.groups, &f.history, NULL, 0);
+			groups_make(&f.groups, &f.history);
 			group_result_make(&f.result, &f.history, &f.groups.list[0]);
 			failed += group_result_fails(&f.result, GATE_NEWEST);
 			group_result_free(&f.result);
@@ -516,7 +516,7 @@ static void marks_short_excursion_as_noise(void **state)
 		m.step_place = 1;
 		add_run(&f.history, &m, run);
 	}
-	groups_make(&f.groups, &f.history, NULL, 0);
+	groups_make(&f.groups, &f.history);
 	group_result_make(&f.result, &f.history, &f.groups.list[0]);
 	assert_int_equal(f.result.movement_count, 2);
 	assert_int_equal(f.result.movements[0].cause, CAUSE_NOISE);
@@ -534,31 +534,6 @@ static void follows_renamed_path(void **state)
 	search(&f, &m);
 	assert_int_equal(f.groups.list[0].rename_count, 1);
 	assert_int_equal(f.result.movement_count, 0);
-	release(&f);
-}
-
-/* A second search that starts from the candidates of the first finds the same. */
-static void search_of_a_longer_history_is_incremental(void **state)
-{
-	struct model m = {.runs = 200, .paths = 20, .seed = 9, .step = 0.05, .step_place = 60};
-	struct found f;
-	struct group_result again;
-	size_t searched;
-
-	(void)state;
-	search(&f, &m);
-	assert_int_equal(f.history.search_count, 1);
-	searched = f.history.searches[0].searched;
-	assert_int_equal(searched, 200);
-	add_run(&f.history, &m, 200);
-	groups_free(&f.groups);
-	groups_make(&f.groups, &f.history, NULL, 0);
-	group_result_make(&again, &f.history, &f.groups.list[0]);
-	assert_int_equal(f.history.search_count, 1);
-	assert_int_equal(f.history.searches[0].searched, 201);
-	assert_int_equal(again.movement_count, f.result.movement_count);
-	assert_int_equal(again.movements[0].place, f.result.movements[0].place);
-	group_result_free(&again);
 	release(&f);
 }
 
@@ -602,7 +577,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(marks_short_excursion_as_noise),
 		cmocka_unit_test(follows_renamed_path),
 		cmocka_unit_test(names_changed_arguments_only),
-		cmocka_unit_test(search_of_a_longer_history_is_incremental),
 	};
 
 	if (argc > 1)
