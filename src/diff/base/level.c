@@ -27,26 +27,42 @@ const struct level_spec level_specs[LEVELS] = {
 			false, true},
 };
 
-bool level_is_of_run(enum level level, const char *name)
+const struct total_spec total_specs[] = {
+	{"gpu-time", UNIT_NS, METRIC_VALUE, false},
+	{"gpu-busy", UNIT_NS, METRIC_VALUE, false},
+	{"gpu-idle", UNIT_NS, METRIC_VALUE, false},
+	{"wall", UNIT_NS, METRIC_VALUE, false},
+	{"iterations", UNIT_COUNT, METRIC_COUNT, true},
+	{"launches", UNIT_COUNT, METRIC_COUNT, false},
+	{"launch-latency", UNIT_NS, METRIC_EACH, false},
+	{"waits", UNIT_NS, METRIC_COUNT, false},
+	{"copies", UNIT_NS, METRIC_COUNT, false},
+	{"bytes", UNIT_BYTES, METRIC_VALUE, false},
+	{"peak-memory", UNIT_BYTES, METRIC_VALUE, true},
+};
+const size_t total_count = sizeof(total_specs) / sizeof(total_specs[0]);
+
+/* NULL: other versions of xtrace may have other totals. */
+static const struct total_spec *find_total(const char *name)
 {
-	return level == LEVEL_MEMORY || (level == LEVEL_TOTAL && (!strcmp(name, "peak-memory") ||
-								  !strcmp(name, "iterations")));
+	for (size_t i = 0; i < total_count; i++)
+		if (!strcmp(total_specs[i].name, name))
+			return &total_specs[i];
+	return NULL;
 }
 
-enum unit total_unit(const char *name)
+bool level_is_of_run(enum level level, const char *name)
 {
-	static const struct {
-		const char *name;
-		enum unit unit;
-	} others[] = {{"launches", UNIT_COUNT},
-		      {"iterations", UNIT_COUNT},
-		      {"bytes", UNIT_BYTES},
-		      {"peak-memory", UNIT_BYTES}};
+	const struct total_spec *total = level == LEVEL_TOTAL ? find_total(name) : NULL;
 
-	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strcmp(others[i].name, name))
-			return others[i].unit;
-	return UNIT_NS;
+	return level == LEVEL_MEMORY || (total && total->is_of_run);
+}
+
+enum unit level_unit(enum level level, const char *name)
+{
+	const struct total_spec *total = level == LEVEL_TOTAL ? find_total(name) : NULL;
+
+	return total ? total->unit : level_specs[level].unit;
 }
 
 /* Decimals for three significant digits. */

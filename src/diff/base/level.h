@@ -46,11 +46,20 @@ enum metric {
 	METRICS
 };
 
+/* The rows of LEVEL_TOTAL that rules name and outputs show, in this order. */
+extern const struct total_spec {
+	const char *name;
+	enum unit unit;
+	enum metric metric; /* of a rule that names none */
+	bool is_of_run;	    /* of a run, not a sum over its iterations */
+} total_specs[];
+extern const size_t total_count;
+
 /* Is the value that of a run, not a sum over its iterations? name: of a row of LEVEL_TOTAL. */
 bool level_is_of_run(enum level level, const char *name);
 
-/* The unit of a row of LEVEL_TOTAL, by its name. */
-enum unit total_unit(const char *name);
+/* The unit of the value of a row. name: of a row of LEVEL_TOTAL. */
+enum unit level_unit(enum level level, const char *name);
 
 /* These texts are valid as those of text_print() are. */
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The outputs of xtrace diff and xtrace history.
+ * The outputs of xtrace diff and xtrace history, and parts of their JSON documents.
  */
 #ifndef XT_DIFF_OUTPUTS_H
 #define XT_DIFF_OUTPUTS_H
 
+#include "base/json.h"
 #include "base/output.h"
 #include "cli/output_options.h"
+#include "diff/base/level.h"
+#include "diff/base/text.h"
 
 struct output_writer {
 	const char *name; /* of the option */
@@ -20,5 +23,13 @@ bool outputs_format(const struct output_writer *writer, struct output_format *ou
 
 /* Writes all outputs. Prints errors, and returns the exit status. */
 int outputs_write(const struct outputs *outputs, const void *result);
+
+extern const char *const json_units[]; /* by enum unit: "ns", "bytes", "count" */
+
+/* Begins a document with its format, version and generator. */
+void json_begin_document(struct json *json, const char *format, int version);
+
+/* The lines, as an array of strings. */
+void json_lines(struct json *json, const char *key, const struct problems *lines);
 
 #endif

@@ -17,10 +17,6 @@
 #include "log/base/compare.h"
 #include "log/base/weighted_median.h"
 
-const char *const shown_totals[] = {"gpu-time",	  "gpu-busy", "gpu-idle",	"wall",
-				    "iterations", "launches", "launch-latency", "waits",
-				    "copies",	  "bytes",    "peak-memory",	NULL};
-
 /* The absolute change of the value, for sorting. -1 if it is unknown. */
 static double change_size(const struct comparison_row *row)
 {

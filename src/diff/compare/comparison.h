@@ -145,9 +145,6 @@ void comparison_sum(const struct comparison *comparison, enum metric metric, con
 /* The first run of a side that is not history, or NULL. */
 const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);
 
-/* The rows of LEVEL_TOTAL that outputs show, in this order. Ends with NULL. */
-extern const char *const shown_totals[];
-
 /* A row that occurs only outside of iterations has none. */
 static inline bool row_has_values(const struct comparison_row *row)
 {

@@ -74,11 +74,6 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 	return row[b->count];
 }
 
-static void add_pair(struct pairs *pairs, double similarity, size_t base, size_t new)
-{
-	xt_append(pairs->list, pairs->count, pairs->capacity, (struct pair){similarity, base, new});
-}
-
 COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))
 
 /* Takes the most similar pairs first, each path once. */
@@ -114,7 +109,8 @@ static void pair_similar(struct pairs *pairs, const struct frame_hashes *base, s
 				return;
 			similarity = 2.0 * common_frames(&base[b], &new[n]) / both;
 			if (similarity >= SIMILARITY_MIN)
-				add_pair(pairs, similarity, b, n);
+				xt_append(pairs->list, pairs->count, pairs->capacity,
+					  (struct pair){similarity, b, n});
 		}
 	}
 }
@@ -183,12 +179,6 @@ static int compare_occurrences(const void *a, const void *b)
 		?: ORDER(x->run, y->run);
 }
 
-static enum unit unit_of(const struct profile_entry *entry)
-{
-	return entry->level == LEVEL_TOTAL ? total_unit(entry->key)
-					   : level_specs[entry->level].unit;
-}
-
 /* A total that some runs lack would look new or gone. */
 static bool is_left_out(const struct comparison *c, const struct profile_entry *entry)
 {
@@ -219,7 +209,7 @@ static void gather(struct comparison *c)
 			*row = (struct comparison_row){
 				.level = entry->level,
 				.key = entry->key,
-				.unit = unit_of(entry),
+				.unit = level_unit(entry->level, entry->key),
 				.entries = xt_calloc(c->run_count, sizeof(*row->entries)),
 			};
 		}

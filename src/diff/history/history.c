@@ -62,8 +62,7 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 	if (is_new) {
 		h->rows.count++;
 		*row = (struct history_row){.level = level,
-					    .unit = level == LEVEL_TOTAL ? total_unit(key)
-									 : level_specs[level].unit,
+					    .unit = level_unit(level, key),
 					    .key = history_text(h, key),
 					    .name = history_text(h, name)};
 	}

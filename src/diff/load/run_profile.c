@@ -199,18 +199,13 @@ static char *plain_text(struct run_profile *p, const char *text, size_t limit_by
 	return copy;
 }
 
-static const char *line_of(struct run_profile *p, const cJSON *object, const char *member)
+/* "" if there is no such text. */
+static const char *text_of(struct run_profile *p, const cJSON *object, const char *member,
+			   size_t limit_bytes)
 {
 	const char *text = json_member_text(object, member);
 
-	return plain_text(p, text ? text : "", LINE_BYTES_MAX);
-}
-
-static const char *text_of(struct run_profile *p, const cJSON *object, const char *member)
-{
-	const char *text = json_member_text(object, member);
-
-	return plain_text(p, text ? text : "", FIELD_BYTES_MAX);
+	return plain_text(p, text ? text : "", limit_bytes);
 }
 
 static double number_of(const cJSON *object, const char *member)
@@ -232,7 +227,7 @@ static void read_trust(struct run_profile *p, const cJSON *document)
 	static const char *const words[] = {"complete", "degraded", "damaged"};
 	const cJSON *trust = json_member(document, "trust"), *warning;
 	const cJSON *warnings = json_member(trust, "warnings");
-	const char *word = text_of(p, trust, "word");
+	const char *word = text_of(p, trust, "word", FIELD_BYTES_MAX);
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
 	p->trust = TRUST_DAMAGED; /* do not trust an unknown word */
@@ -271,17 +266,16 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 	const cJSON *devices = json_member(document, "devices");
 	char title[FIELD_BYTES_MAX];
 
-	p->program = text_of(p, process, "name");
-	p->command = line_of(p, process, "command");
-	xt_script_title(title, sizeof(title), p->program ? p->program : "",
-			p->command ? p->command : "");
+	p->program = text_of(p, process, "name", FIELD_BYTES_MAX);
+	p->command = text_of(p, process, "command", LINE_BYTES_MAX);
+	xt_script_title(title, sizeof(title), p->program, p->command);
 	p->title = plain_text(p, title, FIELD_BYTES_MAX);
-	p->host = text_of(p, process, "host");
-	p->driver = text_of(p, process, "driver");
-	p->cupti = text_of(p, process, "cupti");
-	p->selection = line_of(p, document, "selection");
-	p->iterations = text_of(p, process, "iterations");
-	p->iteration_name = text_of(p, process, "iteration_name");
+	p->host = text_of(p, process, "host", FIELD_BYTES_MAX);
+	p->driver = text_of(p, process, "driver", FIELD_BYTES_MAX);
+	p->cupti = text_of(p, process, "cupti", FIELD_BYTES_MAX);
+	p->selection = text_of(p, document, "selection", LINE_BYTES_MAX);
+	p->iterations = text_of(p, process, "iterations", FIELD_BYTES_MAX);
+	p->iteration_name = text_of(p, process, "iteration_name", FIELD_BYTES_MAX);
 	p->found_count = count_of(process, "found_count");
 	p->warmup_count = count_of(process, "warmup_count");
 	p->used_count = count_of(process, "used_count");
@@ -292,7 +286,7 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
 	cJSON_ArrayForEach(device, devices)
 	{
-		p->devices[p->device_count++] = text_of(p, device, "name");
+		p->devices[p->device_count++] = text_of(p, device, "name", FIELD_BYTES_MAX);
 	}
 	p->device = p->device_count ? p->devices[0] : "";
 }

@@ -22,7 +22,6 @@
 #include "diff/compare/comparison.h"
 #include "diff/compare/row_text.h"
 #include "diff/output/diff_output.h"
-#include "diff/output/json.h"
 #include "log/base/compare.h"
 #include "page/page.h"
 

@@ -2,26 +2,9 @@
 /*
  * The JSON document. Its schema is docs/diff.schema.json.
  */
-#include "diff/output/json.h"
-
 #include "diff/output/diff_output.h"
 
 #define DIFF_VERSION 1
-
-const char *const json_units[] = {[UNIT_NS] = "ns", [UNIT_BYTES] = "bytes", [UNIT_COUNT] = "count"};
-
-void json_begin_document(struct json *json, const char *format, int version)
-{
-	json_begin_object(json, NULL);
-	json_string(json, "format", format);
-	json_i64(json, "version", version);
-	json_string(json, "generator", "xtrace " XTRACE_VERSION);
-}
-
-void json_lines(struct json *json, const char *key, const struct problems *lines)
-{
-	json_strings(json, key, (const char *const *)lines->lines, lines->count);
-}
 
 static void put_frames(struct json *json, const char *key, const struct profile_entry *entry)
 {

@@ -265,8 +265,9 @@ static void put_others(struct output *out, const struct comparison *c)
 static void put_totals(struct output *out, const struct comparison *c)
 {
 	output_format(out, "<details><summary>%s</summary>\n\n" OTHER_HEAD, totals_title(c));
-	for (size_t n = 0; shown_totals[n]; n++) {
-		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[n]);
+	for (size_t n = 0; n < total_count; n++) {
+		const struct comparison_row *row =
+			comparison_find(c, LEVEL_TOTAL, total_specs[n].name);
 
 		if (!row)
 			continue;

@@ -307,8 +307,9 @@ static void put_totals(const struct text *t)
 	const struct comparison *c = t->result->comparison;
 	const char *title = totals_title(c);
 
-	for (size_t i = 0; shown_totals[i]; i++) {
-		const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, shown_totals[i]);
+	for (size_t i = 0; i < total_count; i++) {
+		const struct comparison_row *row =
+			comparison_find(c, LEVEL_TOTAL, total_specs[i].name);
 
 		if (!row || !row_has_values(row))
 			continue;

@@ -136,34 +136,11 @@ struct parser {
 	struct problems *problems;
 };
 
-/* Subjects of rules. */
-static const struct {
-	const char *word;
-	enum level level;
-	enum metric metric; /* default metric */
-	bool has_pattern;
-} subjects[] = {
-	{"gpu-time", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"gpu-busy", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"gpu-idle", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"wall", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"launches", LEVEL_TOTAL, METRIC_COUNT, false},
-	{"copies", LEVEL_TOTAL, METRIC_COUNT, false},
-	{"bytes", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"waits", LEVEL_TOTAL, METRIC_COUNT, false},
-	{"iterations", LEVEL_TOTAL, METRIC_COUNT, false},
-	{"launch-latency", LEVEL_TOTAL, METRIC_EACH, false},
-	{"peak-memory", LEVEL_TOTAL, METRIC_VALUE, false},
-	{"path", LEVEL_PATH, METRIC_VALUE, true},
-	{"kernel", LEVEL_KERNEL, METRIC_VALUE, true},
-	{"range", LEVEL_RANGE, METRIC_VALUE, true},
-	{"api", LEVEL_API, METRIC_VALUE, true},
-	{"call", LEVEL_CALL, METRIC_VALUE, true},
-	{"idle", LEVEL_IDLE, METRIC_VALUE, true},
-	{"copy", LEVEL_COPY, METRIC_VALUE, true},
-	{"memory", LEVEL_MEMORY, METRIC_VALUE, true},
-};
-#define SUBJECT_COUNT (sizeof(subjects) / sizeof(subjects[0]))
+/* Whether the word of the level is a subject. Metrics of subjects lead to the other levels. */
+static bool is_subject(enum level level)
+{
+	return level != LEVEL_TOTAL && level != LEVEL_SPAN && level != LEVEL_BYTES;
+}
 
 /* Metrics of subjects. LEVELS means any level. */
 static const struct {
@@ -230,8 +207,11 @@ static int unknown_subject(const struct parser *p, const char *at, const char *w
 {
 	struct suggestion suggestion = {.name = word, .length = strlen(word)};
 
-	for (size_t i = 0; i < SUBJECT_COUNT; i++)
-		suggest_consider(&suggestion, subjects[i].word);
+	for (size_t i = 0; i < total_count; i++)
+		suggest_consider(&suggestion, total_specs[i].name);
+	for (int level = 0; level < LEVELS; level++)
+		if (is_subject((enum level)level))
+			suggest_consider(&suggestion, level_specs[level].word);
 	if (suggestion.best)
 		return syntax_error(p, at, "unknown subject '%s'; did you mean '%s'?", word,
 				    suggestion.best);
@@ -284,23 +264,31 @@ static int read_metric(struct parser *p, struct rule *rule)
 
 static int read_subject(struct parser *p, struct rule *rule)
 {
+	size_t total = 0, level = 0;
 	const char *at;
 	char word[WORD_BYTES];
-	size_t i;
 	int error = 0;
 
 	skip_space(p);
 	at = p->at;
 	read_word(p, word);
-	for (i = 0; i < SUBJECT_COUNT && strcmp(word, subjects[i].word) != 0; i++)
-		;
-	if (i == SUBJECT_COUNT)
-		return unknown_subject(p, at, word);
-	rule->level = subjects[i].level;
-	rule->metric = subjects[i].metric;
-	rule->name = subjects[i].has_pattern ? "" : subjects[i].word;
-	if (subjects[i].has_pattern)
+	while (total < total_count && strcmp(word, total_specs[total].name) != 0)
+		total++;
+	while (level < LEVELS &&
+	       !(is_subject((enum level)level) && !strcmp(word, level_specs[level].word)))
+		level++;
+	if (total < total_count) {
+		rule->level = LEVEL_TOTAL;
+		rule->metric = total_specs[total].metric;
+		rule->name = total_specs[total].name;
+	} else if (level < LEVELS) {
+		rule->level = (enum level)level;
+		rule->metric = METRIC_VALUE;
+		rule->name = "";
 		error = read_pattern(p, rule);
+	} else {
+		return unknown_subject(p, at, word);
+	}
 	if (!error && *p->at == '.')
 		error = read_metric(p, rule);
 	return error;
@@ -308,9 +296,7 @@ static int read_subject(struct parser *p, struct rule *rule)
 
 static enum unit unit_of(const struct rule *rule)
 {
-	if (rule->metric == METRIC_COUNT)
-		return UNIT_COUNT;
-	return rule->level == LEVEL_TOTAL ? total_unit(rule->name) : level_specs[rule->level].unit;
+	return rule->metric == METRIC_COUNT ? UNIT_COUNT : level_unit(rule->level, rule->name);
 }
 
 /* "3%", "12ms", "100MB" or "7", depending on the unit of the rule. */
