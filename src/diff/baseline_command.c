@@ -176,15 +176,9 @@ static const struct group_result *find_point(const struct changes *changes,
 	for (size_t g = 0; g < changes->results.count; g++) {
 		const struct group_result *r = &changes->results.list[g];
 
-		for (size_t i = 0; i < r->group->count; i++) {
-			const struct history_point *point = group_point(r->history, r->group, i);
-
-			if (point->time_ns != set->time_ns ||
-			    (!set->time_ns && strcmp(point->label, set->label) != 0))
-				continue;
-			*place_out = i;
+		*place_out = group_result_find_point(r, set->time_ns, set->label);
+		if (*place_out != SIZE_MAX)
 			return r;
-		}
 	}
 	return NULL;
 }

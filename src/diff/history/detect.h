@@ -5,8 +5,27 @@
 #ifndef XT_DIFF_HISTORY_DETECT_H
 #define XT_DIFF_HISTORY_DETECT_H
 
-#include "diff/history/change_points.h"
 #include "diff/history/groups.h"
+
+#define SEGMENT_MIN 5  /* values on each side of a change point */
+#define WINDOW	    50 /* values that are searched together */
+
+/* A growing list of places in a series. All zeros is empty; free list. */
+struct places {
+	size_t *list; /* ascending; the first value after each change */
+	size_t count, capacity;
+};
+
+/* How the values before and after a place differ. */
+struct step {
+	size_t place;	      /* most likely first value after the change */
+	size_t first, last;   /* 95 % set of the place */
+	double before, after; /* means */
+	double low, high;     /* 95 % interval of after - before */
+	double error;	      /* standard error of the difference */
+	double p;	      /* corrected for the number of places; 1: no change */
+	bool is_line;	      /* a line fits as well: the step is tested in addition to it */
+};
 
 /* The values of one row over time, without the points that lack it. */
 struct track {
@@ -54,9 +73,6 @@ double track_value(const struct track *track, double value);
 /* The mean of the part of the track between breaks and changes that contains a value. */
 double track_part_mean(const struct track *track, const struct history_group *group, size_t index,
 		       size_t *begin_out, size_t *end_out);
-
-#define DRIFT_ALPHA_TOTAL 0.03	/* chance of a false drift of a total, at each call */
-#define DRIFT_ALPHA_ROWS  0.005 /* the same for each other level */
 
 /* Searches a group. Free it with detection_free(). */
 void detection_make(struct detection *detection, const struct history *history,

@@ -6,7 +6,6 @@
 #include "diff/history/movements.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +27,6 @@ struct words {
 	size_t count;
 };
 
-struct buffer {
-	char *text;
-	size_t bytes, used;
-};
-
 static void split(struct words *words, const char *text)
 {
 	words->count = 0;
@@ -50,73 +44,70 @@ static bool is_same(const struct word *a, const struct word *b)
 	return a->bytes == b->bytes && !memcmp(a->text, b->text, a->bytes);
 }
 
-__attribute__((format(printf, 2, 3))) static void append(struct buffer *out, const char *format,
-							 ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(out->text + out->used, out->bytes - out->used, format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		out->used += (size_t)length;
-	if (out->used >= out->bytes)
-		out->used = out->bytes - 1;
-}
-
 /* Words are separated by single spaces here. */
-static void append_words(struct buffer *out, const struct words *words, size_t begin, size_t end)
+static void append_words(FILE *out, const struct words *words, size_t begin, size_t end)
 {
 	for (size_t w = begin; w < end; w++)
-		append(out, "%s%.*s", w > begin ? " " : "", (int)words->list[w].bytes,
-		       words->list[w].text);
+		fprintf(out, "%s%.*s", w > begin ? " " : "", (int)words->list[w].bytes,
+			words->list[w].text);
 }
 
 /* Describes that a[begin..a_end) became b[begin..b_end). The words before are the same. */
-static void append_change(struct buffer *out, const struct words *a, size_t a_end,
-			  const struct words *b, size_t b_end, size_t begin)
+static void append_change(FILE *out, const struct words *a, size_t a_end, const struct words *b,
+			  size_t b_end, size_t begin)
 {
 	const struct word *option = begin ? &a->list[begin - 1] : NULL;
 
-	if (out->used)
-		append(out, ", ");
+	if (ftell(out))
+		fputs(", ", out);
 	if (a_end == begin || b_end == begin) {
 		append_words(out, a_end == begin ? b : a, begin, a_end == begin ? b_end : a_end);
-		append(out, a_end == begin ? " added" : " removed");
+		fputs(a_end == begin ? " added" : " removed", out);
 		return;
 	}
 	/* A changed value follows the name of its option. */
 	if (option && option->text[0] == '-' && a->list[begin].text[0] != '-' &&
 	    b->list[begin].text[0] != '-')
-		append(out, "%.*s ", (int)option->bytes, option->text);
+		fprintf(out, "%.*s ", (int)option->bytes, option->text);
 	append_words(out, a, begin, a_end);
-	append(out, " -> ");
+	fputs(" -> ", out);
 	append_words(out, b, begin, b_end);
 }
 
-const char *arguments_change(char *out, size_t out_bytes, const char *before, const char *after)
+/* The text of arguments_change() in full. */
+static void put_arguments_change(FILE *out, const char *before, const char *after)
 {
 	struct words a, b;
-	struct buffer buffer = {out, out_bytes, 0};
 	size_t begin = 0, a_end, b_end;
 
-	out[0] = '\0';
 	split(&a, before);
 	split(&b, after);
 	if (a.count == b.count) {
 		for (size_t w = 0; w < a.count; w++)
 			if (!is_same(&a.list[w], &b.list[w]))
-				append_change(&buffer, &a, w + 1, &b, w + 1, w);
-		return out;
+				append_change(out, &a, w + 1, &b, w + 1, w);
+		return;
 	}
 	while (begin < a.count && begin < b.count && is_same(&a.list[begin], &b.list[begin]))
 		begin++;
 	for (a_end = a.count, b_end = b.count; a_end > begin && b_end > begin; a_end--, b_end--)
 		if (!is_same(&a.list[a_end - 1], &b.list[b_end - 1]))
 			break;
-	append_change(&buffer, &a, a_end, &b, b_end, begin);
-	return out;
+	append_change(out, &a, a_end, &b, b_end, begin);
+}
+
+const char *arguments_change(const char *before, const char *after)
+{
+	char *text;
+	size_t bytes;
+	FILE *out = xt_open_memstream(&text, &bytes);
+	const char *copy;
+
+	put_arguments_change(out, before, after);
+	xt_close_memstream(out);
+	copy = text_print("%s", text);
+	free(text);
+	return copy;
 }
 
 /* Findings at most this many points apart are one movement. */
@@ -200,11 +191,6 @@ const struct finding **movement_findings(const struct group_result *r, size_t mo
 	return list;
 }
 
-static void add_movement(struct group_result *r, const struct movement *movement)
-{
-	xt_append(r->movements, r->movement_count, r->movement_capacity, *movement);
-}
-
 static size_t distance(size_t a, size_t b)
 {
 	return a > b ? a - b : b - a;
@@ -268,7 +254,7 @@ static void join_findings(struct group_result *r)
 		if (finding->movement != SIZE_MAX)
 			continue;
 		finding->movement = r->movement_count;
-		add_movement(r, &movement);
+		xt_append(r->movements, r->movement_count, r->movement_capacity, movement);
 	}
 }
 
@@ -415,18 +401,12 @@ static void mark_excursions(struct group_result *r)
 		}
 }
 
-/*
- * The first point of the accepted set in the group, or SIZE_MAX. The same runs have other ids with
- * --each-run or in another source, but the same start time.
- */
-static size_t accepted_place(const struct group_result *r,
-			     const struct history_acceptance *acceptance)
+size_t group_result_find_point(const struct group_result *r, uint64_t time_ns, const char *label)
 {
 	for (size_t i = 0; i < r->group->count; i++) {
 		const struct history_point *point = group_point(r->history, r->group, i);
 
-		if (point->time_ns == acceptance->time_ns &&
-		    (point->time_ns || !strcmp(point->label, acceptance->label)))
+		if (point->time_ns == time_ns && (time_ns || !strcmp(point->label, label)))
 			return i;
 	}
 	return SIZE_MAX;
@@ -465,11 +445,12 @@ static void accept_rows(struct group_result *r, size_t movement,
 static void apply_acceptances(struct group_result *r)
 {
 	for (size_t a = 0; a < r->history->acceptances.count; a++) {
-		size_t place = accepted_place(r, &r->history->acceptances.list[a]);
+		const struct history_acceptance *accepted = &r->history->acceptances.list[a];
+		size_t place = group_result_find_point(r, accepted->time_ns, accepted->label);
 		size_t movement = place == SIZE_MAX ? SIZE_MAX : group_result_movement_at(r, place);
 
 		if (movement != SIZE_MAX)
-			accept_rows(r, movement, &r->history->acceptances.list[a]);
+			accept_rows(r, movement, accepted);
 	}
 	for (size_t m = 0; m < r->movement_count; m++) {
 		struct movement *movement = &r->movements[m];
@@ -606,7 +587,6 @@ const char *movement_why(const struct group_result *r, const struct movement *mo
 {
 	const struct group_break *change = movement->change;
 	const char *before, *after;
-	char words[512];
 
 	if (!change && movement->cause == CAUSE_NOISE)
 		return text_print("for at most %d runs", EXCURSION_MAX);
@@ -615,6 +595,6 @@ const char *movement_why(const struct group_result *r, const struct movement *mo
 	before = group_point(r->history, r->group, change->place - 1)->properties[change->property];
 	after = group_point(r->history, r->group, change->place)->properties[change->property];
 	if (change->property == PROPERTY_COMMAND)
-		return text_print("%s", arguments_change(words, sizeof(words), before, after));
+		return arguments_change(before, after);
 	return text_print("%s %s -> %s", property_specs[change->property].name, before, after);
 }

@@ -10,10 +10,10 @@
 #include "diff/history/detect.h"
 
 /*
- * Describes how the words of two command lines differ: "--dim 256 -> 384", "--big added". Truncates
- * at out_bytes. Returns out.
+ * Describes how the words of two command lines differ: "--dim 256 -> 384", "--big added". See
+ * text_print().
  */
-const char *arguments_change(char *out, size_t out_bytes, const char *before, const char *after);
+const char *arguments_change(const char *before, const char *after);
 
 struct movement {
 	enum movement_cause cause;
@@ -68,6 +68,13 @@ bool group_result_fails(const struct group_result *result, size_t newest);
  */
 size_t group_result_ignored(const struct group_result *result, size_t newest,
 			    struct problems *causes);
+
+/*
+ * The first point of a set, by its start time, or by its label if that is 0; or SIZE_MAX. The same
+ * runs have other ids with --each-run or in another source, but the same start time.
+ */
+size_t group_result_find_point(const struct group_result *result, uint64_t time_ns,
+			       const char *label);
 
 /* The movement that an acceptance at a point of the group is about, or SIZE_MAX. */
 size_t group_result_movement_at(const struct group_result *result, size_t place);

@@ -553,15 +553,11 @@ static void names_changed_arguments_only(void **state)
 		{"", "train", "train added"},
 		{"train", "", "train removed"},
 	};
-	char text[64];
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
-		assert_string_equal(
-			arguments_change(text, sizeof(text), cases[c].before, cases[c].after),
-			cases[c].change);
-	assert_string_equal(arguments_change(text, 9, "train --dim 256", "train --dim 384"),
-			    "--dim 25");
+		assert_string_equal(arguments_change(cases[c].before, cases[c].after),
+				    cases[c].change);
 }
 
 int main(int argc, char **argv)
