@@ -388,11 +388,8 @@ static int compare_kinds(const void *a, const void *b)
 	const struct collective_group *x = *(struct collective_group *const *)a;
 	const struct collective_group *y = *(struct collective_group *const *)b;
 
-	if (x->operation != y->operation)
-		return x->operation < y->operation ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? -1 : 1;
-	return x->rank_count < y->rank_count ? -1 : x->rank_count > y->rank_count;
+	return ORDER(x->operation, y->operation) ?: ORDER(x->bytes, y->bytes)
+		       ?: ORDER(x->rank_count, y->rank_count);
 }
 
 /* Sums up what is slow in comparable groups. Transfers of unknown sizes cannot be compared. */

@@ -11,33 +11,37 @@
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/run.h"
+#include "merge/tables/table.h"
 
 #define RANKS_MAX    1000000 /* larger numbers are no ranks */
 #define ABSENT_SHOWN 8	     /* ranks that a sentence names */
 
+/* Returns the items with commas between them, and frees the list. */
+static char *joined(const struct cell_list *list)
+{
+	char *text = cell_joined(&(struct cell){.text = list->texts, .length = list->length}, ", ");
+
+	free(list->texts);
+	return text;
+}
+
 /* Writes "0-3, 7". present: by rank. */
 static char *list_ranks(const uint8_t *present, size_t count)
 {
-	char *text = xt_strdup("");
+	struct cell_list list = {0};
+	char text[48];
 
-	for (size_t r = 0, until; r < count; r = until) {
-		char *longer;
-
+	for (size_t r = 0, until; r < count; r = until + 1) {
 		for (until = r; until < count && present[until]; until++)
 			;
-		if (until == r) {
-			until++;
-			continue;
-		}
-		if (until - r == 1)
-			longer = xt_asprintf("%s%s%zu", text, text[0] ? ", " : "", r);
+		if (until - r > 1)
+			snprintf(text, sizeof(text), "%zu-%zu", r, until - 1);
 		else
-			longer =
-				xt_asprintf("%s%s%zu-%zu", text, text[0] ? ", " : "", r, until - 1);
-		free(text);
-		text = longer;
+			snprintf(text, sizeof(text), "%zu", r);
+		if (until > r)
+			list_add(&list, text);
 	}
-	return text;
+	return joined(&list);
 }
 
 /* Marks the ranks of the job, of at most RANKS_MAX. */
@@ -167,22 +171,17 @@ char *jobs_text(const struct run *run)
 /* "node1, node2". */
 static char *hosts_of(const struct run *run, const struct communicator *communicator)
 {
-	char *hosts = xt_strdup("");
+	struct cell_list hosts = {0};
 
 	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct input *log = &run->inputs->logs[communicator->members[m].log->log];
-		char *longer;
 		bool is_known = false;
 
 		for (size_t o = 0; o < m; o++)
 			is_known |= communicator->members[o].host == communicator->members[m].host;
-		if (is_known)
-			continue;
-		longer = xt_asprintf("%s%s%s", hosts, hosts[0] ? ", " : "", log->host);
-		free(hosts);
-		hosts = longer;
+		if (!is_known)
+			list_add(&hosts, run->inputs->logs[communicator->members[m].log->log].host);
 	}
-	return hosts;
+	return joined(&hosts);
 }
 
 static char *link_text(const struct run *run, const char *share)
@@ -221,23 +220,15 @@ char *collective_text(const struct run *run, const struct communicator *communic
 char *absent_members_text(const struct run *run, const struct communicator *communicator,
 			  size_t number)
 {
-	char *list = xt_strdup("");
+	struct cell_list absent = {0};
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const char *label = run->labels[communicator->members[m].log->log];
-		char *longer;
-
-		if (comm_member_reach(communicator, m) > number)
-			continue;
-		longer = xt_asprintf("%s%s%s", list, list[0] ? ", " : "",
-				     count == ABSENT_SHOWN ? "\xe2\x80\xa6" : label);
-		free(list);
-		list = longer;
-		if (count++ == ABSENT_SHOWN)
-			break;
-	}
-	return list;
+	for (size_t m = 0; m < communicator->member_count && count <= ABSENT_SHOWN; m++)
+		if (comm_member_reach(communicator, m) <= number)
+			list_add(&absent, count++ == ABSENT_SHOWN
+						  ? "\xe2\x80\xa6"
+						  : run->labels[communicator->members[m].log->log]);
+	return joined(&absent);
 }
 
 /* " The last GPU work of rank 2 is from load_batch (data.py:88).", or that there is none, or "". */

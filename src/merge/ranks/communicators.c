@@ -64,10 +64,10 @@ static bool is_duplicate(struct communicators *out, const struct communicator *c
 
 		if (inputs->logs[other->log].rank != rank || other == log)
 			continue;
-		for (size_t d = 0; d < out->duplicate_count; d++)
-			if (out->duplicates[d].log == log->log)
+		for (size_t d = 0; d < out->duplicates.count; d++)
+			if (out->duplicates.list[d].log == log->log)
 				return true;
-		xt_append(out->duplicates, out->duplicate_count, out->duplicate_capacity,
+		xt_append(out->duplicates.list, out->duplicates.count, out->duplicates.capacity,
 			  (struct duplicate_rank){log->log, other->log, rank});
 		return true;
 	}
@@ -287,7 +287,7 @@ void communicators_free(struct communicators *communicators)
 	for (size_t c = 0; c < communicators->count; c++)
 		free_one(&communicators->list[c]);
 	free(communicators->list);
-	free(communicators->duplicates);
+	free(communicators->duplicates.list);
 	*communicators = (struct communicators){0};
 }
 

@@ -50,8 +50,10 @@ struct duplicate_rank {
 struct communicators {
 	struct communicator *list; /* those with several ranks */
 	size_t count, capacity;
-	struct duplicate_rank *duplicates; /* left out */
-	size_t duplicate_count, duplicate_capacity;
+	struct {
+		struct duplicate_rank *list;
+		size_t count, capacity;
+	} duplicates; /* left out */
 };
 
 /*

@@ -19,6 +19,22 @@
 
 #define CAUSE_SHARE_PART 100 /* text leaves out causes of less than 1/100 of the cost */
 
+/* Defines a function that opens a table of all rows of a list of the report. */
+#define OPEN_ALL(name, of)                                                                         \
+	static void name(struct table_rows *rows)                                                  \
+	{                                                                                          \
+		const struct collectives_report *report = &rows->run->compared->report;            \
+                                                                                                   \
+		table_records(rows, report->of.list, report->of.count);                            \
+	}
+OPEN_ALL(open_causes, causes)
+OPEN_ALL(open_communicators, communicators)
+OPEN_ALL(open_groups, groups)
+OPEN_ALL(open_clocks, clocks)
+OPEN_ALL(open_mismatches, mismatches)
+OPEN_ALL(open_unfinished, unfinished)
+OPEN_ALL(open_duplicates, communicators.duplicates)
+
 static const struct column_def rank_columns[] = {
 	COLUMN("collective_count", COUNT, FROM(rank_waits, collective_count), "its collectives"),
 	COLUMN("time_ns", NS, FROM(rank_waits, time_ns), "from its first to its last collective"),
@@ -109,26 +125,35 @@ const struct table_def table_rank_waits = {
 	.row = put_rank,
 };
 
-struct rank_cost {
-	uint64_t cost_ns;
-	size_t log;
+/* A row of a table for text, and the time that it is sorted by. */
+struct sorted_row {
+	size_t index;
+	uint64_t ns;
 };
 
-COMPARE_BY(compare_costs, struct rank_cost, DOWN(cost_ns) UP(log))
+/* Longest times first; otherwise in the order of the list. */
+COMPARE_BY(compare_rows, struct sorted_row, DOWN(ns) UP(index))
+
+/* Chooses the rows in this order. Sorts and frees it. */
+static void choose_sorted(struct table_rows *rows, struct sorted_row *order, size_t count)
+{
+	qsort(order, count, sizeof(*order), compare_rows);
+	rows->count = 0;
+	for (size_t r = 0; r < count; r++)
+		table_add(rows, order[r].index);
+	free(order);
+}
 
 static void open_costly_ranks(struct table_rows *rows)
 {
 	const struct rank_waits *ranks = rows->run->compared->report.ranks;
-	struct rank_cost *order;
+	struct sorted_row *order;
 
 	open_ranks(rows);
 	order = xt_calloc(rows->count + 1, sizeof(*order));
 	for (size_t r = 0; r < rows->count; r++)
-		order[r] = (struct rank_cost){ranks[rows->chosen[r]].cost_ns, rows->chosen[r]};
-	qsort(order, rows->count, sizeof(*order), compare_costs);
-	for (size_t r = 0; r < rows->count; r++)
-		rows->chosen[r] = order[r].log;
-	free(order);
+		order[r] = (struct sorted_row){rows->chosen[r], ranks[rows->chosen[r]].cost_ns};
+	choose_sorted(rows, order, rows->count);
 }
 
 const struct table_def text_costly_ranks = {
@@ -152,13 +177,6 @@ static const struct column_def cause_columns[] = {
 	COLUMN("place", PLACE, OTHER, "process, line and call path",
 	       LAST("late rank, line and call path"), TEXT_ONLY),
 };
-
-static void open_causes(struct table_rows *rows)
-{
-	const struct collectives_report *report = &rows->run->compared->report;
-
-	table_records(rows, report->causes.list, report->causes.count);
-}
 
 static void open_large_causes(struct table_rows *rows)
 {
@@ -274,34 +292,15 @@ static const struct column_def communicator_columns[] = {
 	       LAST("ranks and calls of each rank"), TEXT_ONLY),
 };
 
-static void open_communicators(struct table_rows *rows)
-{
-	const struct communicators *list = &rows->run->compared->report.communicators;
-
-	table_records(rows, list->list, list->count);
-}
-
-struct sorted_communicator {
-	size_t index;
-	uint64_t wait_ns;
-};
-
-/* Longest waits first; otherwise in the order of the list. */
-COMPARE_BY(compare_waits, struct sorted_communicator, DOWN(wait_ns) UP(index))
-
 static void open_sorted_communicators(struct table_rows *rows)
 {
 	const struct communicators *list = &rows->run->compared->report.communicators;
-	struct sorted_communicator *sorted = xt_calloc(list->count + 1, sizeof(*sorted));
+	struct sorted_row *order = xt_calloc(list->count + 1, sizeof(*order));
 
 	for (size_t c = 0; c < list->count; c++)
-		sorted[c] =
-			(struct sorted_communicator){c, communicator_sums(&list->list[c]).wait_ns};
-	qsort(sorted, list->count, sizeof(*sorted), compare_waits);
-	table_records(rows, list->list, 0);
-	for (size_t c = 0; c < list->count; c++)
-		table_add(rows, sorted[c].index);
-	free(sorted);
+		order[c] = (struct sorted_row){c, communicator_sums(&list->list[c]).wait_ns};
+	open_communicators(rows);
+	choose_sorted(rows, order, list->count);
 }
 
 static struct cell cell_communicator(struct table_rows *rows, const struct communicator *of)
@@ -401,13 +400,6 @@ static double bus_factor(const struct collective_group *group, double n)
 	}
 }
 
-static void open_groups(struct table_rows *rows)
-{
-	const struct collective_groups *groups = &rows->run->compared->report.groups;
-
-	table_records(rows, groups->list, groups->count);
-}
-
 static void put_group(struct table_rows *rows, struct cells *cells)
 {
 	const struct collective_group *group = rows->record;
@@ -449,13 +441,6 @@ static const struct column_def clock_columns[] = {
 	COLUMN("bound_count", COUNT, FROM(rank_clock, bound_count), "collectives that prove it"),
 };
 
-static void open_clocks(struct table_rows *rows)
-{
-	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
-
-	table_records(rows, clocks->list, clocks->count);
-}
-
 static void put_clock(struct table_rows *rows, struct cells *cells)
 {
 	const struct rank_clocks *clocks = &rows->run->compared->report.clocks;
@@ -490,13 +475,6 @@ static const struct column_def mismatch_columns[] = {
 	COLUMN("processes", TEXTS, OTHER, "its ranks"),
 	COLUMN("values", VALUES, OTHER, "the value in each of them"),
 };
-
-static void open_mismatches(struct table_rows *rows)
-{
-	const struct collectives_report *report = &rows->run->compared->report;
-
-	table_records(rows, report->mismatches.list, report->mismatches.count);
-}
 
 static void put_mismatch(struct table_rows *rows, struct cells *cells)
 {
@@ -543,13 +521,6 @@ static const struct column_def unfinished_columns[] = {
 	COLUMN("absent", TEXTS, OTHER, "those that did not"),
 };
 
-static void open_unfinished(struct table_rows *rows)
-{
-	const struct collectives_report *report = &rows->run->compared->report;
-
-	table_records(rows, report->unfinished.list, report->unfinished.count);
-}
-
 static void put_unfinished(struct table_rows *rows, struct cells *cells)
 {
 	const struct unfinished_collective *row = rows->record;
@@ -581,13 +552,6 @@ static const struct column_def duplicate_columns[] = {
 	COLUMN("process", TEXT, OTHER, "process that is left out"),
 	COLUMN("other", TEXT, OTHER, "process with the same rank"),
 };
-
-static void open_duplicates(struct table_rows *rows)
-{
-	const struct communicators *list = &rows->run->compared->report.communicators;
-
-	table_records(rows, list->duplicates, list->duplicate_count);
-}
 
 static void put_duplicate(struct table_rows *rows, struct cells *cells)
 {

@@ -150,7 +150,7 @@ static void matches_by_communicator_and_order(void **state)
 	assert_int_equal(found->list[1].member_count, 2);
 	assert_int_equal(found->list[1].rank_count, 0);
 	check_numbers(&found->list[1], 0, 10);
-	assert_int_equal(found->duplicate_count, 0);
+	assert_int_equal(found->duplicates.count, 0);
 	end(f);
 }
 
@@ -305,10 +305,10 @@ static void leaves_out_a_second_log_of_a_rank(void **state)
 		add(f, l, join(f, l, COMM, false), 0, 10, 0);
 	found = find(f);
 	assert_int_equal(found->list[0].member_count, 2);
-	assert_int_equal(found->duplicate_count, 1);
-	assert_int_equal(found->duplicates[0].log, 2);
-	assert_int_equal(found->duplicates[0].other, 1);
-	assert_int_equal(found->duplicates[0].rank, 1);
+	assert_int_equal(found->duplicates.count, 1);
+	assert_int_equal(found->duplicates.list[0].log, 2);
+	assert_int_equal(found->duplicates.list[0].other, 1);
+	assert_int_equal(found->duplicates.list[0].rank, 1);
 	end(f);
 }
 
@@ -329,7 +329,7 @@ static void keeps_members_that_only_look_like_duplicates(void **state)
 	found = find(f);
 	assert_int_equal(found->count, 1);
 	assert_int_equal(found->list[0].member_count, 4);
-	assert_int_equal(found->duplicate_count, 0);
+	assert_int_equal(found->duplicates.count, 0);
 	check_numbers(&found->list[0], 0, 10);
 	end(f);
 }
@@ -350,7 +350,7 @@ static void keeps_jobs_apart(void **state)
 	}
 	found = find(f);
 	assert_int_equal(found->count, 4);
-	assert_int_equal(found->duplicate_count, 0);
+	assert_int_equal(found->duplicates.count, 0);
 	for (size_t c = 0; c < 4; c++) {
 		const struct comm_member *members = found->list[c].members;
 

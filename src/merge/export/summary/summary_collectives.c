@@ -100,8 +100,8 @@ static void put_problems(struct output *out, const struct run *run)
 		put_mismatch_note(out, run, &report->mismatches.list[m]);
 	put_rest(out, report->unfinished.count, "collectives that never finished");
 	put_rest(out, report->mismatches.count, "collectives that differ");
-	for (size_t d = 0; d < report->communicators.duplicate_count; d++) {
-		const struct duplicate_rank *row = &report->communicators.duplicates[d];
+	for (size_t d = 0; d < report->communicators.duplicates.count; d++) {
+		const struct duplicate_rank *row = &report->communicators.duplicates.list[d];
 
 		put_clean_note(out, xt_asprintf("%s is left out: %s has the same rank.",
 						run->labels[row->log], run->labels[row->other]));
