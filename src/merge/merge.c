@@ -17,8 +17,7 @@
 #include "log/base/number_format.h"
 #include "merge/apart.h"
 #include "merge/base/pack.h"
-#include "merge/cluster_worker.h"
-#include "merge/coordinator.h"
+#include "merge/cluster.h"
 #include "merge/events.h"
 #include "merge/findings/conclusions.h"
 #include "merge/naming/frame_names.h"
@@ -644,14 +643,11 @@ static int finish_run(struct run *run, struct sink *sinks, size_t sink_count)
 static int add_logs(struct run *run, struct cluster *cluster, struct debug_search *search,
 		    struct sink *sinks, size_t sink_count)
 {
-	struct coordinator *coordinator = NULL;
-	struct worker_pool *pool = NULL;
+	struct coordinator *coordinator =
+		cluster ? coordinator_start(cluster, run, sinks, sink_count, search) : NULL;
+	struct worker_pool *pool = cluster ? NULL : worker_pool_start(run, sinks, sink_count);
 	int error = 0;
 
-	if (cluster)
-		coordinator_start(&coordinator, cluster, run, sinks, sink_count, search);
-	else
-		worker_pool_start(&pool, run, sinks, sink_count);
 	for (size_t i = 0; i < run->inputs->count && !error; i++) {
 		struct reading *reading = coordinator ? coordinator_wait(coordinator, i)
 					  : pool      ? worker_pool_wait(pool, i)

@@ -16,23 +16,20 @@
 
 #include <stddef.h>
 
+struct debug_search;
+struct inputs;
 struct reading;
+struct report;
 struct run;
 struct sink;
 
-#define WORKERS_MAX 8
-
 struct worker_pool;
-
-/* Returns the number of threads that the process may run at the same time. */
-unsigned processors(void);
 
 /* Returns the number of threads that may read logs: --jobs, or one per processor. */
 size_t jobs_allowed(const struct run *run);
 
-/* Sets *pool_out to NULL if logs must be read one after another. */
-void worker_pool_start(struct worker_pool **pool_out, struct run *run, struct sink *sinks,
-		       size_t sink_count);
+/* Returns NULL if logs must be read one after another. */
+struct worker_pool *worker_pool_start(struct run *run, struct sink *sinks, size_t sink_count);
 
 /*
  * Waits for the log with that index. Call it for all logs in order. Returns its reading, valid
@@ -44,5 +41,13 @@ void worker_pool_release(struct worker_pool *pool, size_t index);
 
 /* Stops the workers, at the end or before. Accepts NULL. */
 void worker_pool_stop(struct worker_pool *pool);
+
+/*
+ * Calls embed_symbols() for each log, in parallel. The workers share open modules, so each binary
+ * is read once, however many processes used it. worker_count 0: one per processor. Reports errors
+ * in the order of the logs. Returns 0 or -errno.
+ */
+int embed_all(const struct inputs *inputs, const char *torch_trace, size_t worker_count,
+	      struct debug_search *search, struct report *report);
 
 #endif

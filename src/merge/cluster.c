@@ -1,22 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "merge/coordinator.h"
+#include "merge/cluster.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/build_id.h"
 #include "merge/apart.h"
-#include "merge/build_name.h"
-#include "merge/read/inputs.h"
-#include "merge/log_job.h"
-#include "merge/pack_reading.h"
 #include "merge/events.h"
+#include "merge/read/inputs.h"
 #include "merge/read/model_load.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/run.h"
 
-#define LOGS_AT_A_TIME 2 /* of a worker */
-#define DAMAGED	       "it sent a damaged result"
+#define BUILD_NAME_BYTES   128
+#define BUILD_ID_BYTES_MAX 40
+#define LOGS_AT_A_TIME	   2 /* of a worker */
+#define LOGS_AHEAD	   4 /* of each process */
+#define DAMAGED		   "it sent a damaged result"
+
+/* Writes the build id in hexadecimal, "" if the segment has none. */
+static void read_notes(const uint8_t *notes, size_t bytes, char *out)
+{
+	size_t id_bytes = 0;
+	const uint8_t *id = xt_build_id(notes, bytes, BUILD_ID_BYTES_MAX, &id_bytes);
+
+	for (size_t i = 0; id && i < id_bytes; i++)
+		snprintf(out + 2 * i, 3, "%02x", id[i]);
+}
+
+/* The first module is the program itself. */
+static int read_module(struct dl_phdr_info *info, size_t size, void *out)
+{
+	(void)size;
+	for (size_t h = 0; h < info->dlpi_phnum; h++)
+		if (info->dlpi_phdr[h].p_type == PT_NOTE)
+			read_notes((const uint8_t *)info->dlpi_addr + info->dlpi_phdr[h].p_vaddr,
+				   info->dlpi_phdr[h].p_memsz, out);
+	return 1;
+}
+
+/*
+ * Writes the version and the build id of this program. Programs of the same name have the same data
+ * structures.
+ */
+static void build_name(char out[BUILD_NAME_BYTES])
+{
+	char id[2 * BUILD_ID_BYTES_MAX + 1] = "";
+
+	dl_iterate_phdr(read_module, id);
+	/* A linker may leave out build ids. Then at least the sizes tell other builds apart. */
+	snprintf(out, BUILD_NAME_BYTES, "%s %s", XTRACE_VERSION, id);
+	if (!id[0])
+		snprintf(out, BUILD_NAME_BYTES, "%s %zu.%zu.%zu", XTRACE_VERSION,
+			 sizeof(struct run), sizeof(struct reading), sizeof(struct model));
+}
+
+/* Sends a packed message. Returns 0 or the error of the pack. */
+static int send_pack(struct cluster *cluster, unsigned process, enum message_kind kind,
+		     struct pack *pack)
+{
+	struct message message = {.process = process, .kind = kind};
+
+	message.data = pack_end(pack, &message.bytes);
+	if (!message.data)
+		return pack->error;
+	cluster->send(cluster, &message);
+	return 0;
+}
+
+static void send_text(struct cluster *cluster, enum message_kind kind, const char *text)
+{
+	char *copy = (char *)text;
+	struct pack pack;
+
+	pack_begin(&pack);
+	pack_text(&pack, &copy);
+	send_pack(cluster, 0, kind, &pack);
+}
+
+void worker_greet(struct cluster *cluster)
+{
+	char build[BUILD_NAME_BYTES];
+
+	build_name(build);
+	send_text(cluster, MESSAGE_HELLO, build);
+}
+
+void worker_fail(struct cluster *cluster, const char *why)
+{
+	send_text(cluster, MESSAGE_FAILED, why);
+}
+
+int worker_begin(struct cluster *cluster, struct inputs *inputs)
+{
+	struct message message;
+	struct pack pack;
+
+	*inputs = (struct inputs){0};
+	if (!cluster->receive(cluster, true, &message) || message.kind == MESSAGE_STOP)
+		return -ECANCELED;
+	pack_open(&pack, message.data, message.bytes);
+	pack_check(&pack, message.kind == MESSAGE_BEGIN);
+	pack_argv(&pack, &cluster->argc, &cluster->argv);
+	pack_inputs(&pack, inputs);
+	free(message.data);
+	return pack.error;
+}
+
+int worker_serve(struct cluster *cluster, struct run *run, const struct sink *sinks,
+		 size_t sink_count, struct debug_search *search)
+{
+	struct message message;
+	int error = 0;
+
+	while (!error && cluster->receive(cluster, true, &message)) {
+		uint32_t index = UINT32_MAX;
+		struct pack pack;
+
+		if (message.kind == MESSAGE_STOP)
+			break;
+		pack_open(&pack, message.data, message.bytes);
+		pack_check(&pack, message.kind == MESSAGE_READ);
+		PACK(&pack, index);
+		pack_check(&pack, index < run->inputs->count);
+		free(message.data);
+		error = pack.error;
+		if (error)
+			break;
+		apart_read(&pack, run, sinks, sink_count, search, index);
+		error = send_pack(cluster, 0, MESSAGE_RESULT, &pack);
+	}
+	return error;
+}
 
 /* A log, and who reads it. */
 struct part {
@@ -45,13 +164,11 @@ struct coordinator {
 	int error;
 };
 
-void coordinator_start(struct coordinator **coordinator_out, struct cluster *cluster,
-		       struct run *run, struct sink *sinks, size_t sink_count,
-		       struct debug_search *search)
+struct coordinator *coordinator_start(struct cluster *cluster, struct run *run, struct sink *sinks,
+				      size_t sink_count, struct debug_search *search)
 {
 	struct coordinator *coordinator = xt_calloc(1, sizeof(*coordinator));
 
-	*coordinator_out = coordinator;
 	*coordinator = (struct coordinator){
 		.cluster = cluster,
 		.run = run,
@@ -64,26 +181,23 @@ void coordinator_start(struct coordinator **coordinator_out, struct cluster *clu
 	};
 	for (size_t l = 0; l < run->inputs->count; l++)
 		log_job_init(&coordinator->parts[l].job, run, sinks, sink_count, l);
+	return coordinator;
 }
 
-/* Sends a packed message. */
-static void send_pack(struct coordinator *coordinator, unsigned process, enum message_kind kind,
-		      struct pack *pack)
+static void send_to(struct coordinator *coordinator, unsigned process, enum message_kind kind,
+		    struct pack *pack)
 {
-	struct message message = {.process = process, .kind = kind};
+	int error = send_pack(coordinator->cluster, process, kind, pack);
 
-	message.data = pack_end(pack, &message.bytes);
-	if (message.data)
-		coordinator->cluster->send(coordinator->cluster, &message);
-	else
-		coordinator->error = pack->error;
+	if (error)
+		coordinator->error = error;
 }
 
 /* The next log without a reader, or the count of logs. is_worker: for a worker. */
 static size_t next_log(const struct coordinator *coordinator, bool is_worker)
 {
 	const struct inputs *inputs = coordinator->run->inputs;
-	size_t end = coordinator->at + COORDINATOR_AHEAD * coordinator->cluster->process_count;
+	size_t end = coordinator->at + LOGS_AHEAD * coordinator->cluster->process_count;
 
 	for (size_t l = coordinator->at; l < inputs->count && l < end; l++)
 		if (!coordinator->parts[l].is_taken &&
@@ -108,7 +222,7 @@ static void hand_out(struct coordinator *coordinator)
 			worker->log_count++;
 			pack_begin(&pack);
 			PACK(&pack, index);
-			send_pack(coordinator, p, MESSAGE_READ, &pack);
+			send_to(coordinator, p, MESSAGE_READ, &pack);
 		}
 	}
 }
@@ -141,13 +255,12 @@ static void welcome(struct coordinator *coordinator, unsigned process, const cha
 	pack_begin(&pack);
 	pack_argv(&pack, &cluster->argc, &cluster->argv);
 	pack_inputs(&pack, (struct inputs *)coordinator->run->inputs);
-	send_pack(coordinator, process, MESSAGE_BEGIN, &pack);
+	send_to(coordinator, process, MESSAGE_BEGIN, &pack);
 }
 
 /* Keeps a result. Takes ownership of its data. */
 static void keep_result(struct coordinator *coordinator, const struct message *message)
 {
-	struct worker *worker = &coordinator->workers[message->process];
 	uint32_t index = UINT32_MAX;
 	struct pack pack;
 
@@ -160,7 +273,7 @@ static void keep_result(struct coordinator *coordinator, const struct message *m
 		fail(coordinator, message->process, DAMAGED);
 		return;
 	}
-	worker->log_count--;
+	coordinator->workers[message->process].log_count--;
 	coordinator->parts[index].result = *message;
 }
 
@@ -319,7 +432,7 @@ void coordinator_free(struct coordinator *coordinator)
 {
 	if (!coordinator)
 		return;
-	for (size_t l = 0; coordinator->parts && l < coordinator->run->inputs->count; l++)
+	for (size_t l = 0; l < coordinator->run->inputs->count; l++)
 		free_part(&coordinator->parts[l]);
 	free_all(coordinator->parts, coordinator->workers, coordinator);
 }
