@@ -13,12 +13,39 @@
 #include "base/memory.h"
 #include "log/base/varint.h"
 #include "page/base64.h"
-#include "page/template.h"
 
-#define GZIP_WINDOW_BITS (15 + 16) /* largest window; 16 selects the gzip header */
+#define PAGE_DATA_MARK	 "<!--DATA-->" /* occurs once; replaced by the data */
+#define GZIP_WINDOW_BITS (15 + 16)     /* largest window; 16 selects the gzip header */
 #define GZIP_MEMORY	 8
 #define PIECE_BYTES_MAX	 ((size_t)1 << 30)
 #define BASE64_BYTES	 (3 * 16384) /* per write */
+
+#ifdef XTRACE_HTML_TEMPLATE
+__asm__(".pushsection .rodata\n"
+	"xtrace_html_template:\n"
+	".incbin \"" XTRACE_HTML_TEMPLATE "\"\n"
+	"xtrace_html_template_end:\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char xtrace_html_template[] __attribute__((visibility("hidden")));
+extern const char xtrace_html_template_end[] __attribute__((visibility("hidden")));
+
+/*
+ * Returns the page without data: src/report, bundled into one file. XTRACE_HTML_TEMPLATE is its
+ * path. It is empty if xtrace was built without node or its packages.
+ */
+static const char *page_template(size_t *length_out)
+{
+	*length_out = (size_t)(xtrace_html_template_end - xtrace_html_template);
+	return xtrace_html_template;
+}
+#else
+static const char *page_template(size_t *length_out)
+{
+	*length_out = 0;
+	return "";
+}
+#endif
 
 struct packed {
 	uint8_t *bytes;
@@ -58,7 +85,8 @@ bool page_is_there(void)
 {
 	size_t length;
 
-	return page_template(&length) != NULL;
+	page_template(&length);
+	return length > 0;
 }
 
 static void deflate_all(struct packed *packed, z_stream *stream, int flush)

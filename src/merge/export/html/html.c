@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "merge/export/html/html_events.h"
 #include "merge/export/html/html_page.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/build_tree_ranges.h"

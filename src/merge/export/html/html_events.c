@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the single events of the page, and writes their columns, which html_state.h describes.
+ * Collects the single events of the page, and writes their columns, which html_events.h describes.
  */
 #include "merge/export/html/html_events.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes the page: the tree and its samples as columns, the document, and both into the template.
- * html_state.h describes the format.
+ * html_events.h describes the format.
  *
  * If the full page is larger than --html-size, it tries in this order:
  * 1. fewer single events
@@ -19,7 +19,6 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/export/html/html_events.h"
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/run.h"
