@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * State of the SQLite exporter, the schema of the database, and rows through prepared statements.
+ *
  * Paths in which work or a call ends have their text, their kind and the line of the user's code.
  * The frames between them have none, because there are many.
  *
@@ -9,10 +11,110 @@
 #ifndef XT_MERGE_SQLITE_EVENTS_H
 #define XT_MERGE_SQLITE_EVENTS_H
 
-#include "merge/export/sqlite/sqlite_rows.h"
+#include <sqlite3.h>
+
+#include "idle/idle.h"
+#include "merge/read/correlate.h"
+#include "merge/sums/aggregate.h"
+#include "merge/sums/process.h"
+#include "merge/tracks/tracks.h"
 
 struct run;
 struct stretch;
+
+#define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md lists the changes that keep it */
+
+enum statement {
+	INSERT_META,
+	INSERT_PROCESS,
+	INSERT_DEVICE,
+	INSERT_THREAD,
+	INSERT_STREAM,
+	INSERT_SHAPE,
+	INSERT_CALL,
+	INSERT_WORK,
+	INSERT_COUNTER,
+	INSERT_COUNTER_VALUE,
+	INSERT_RANGE,
+	INSERT_NAME,
+	INSERT_PATH,
+	INSERT_GAP,
+	INSERT_GAP_END,
+	INSERT_SAMPLE,
+	INSERT_COMMUNICATOR,
+	INSERT_COLLECTIVE,
+	INSERT_WAIT_CAUSE,
+	INSERT_HOST_CLOCK,
+	INSERT_LOSS,
+	INSERT_WARNING,
+	STATEMENTS
+};
+
+struct sqlite {
+	struct tracks tracks;
+	sqlite3 *database;
+	sqlite3_stmt *statements[STATEMENTS];
+
+	/* State of the current process: */
+	int64_t process_id;
+	int64_t thread_base; /* row id - XT_THREAD_ID */
+	int64_t stream_base;
+	int64_t *shapes[WORK_KINDS]; /* by work.shape: row id; 0: not written */
+	size_t shape_counts[WORK_KINDS];
+
+	struct aggregate gap_owners; /* owners of the work that ended gaps; without sums */
+	struct gap_end *gap_ends;    /* by index in gap_owners */
+	size_t gap_end_capacity;
+
+	int64_t shape_count; /* this and the next: of all processes */
+	int64_t next_thread;
+	int64_t next_stream;
+	int64_t counter_count;
+	int64_t work_count;
+	struct collective_work {
+		size_t log; /* index of its process */
+		uint64_t ticket;
+		int64_t work_id;
+	} * collectives; /* work that is a collective, if there are several processes */
+	size_t collective_count, collective_capacity;
+	int64_t gap_end_base; /* row id - index in gap_ends */
+	bool has_gaps_left_out;
+	int64_t gap_idle_ns[IDLE_CLASSES]; /* bound values */
+	struct path_facts *facts;	   /* by path node */
+	size_t fact_capacity;
+};
+
+/* Limits a number to what SQLite can store. Not for bit patterns. */
+static inline int64_t sqlite_limited(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static inline int64_t sqlite_time(const struct process *process, uint64_t ns)
+{
+	return (int64_t)(ns - (uint64_t)process->origin_ns);
+}
+
+/* Writes a row of the bound values. Errors are kept in the output (see output.h). */
+void sqlite_put(struct sink *sink, enum statement statement);
+
+/* Bind a value to a column, counted from 1. */
+void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
+
+/* The same for text from the traced program, as valid UTF-8. */
+void sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text);
+static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
+				 int64_t value)
+{
+	sqlite3_bind_int64(s->statements[statement], column, value);
+}
+static inline void sqlite_null(struct sqlite *s, enum statement statement, int column)
+{
+	sqlite3_bind_null(s->statements[statement], column);
+}
+
+/* Stores the first SQLite error in the output. */
+void sqlite_note_error(struct sink *sink, int result);
 
 /* Writes rows of events, threads and counters. */
 extern const struct track_writer sqlite_writer;

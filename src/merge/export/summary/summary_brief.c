@@ -11,7 +11,7 @@
 #include "log/base/number_format.h"
 #include "base/text.h"
 #include "merge/export/summary/summary_headline.h"
-#include "merge/export/summary/summary_queries.h"
+#include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/detection.h"

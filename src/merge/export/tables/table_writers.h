@@ -25,9 +25,6 @@ void table_put_json_path(struct json *json, const char *key, const struct cell *
 /* Returns how many of these rows a table of the document has. */
 size_t table_rows_shown(const struct json *json, size_t count);
 
-/* A line of column names and one for each row (RFC 4180). */
-void table_put_csv(struct output *out, const struct run *run, const struct table_def *def);
-
 /* At most rows_max rows as Markdown. Text is code. */
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max);
