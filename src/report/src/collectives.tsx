@@ -2,14 +2,11 @@
 /*
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
-import { countColumn, timeColumn } from './columns';
+import { type Column, countColumn, Table, Tabs, timeColumn } from './table';
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
-import { findNode, showPlace, showProcess } from './places';
-import type { State } from './state';
-import { type Column, Table } from './table';
-import { Tabs } from './tabs';
+import { findNode, showPlace, showProcess, type State } from './state';
 
 const OUTLIER_DEVIATIONS = 4.5; /* median absolute deviations above the median: 3 standard ones */
 const OUTLIER_SHARE = 0.01; /* of the time of the other ranks */

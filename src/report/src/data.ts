@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes the data in the page. src/merge/export/html/html_state.h describes the format,
+ * Decodes the data in the page. src/merge/export/html/html_events.h describes the format,
  * docs/SUMMARY.md the summary.
  */
 
@@ -39,7 +39,7 @@ export interface Range {
 	opened_count: number;
 }
 
-export interface Track {
+interface Track {
 	name: string;
 	counter?: string; /* what it counts, and its unit; otherwise it is a device */
 	unit?: string;
@@ -141,7 +141,7 @@ export interface Collectives {
 	duplicates: string[];
 }
 
-export interface Summary {
+interface Summary {
 	collectives?: Collectives; /* with several ranks that have some */
 	headline?: Headline; /* absent in comparisons */
 	gpu_idle_by_class_ns?: Record<string, number>; /* absent in comparisons */
@@ -188,7 +188,7 @@ export interface ComparisonRow {
 	change: string; /* description; '': within noise */
 }
 
-export interface ComparisonSide {
+interface ComparisonSide {
 	argument: string;
 	run_count: number;
 	program?: string;
@@ -286,7 +286,7 @@ async function unpack(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 }
 
 /* Numbers are exact below 2^53, which is 104 days in ns. */
-export function decodeColumn(bytes: Uint8Array, from: number, count: number): Float64Array {
+function decodeColumn(bytes: Uint8Array, from: number, count: number): Float64Array {
 	const column = new Float64Array(count);
 	let at = from;
 

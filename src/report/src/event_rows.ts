@@ -10,8 +10,8 @@ import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } fr
 import { FONT, type Look } from './painter';
 import { frameKind, shortName, type Tree } from './tree';
 
-export const TITLE_HEIGHT = 17;
-export const EVENT_HEIGHT = 18;
+const TITLE_HEIGHT = 17;
+const EVENT_HEIGHT = 18;
 const FRAME_HEIGHT = 15;
 const FRAME_ROWS_MAX = 8;
 const PALE = 0.4; /* opacity of a pixel column with hardly any event */

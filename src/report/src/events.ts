@@ -56,7 +56,7 @@ interface Samples {
 }
 
 /* Part of a gap: what the thread that ended it did. */
-export interface GapPart {
+interface GapPart {
 	node: number; /* 0: not sampled */
 	ns: number;
 }
@@ -74,7 +74,7 @@ interface States {
 	range: Uint32Array; /* innermost range from then on: index in report.ranges, from 1; 0: none */
 }
 
-export interface RangeInstances {
+interface RangeInstances {
 	start: Float64Array;
 	end: Float64Array;
 	range: Uint32Array;

@@ -6,8 +6,7 @@ import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
 import { idleCauses } from './head';
-import { findNode, showPlace } from './places';
-import { printing, type State } from './state';
+import { findNode, printing, showPlace, type State } from './state';
 
 const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
 const SHOWN = 4; /* until the user asks for more */

@@ -17,7 +17,7 @@ const statusWords: Record<Status, string> = {
 	damaged: 'Damaged',
 };
 
-export function statusOf({ report }: State): Status {
+function statusOf({ report }: State): Status {
 	return report.summary.trust.word;
 }
 

@@ -4,8 +4,7 @@
  */
 import type { ProcessRow } from './data';
 import { formatPercent, shortTime } from './format';
-import { showProcess } from './places';
-import type { State } from './state';
+import { showProcess, type State } from './state';
 import { type Column, Table } from './table';
 
 const UUID_SHOWN = 8; /* digits that usually tell GPUs apart */

@@ -8,9 +8,9 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { copyText, csvOf, markdownOf } from './copy';
-import { formatCount } from './format';
-import { isOfBrowser, printing } from './state';
+import type { Weight } from './data';
+import { formatBytes, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
+import { isComparing, isOfBrowser, printing, type State } from './state';
 import { matcher, patternError } from './tree';
 
 export interface Column<Row> {
@@ -360,4 +360,185 @@ function showRow(box: HTMLElement, row: number, height: number): void {
 	if (from < box.scrollTop) box.scrollTop = from;
 	else if (from + height > box.scrollTop + box.clientHeight - head)
 		box.scrollTop = from + height - box.clientHeight + head;
+}
+
+export function timeColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatTime(Math.floor(value(r)!)), unit: 'ns', ...more };
+}
+
+export function countColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatCount(value(r)!), ...more };
+}
+
+export function bytesColumn<Row>(title: string, value: (row: Row) => number | undefined, more?: Partial<Column<Row>>): Column<Row> {
+	return { title, value, show: (r) => formatBytes(Math.round(value(r)!)), unit: 'bytes', ...more };
+}
+
+/* A part of the whole, as a bar and in percent. */
+export function shareColumn<Row>(value: (row: Row) => number, whole: number): Column<Row> {
+	return {
+		title: 'Share',
+		value: (r) => (100 * value(r)) / (whole || 1),
+		show: (r) => formatPercent(value(r), whole),
+		share: (r) => value(r) / (whole || 1),
+		unit: '%',
+	};
+}
+
+/* The duration that this share of the events does not exceed. */
+function quantile(sorted: Float64Array, share: number): number {
+	return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)];
+}
+
+/* Describes the durations of some events, which must not be none. */
+export function durationFacts(durations: Float64Array, ids: number[]) {
+	const sorted = Float64Array.from(ids, (id) => durations[id]).sort();
+
+	return { min_ns: sorted[0], p50_ns: quantile(sorted, 0.5), p99_ns: quantile(sorted, 0.99), max_ns: sorted[sorted.length - 1] };
+}
+
+/* Columns that compare the selection with its base. Empty if there is none. */
+export function changeColumns<Row>(now: (row: Row) => number, base: (row: Row) => number, spec: Weight): Column<Row>[] {
+	const change = (row: Row) => now(row) - base(row);
+	const unit = spec.unit === 'count' ? undefined : spec.unit;
+
+	if (!isComparing.value) return [];
+	return [
+		{ title: 'Base', value: base, show: (r) => formatWeight(base(r), spec), unit },
+		{ title: 'Change', value: change, show: (r) => formatDelta(change(r), spec), unit },
+		{ title: 'In %', value: (r) => (base(r) ? (100 * change(r)) / base(r) : Infinity), show: (r) => formatChange(base(r), now(r)) },
+	];
+}
+
+export function weightPlace(state: State, name: string): number {
+	return state.report.weights.findIndex((w) => w.name === name);
+}
+
+function quoted(text: string): string {
+	return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function heading<Row>(column: Column<Row>): string {
+	return column.unit ? `${column.title} (${column.unit})` : column.title;
+}
+
+function csvOf<Row>(columns: Column<Row>[], rows: Row[]): string {
+	const lines = [columns.map((column) => quoted(heading(column))).join(',')];
+
+	for (const row of rows)
+		lines.push(columns.map((column) => quoted(column.plain?.(row) ?? String(column.value(row) ?? ''))).join(','));
+	return `${lines.join('\r\n')}\r\n`;
+}
+
+/* What a cell shows, as text. */
+function shown<Row>(column: Column<Row>, row: Row): string {
+	const value = column.value(row);
+
+	if (value === undefined) return '';
+	if (column.plain) return column.plain(row);
+	const content = column.show?.(row);
+
+	return typeof content === 'string' ? content : String(value);
+}
+
+/* Names contain characters that Markdown would interpret. */
+function code(text: string): string {
+	const ticks = '`'.repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
+	const space = /^`|`$/.test(text) ? ' ' : '';
+
+	return text && `${ticks}${space}${text}${space}${ticks}`;
+}
+
+function markdownOf<Row>(columns: Column<Row>[], rows: Row[]): string {
+	const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replace(/\s+/g, ' ')).join(' | ')} |`;
+	const lines = [line(columns.map((column) => column.title)), line(columns.map((column) => (column.isText ? '---' : '---:')))];
+
+	for (const row of rows) lines.push(line(columns.map((column) => (column.isText ? code(shown(column, row)) : shown(column, row)))));
+	return `${lines.join('\n')}\n`;
+}
+
+/*
+ * Some browsers refuse the clipboard to pages of file: URLs. Copying a selection still works. A
+ * hidden text area with a long text takes seconds to lay out, so the event replaces its text.
+ */
+function copyBySelection(text: string): boolean {
+	const area = document.createElement('textarea');
+	const active = document.activeElement as HTMLElement | null;
+	const replace = (event: ClipboardEvent) => {
+		event.clipboardData?.setData('text/plain', text);
+		event.preventDefault();
+	};
+
+	area.value = ' ';
+	area.readOnly = true;
+	area.className = 'hidden-text';
+	document.body.append(area);
+	area.select();
+	area.addEventListener('copy', replace);
+	try {
+		return document.execCommand('copy');
+	} catch {
+		return false;
+	} finally {
+		area.remove();
+		active?.focus({ preventScroll: true });
+	}
+}
+
+async function copyText(text: string): Promise<boolean> {
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		return copyBySelection(text);
+	}
+}
+
+export interface Tab {
+	id: string;
+	title: string;
+	note?: (state: State) => string | null;
+	show: (state: State) => ComponentChildren;
+}
+
+export function Tabs({ state, tabs }: { state: State; tabs: Tab[] }) {
+	const open = useSignal(tabs[0].id);
+	const onKeyDown = (event: KeyboardEvent) => {
+		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+		const place = tabs.findIndex((tab) => tab.id === open.value) + step;
+
+		if (!step || !tabs[place]) return;
+		open.value = tabs[place].id;
+		document.getElementById(`tab-${open.value}`)?.focus();
+		event.preventDefault();
+	};
+
+	return (
+		<>
+			<div class="tabs" role="tablist" onKeyDown={onKeyDown}>
+				{tabs.map((tab) => (
+					<button
+						type="button"
+						role="tab"
+						id={`tab-${tab.id}`}
+						aria-selected={open.value === tab.id}
+						aria-controls={`panel-${tab.id}`}
+						tabIndex={open.value === tab.id ? 0 : -1}
+						onClick={() => (open.value = tab.id)}
+					>
+						{tab.title}
+					</button>
+				))}
+			</div>
+			{tabs.map((tab) =>
+				printing.value || open.value === tab.id ? (
+					<div role="tabpanel" id={`panel-${tab.id}`} aria-labelledby={`tab-${tab.id}`}>
+						{printing.value ? <h3>{tab.title}</h3> : null}
+						{tab.note?.(state) ? <p class="sub">{tab.note(state)}</p> : null}
+						{tab.show(state)}
+					</div>
+				) : null,
+			)}
+		</>
+	);
 }

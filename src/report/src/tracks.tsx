@@ -9,10 +9,9 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
 import { exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime, shortTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
-import { moved, stretch, type TimeView } from './time_view';
+import { moved, type Span, stretch, Times, type TimeView } from './times';
 import { Shades } from './selection';
 import { type Gesture, realSpan, takeSpan, Timeline } from './timeline';
-import { type Span, Times } from './times';
 import { idleMeanings, idleName } from './words';
 
 interface Series {
@@ -35,7 +34,7 @@ interface Chart {
 }
 
 const breakColours = { light: '#9aa0a8', dark: '#666c76' };
-const TRACK_IDLE = 4; /* src/merge/export/html/html_state.h: enum track_series */
+const TRACK_IDLE = 4; /* src/merge/export/html/html_events.h: enum track_series */
 const COARSE_PIXELS = 8; /* wider bins are too coarse for the view */
 const DEVICE_HEIGHT = 84;
 const COUNTER_HEIGHT = 46;

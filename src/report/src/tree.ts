@@ -25,9 +25,6 @@ export function isSameFilter(a: Filter, b: Filter): boolean {
 	return isSameSpan && a.process === b.process && a.device === b.device && a.thread === b.thread && a.range === b.range;
 }
 
-/* The weights that are known for a span of time. */
-export const spanWeights = ['gpu-time', 'count', 'gpu-idle', 'cpu-wait', 'cpu-time', 'off-cpu'];
-
 /* States of a thread that uses a CPU. */
 const runningStates = new Set(['running', 'kernel', 'page fault']);
 
