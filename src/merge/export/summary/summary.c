@@ -54,6 +54,29 @@ static void put_damage(struct output *out, const struct run *run)
 	put_style(out, STYLE_PLAIN);
 }
 
+/* Lines of the overview. A count of 0 has none. */
+static void put_some(struct output *out, const char *what, uint64_t count)
+{
+	if (count)
+		put_count(out, what, count);
+}
+
+static void put_time(struct output *out, const char *what, uint64_t ns)
+{
+	char time[TIME_BYTES];
+
+	format_time(time, ns);
+	put_fact(out, what, time);
+}
+
+static void put_share(struct output *out, const char *what, uint64_t part, uint64_t whole)
+{
+	char share[SHARE_BYTES];
+
+	format_share(share, part, whole);
+	put_fact(out, what, share);
+}
+
 /* GPU time of PyTorch's backward pass, by how well its forward line is known. */
 static void put_backward(struct output *out, const struct run *run)
 {
@@ -62,20 +85,17 @@ static void put_backward(struct output *out, const struct run *run)
 		[JOIN_INFERRED] = "  of that, near its forward line",
 		[JOIN_NONE] = "  of that, without a forward line",
 	};
+	const uint64_t *ns = run->sums->code.backward_gpu_ns;
 	uint64_t sum = 0;
-	char time[TIME_BYTES], share[SHARE_BYTES];
 
 	for (int r = JOIN_NONE; r < JOIN_RESULTS; r++)
-		sum += run->sums->code.backward_gpu_ns[r];
+		sum += ns[r];
 	if (!sum)
 		return;
-	format_time(time, sum);
-	put_fact(out, "in PyTorch's backward pass", time);
-	for (int r = JOIN_RESULTS; r-- > JOIN_NONE;) {
-		format_share(share, run->sums->code.backward_gpu_ns[r], sum);
-		if (run->sums->code.backward_gpu_ns[r])
-			put_fact(out, texts[r], share);
-	}
+	put_time(out, "in PyTorch's backward pass", sum);
+	for (int r = JOIN_RESULTS; r-- > JOIN_NONE;)
+		if (ns[r])
+			put_share(out, texts[r], ns[r], sum);
 }
 
 #define SHOW_CPU "Show what the CPUs did with --weight cpu-time or --weight off-cpu."
@@ -94,9 +114,36 @@ static void put_process_count(struct output *out, const struct run *run)
 						 : "No process used CUDA. " SHOW_CPU);
 }
 
+static void put_counts(struct output *out, const struct run *run)
+{
+	const struct call_counts *calls = &run->sums->events.calls;
+	const struct work_counts *work = &run->sums->events.work;
+
+	put_count(out, "launches", calls->launch_count);
+	put_some(out, "  that returned an error", calls->launch_failed_count);
+	put_some(out, "  captured into a graph", calls->launch_captured_count);
+	put_some(out, "  of graphs without kernels", calls->launch_kernelless_count);
+	put_some(out,
+		 run->sums->recording.part.trigger[0]
+			 ? "  without a recorded kernel, or not finished yet"
+			 : "  without a recorded kernel",
+		 calls->launch_unmatched_count);
+	put_some(out, "copy and memset calls", calls->transfer_call_count);
+	put_some(out, "  without GPU work (captured, zero bytes, or lost)",
+		 calls->transfer_unmatched_count);
+	put_count(out, "kernels", work->work_count[WORK_KERNEL]);
+	put_some(out, "  of these, collectives", run->sums->collectives.count);
+	put_some(out, "  of these, CUDA graphs recorded as a whole", work->whole_graph_count);
+	put_some(out, "copies", work->work_count[WORK_COPY]);
+	put_some(out, "memsets", work->work_count[WORK_MEMSET]);
+	put_some(out, "kernels, copies and memsets in graphs", work->graph_work_count);
+}
+
 static void put_overview(struct output *out, const struct run *run)
 {
-	char time[TIME_BYTES], share[SHARE_BYTES], part[WANTED_BYTES];
+	const struct work_counts *work = &run->sums->events.work;
+	const struct collective_sums *collectives = &run->sums->collectives;
+	char part[WANTED_BYTES];
 
 	put_process_count(out, run);
 	put_damage(out, run);
@@ -104,71 +151,31 @@ static void put_overview(struct output *out, const struct run *run)
 		wanted_describe(&run->settings->wanted, part, sizeof(part));
 		output_format(out, "  selected: %s\n", part);
 	}
-	put_count(out, "launches", run->sums->events.calls.launch_count);
-	if (run->sums->events.calls.launch_failed_count)
-		put_count(out, "  that returned an error",
-			  run->sums->events.calls.launch_failed_count);
-	if (run->sums->events.calls.launch_captured_count)
-		put_count(out, "  captured into a graph",
-			  run->sums->events.calls.launch_captured_count);
-	if (run->sums->events.calls.launch_kernelless_count)
-		put_count(out, "  of graphs without kernels",
-			  run->sums->events.calls.launch_kernelless_count);
-	if (run->sums->events.calls.launch_unmatched_count)
-		put_count(out,
-			  run->sums->recording.part.trigger[0]
-				  ? "  without a recorded kernel, or not finished yet"
-				  : "  without a recorded kernel",
-			  run->sums->events.calls.launch_unmatched_count);
-	if (run->sums->events.calls.transfer_call_count)
-		put_count(out, "copy and memset calls",
-			  run->sums->events.calls.transfer_call_count);
-	if (run->sums->events.calls.transfer_unmatched_count)
-		put_count(out, "  without GPU work (captured, zero bytes, or lost)",
-			  run->sums->events.calls.transfer_unmatched_count);
-	put_count(out, "kernels", run->sums->events.work.work_count[WORK_KERNEL]);
-	if (run->sums->collectives.count)
-		put_count(out, "  of these, collectives", run->sums->collectives.count);
-	if (run->sums->events.work.whole_graph_count)
-		put_count(out, "  of these, CUDA graphs recorded as a whole",
-			  run->sums->events.work.whole_graph_count);
-	if (run->sums->events.work.work_count[WORK_COPY])
-		put_count(out, "copies", run->sums->events.work.work_count[WORK_COPY]);
-	if (run->sums->events.work.work_count[WORK_MEMSET])
-		put_count(out, "memsets", run->sums->events.work.work_count[WORK_MEMSET]);
-	if (run->sums->events.work.graph_work_count)
-		put_count(out, "kernels, copies and memsets in graphs",
-			  run->sums->events.work.graph_work_count);
-	format_time(time, run->sums->events.work.gpu_ns);
-	put_fact(out, "GPU time (sum of kernels, copies and memsets)", time);
-	format_share(share, run->sums->events.work.attributed_gpu_ns,
-		     run->sums->events.work.gpu_ns);
-	if (run->sums->events.work.gpu_ns)
-		put_fact(out, "attributed to a call path", share);
-	format_share(share, run->sums->code.user_code_gpu_ns, run->sums->events.work.gpu_ns);
-	if (run->sums->events.work.gpu_ns)
-		put_fact(out, "GPU time under your own code", share);
-	put_backward(out, run);
-	if (run->sums->collectives.count) {
-		format_time(time, run->sums->collectives.gpu_ns);
-		put_fact(out, "in collectives, including waits for other ranks", time);
-		format_time(time, run->sums->collectives.alone_ns);
-		put_fact(out, "  while nothing else ran", time);
+	put_counts(out, run);
+	put_time(out, "GPU time (sum of kernels, copies and memsets)", work->gpu_ns);
+	if (work->gpu_ns) {
+		put_share(out, "attributed to a call path", work->attributed_gpu_ns, work->gpu_ns);
+		put_share(out, "GPU time under your own code", run->sums->code.user_code_gpu_ns,
+			  work->gpu_ns);
 	}
-	if (!run->sums->recording.pause_count)
-		return;
-	format_time(time, run->sums->recording.paused_ns);
-	put_fact(out,
-		 run->sums->recording.cut_count ? "older than the log, or recording paused"
-						: "recording paused",
-		 time);
+	put_backward(out, run);
+	if (collectives->count) {
+		put_time(out, "in collectives, including waits for other ranks",
+			 collectives->gpu_ns);
+		put_time(out, "  while nothing else ran", collectives->alone_ns);
+	}
+	if (run->sums->recording.pause_count)
+		put_time(out,
+			 run->sums->recording.cut_count ? "older than the log, or recording paused"
+							: "recording paused",
+			 run->sums->recording.paused_ns);
 }
 
 static void put_losses(struct output *out, const struct run *run)
 {
-	uint64_t sum = run->sums->events.work.work_without_call_count +
-		       run->sums->events.work.work_without_stack_count +
-		       run->sums->events.work.work_by_device_count;
+	const struct work_counts *work = &run->sums->events.work;
+	uint64_t sum = work->work_without_call_count + work->work_without_stack_count +
+		       work->work_by_device_count;
 
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		sum += run->sums->losses.counts[l];
@@ -176,17 +183,13 @@ static void put_losses(struct output *out, const struct run *run)
 		return;
 	put_title(out, "Losses by cause", "");
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		if (run->sums->losses.counts[l])
-			put_count(out, losses_what(l), run->sums->losses.counts[l]);
-	if (run->sums->events.work.work_without_call_count)
-		put_count(out, "kernels, copies and memsets without a recorded call",
-			  run->sums->events.work.work_without_call_count);
-	if (run->sums->events.work.work_by_device_count)
-		put_count(out, "kernels, copies and memsets launched by the GPU",
-			  run->sums->events.work.work_by_device_count);
-	if (run->sums->events.work.work_without_stack_count)
-		put_count(out, "kernels, copies and memsets whose call has no stack",
-			  run->sums->events.work.work_without_stack_count);
+		put_some(out, losses_what(l), run->sums->losses.counts[l]);
+	put_some(out, "kernels, copies and memsets without a recorded call",
+		 work->work_without_call_count);
+	put_some(out, "kernels, copies and memsets launched by the GPU",
+		 work->work_by_device_count);
+	put_some(out, "kernels, copies and memsets whose call has no stack",
+		 work->work_without_stack_count);
 }
 
 /* List the modules with the most functions without names. */
@@ -313,7 +316,7 @@ static void put_cpu_facts(struct output *out, const struct run *run)
 	const struct cpu_facts *facts = &run->cpu->facts;
 	uint64_t read = losses_account(run->sums->losses.accounts, "cpu.python.read");
 	uint64_t changed = losses_account(run->sums->losses.accounts, "cpu.python.changed");
-	char share[SHARE_BYTES], text[TEXT_BYTES];
+	char text[TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%.0f Hz, %s%s", facts->hz,
 		 facts->has_perf ? "/proc and perf events" : "/proc only",
@@ -324,14 +327,12 @@ static void put_cpu_facts(struct output *out, const struct run *run)
 	put_count(out, "threads", facts->thread_count);
 	put_count(out, "observations",
 		  losses_account(run->sums->losses.accounts, "cpu.observations"));
-	if (read) {
-		format_share(share, read - (changed < read ? changed : read), read);
-		put_fact(out, "Python frames of running threads: stable while read", share);
-	}
-	if (facts->long_idle_ns) {
-		format_share(share, facts->long_covered_ns, facts->long_idle_ns);
-		put_fact(out, "idle time in gaps of 20 ms or more with a CPU path", share);
-	}
+	if (read)
+		put_share(out, "Python frames of running threads: stable while read",
+			  read - (changed < read ? changed : read), read);
+	if (facts->long_idle_ns)
+		put_share(out, "idle time in gaps of 20 ms or more with a CPU path",
+			  facts->long_covered_ns, facts->long_idle_ns);
 	if (facts->why_no_memory[0]) {
 		snprintf(text, sizeof(text),
 			 "Python code and waits have no path, because memory cannot be read: %s",

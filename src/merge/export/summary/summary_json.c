@@ -47,38 +47,35 @@ const struct summary_query *summary_query(enum query query)
 	return &queries[query];
 }
 
-static void put_collectives(struct json *json, const struct collective_sums *sums)
-{
-	json_u64(json, "collective_count", sums->count);
-	json_u64(json, "collective_time_ns", sums->gpu_ns);
-	json_u64(json, "collective_alone_ns", sums->alone_ns);
-}
-
 static void put_totals(struct json *json, const struct run *run)
 {
+	const struct call_counts *calls = &run->sums->events.calls;
+	const struct work_counts *work = &run->sums->events.work;
+	const struct collective_sums *collectives = &run->sums->collectives;
+
 	json_begin_object(json, "totals");
-	json_u64(json, "launch_count", run->sums->events.calls.launch_count);
-	json_u64(json, "launch_failed_count", run->sums->events.calls.launch_failed_count);
-	json_u64(json, "launch_captured_count", run->sums->events.calls.launch_captured_count);
-	json_u64(json, "launch_of_kernelless_graph_count",
-		 run->sums->events.calls.launch_kernelless_count);
-	json_u64(json, "launch_without_work_count", run->sums->events.calls.launch_unmatched_count);
-	json_u64(json, "kernel_missing_count", run->sums->events.calls.kernel_missing_count);
-	json_u64(json, "transfer_call_count", run->sums->events.calls.transfer_call_count);
-	json_u64(json, "transfer_call_without_work_count",
-		 run->sums->events.calls.transfer_unmatched_count);
-	json_u64(json, "kernel_count", run->sums->events.work.work_count[WORK_KERNEL]);
-	json_u64(json, "copy_count", run->sums->events.work.work_count[WORK_COPY]);
-	json_u64(json, "set_count", run->sums->events.work.work_count[WORK_MEMSET]);
-	json_u64(json, "graph_work_count", run->sums->events.work.graph_work_count);
-	json_u64(json, "whole_graph_count", run->sums->events.work.whole_graph_count);
-	json_u64(json, "whole_graph_time_ns", run->sums->events.work.whole_graph_ns);
+	json_u64(json, "launch_count", calls->launch_count);
+	json_u64(json, "launch_failed_count", calls->launch_failed_count);
+	json_u64(json, "launch_captured_count", calls->launch_captured_count);
+	json_u64(json, "launch_of_kernelless_graph_count", calls->launch_kernelless_count);
+	json_u64(json, "launch_without_work_count", calls->launch_unmatched_count);
+	json_u64(json, "kernel_missing_count", calls->kernel_missing_count);
+	json_u64(json, "transfer_call_count", calls->transfer_call_count);
+	json_u64(json, "transfer_call_without_work_count", calls->transfer_unmatched_count);
+	json_u64(json, "kernel_count", work->work_count[WORK_KERNEL]);
+	json_u64(json, "copy_count", work->work_count[WORK_COPY]);
+	json_u64(json, "set_count", work->work_count[WORK_MEMSET]);
+	json_u64(json, "graph_work_count", work->graph_work_count);
+	json_u64(json, "whole_graph_count", work->whole_graph_count);
+	json_u64(json, "whole_graph_time_ns", work->whole_graph_ns);
 	json_u64(json, "pause_count", run->sums->recording.pause_count);
 	json_u64(json, "paused_ns", run->sums->recording.paused_ns);
-	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
+	json_u64(json, "gpu_time_ns", work->gpu_ns);
 	json_u64(json, "gpu_exclusive_ns", table_sum(&run->paths, WEIGHT_GPU_EXCLUSIVE));
 	json_u64(json, "gpu_idle_ns", table_sum(&run->paths, WEIGHT_GPU_IDLE));
-	put_collectives(json, &run->sums->collectives);
+	json_u64(json, "collective_count", collectives->count);
+	json_u64(json, "collective_time_ns", collectives->gpu_ns);
+	json_u64(json, "collective_alone_ns", collectives->alone_ns);
 	json_u64(json, "cpu_wait_ns", table_sum(&run->paths, WEIGHT_CPU_WAIT));
 	json_u64(json, "alloc_bytes", table_sum(&run->paths, WEIGHT_ALLOC_BYTES));
 	json_u64(json, "leaked_bytes", table_sum(&run->paths, WEIGHT_LEAKED_BYTES));
