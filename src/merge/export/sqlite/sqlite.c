@@ -298,10 +298,7 @@ static void forget_process(struct sqlite *s)
 
 static void bind_rank(struct sqlite *s, int column, uint32_t number)
 {
-	if (number == RANK_UNKNOWN)
-		sqlite_null(s, INSERT_PROCESS, column);
-	else
-		sqlite_number(s, INSERT_PROCESS, column, number);
+	sqlite_known(s, INSERT_PROCESS, column, number != RANK_UNKNOWN, number);
 }
 
 static void put_process(struct sink *sink, const struct process *process)

@@ -351,10 +351,7 @@ void sqlite_put_gap(struct sink *sink, const struct process *process, const stru
 		return;
 	end_of(s, stretch->owner, &id)->has_gaps = true;
 	sqlite_number(s, INSERT_GAP, 1, s->process_id);
-	if (stretch->device < TIMELINE_DEVICES_MAX - 1)
-		sqlite_number(s, INSERT_GAP, 2, stretch->device);
-	else
-		sqlite_null(s, INSERT_GAP, 2);
+	sqlite_known(s, INSERT_GAP, 2, stretch->device < TIMELINE_DEVICES_MAX - 1, stretch->device);
 	sqlite_number(s, INSERT_GAP, 3, id);
 	sqlite_number(s, INSERT_GAP, 4, sqlite_time(process, stretch->gap_from_ns));
 	sqlite_number(s, INSERT_GAP, 5, sqlite_limited(stretch->start_ns - stretch->gap_from_ns));
@@ -460,10 +457,7 @@ static void bind_thread(struct sqlite *s, enum statement statement, int column, 
 {
 	int64_t row = *row_of(tracks_thread(&s->tracks, thread));
 
-	if (row)
-		sqlite_number(s, statement, column, row);
-	else
-		sqlite_null(s, statement, column);
+	sqlite_known(s, statement, column, row, row);
 }
 
 static void put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
@@ -503,22 +497,16 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 	bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0);
 	sqlite_number(s, INSERT_WORK, 1, s->process_id);
 	bind_thread(s, INSERT_WORK, 2, launch ? launch->thread : 0);
-	if (work->stream < model->streams.count && model->streams.rows[work->stream].defined)
-		sqlite_number(s, INSERT_WORK, 3, s->stream_base + work->stream);
-	else
-		sqlite_null(s, INSERT_WORK, 3);
+	sqlite_known(s, INSERT_WORK, 3,
+		     work->stream < model->streams.count &&
+			     model->streams.rows[work->stream].defined,
+		     s->stream_base + work->stream);
 	sqlite_number(s, INSERT_WORK, 4, shape);
 	sqlite_number(s, INSERT_WORK, 6, (int64_t)work->correlation);
 	sqlite_number(s, INSERT_WORK, 7, sqlite_time(process, work->start_ns));
 	sqlite_number(s, INSERT_WORK, 8, sqlite_limited(work->duration_ns));
-	if (work->kind == WORK_KERNEL)
-		sqlite_null(s, INSERT_WORK, 9);
-	else
-		sqlite_number(s, INSERT_WORK, 9, sqlite_limited(work->bytes));
-	if (work->graph_node)
-		sqlite_number(s, INSERT_WORK, 10, (int64_t)work->graph_node);
-	else
-		sqlite_null(s, INSERT_WORK, 10);
+	sqlite_known(s, INSERT_WORK, 9, work->kind != WORK_KERNEL, sqlite_limited(work->bytes));
+	sqlite_known(s, INSERT_WORK, 10, work->graph_node, (int64_t)work->graph_node);
 	sqlite_put(sink, INSERT_WORK);
 	s->work_count++;
 	if (work->is_collective && process->process_count > 1)
@@ -540,12 +528,8 @@ static void put_sample(struct tracks *t, const struct cpu_sample *sample)
 	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));
 	sqlite_number(s, INSERT_SAMPLE, 7, sqlite_limited(sample->weight_ns));
 	sqlite_number(s, INSERT_SAMPLE, 8, sample->count);
-	sqlite_number(s, INSERT_SAMPLE, 9, sample->wait_pid);
-	sqlite_number(s, INSERT_SAMPLE, 10, sample->wait_tid);
-	if (!sample->wait_tid) {
-		sqlite_null(s, INSERT_SAMPLE, 9);
-		sqlite_null(s, INSERT_SAMPLE, 10);
-	}
+	sqlite_known(s, INSERT_SAMPLE, 9, sample->wait_tid, sample->wait_pid);
+	sqlite_known(s, INSERT_SAMPLE, 10, sample->wait_tid, sample->wait_tid);
 	sqlite_put(sink, INSERT_SAMPLE);
 }
 
@@ -573,10 +557,8 @@ static void put_track(struct tracks *t, struct track *track)
 	*row_of(track) = ++s->counter_count;
 	sqlite_number(s, INSERT_COUNTER, 1, *row_of(track));
 	sqlite_number(s, INSERT_COUNTER, 2, s->process_id);
-	if (track->parent->kind == TRACK_DEVICE)
-		sqlite_number(s, INSERT_COUNTER, 3, track->parent->number);
-	else
-		sqlite_null(s, INSERT_COUNTER, 3);
+	sqlite_known(s, INSERT_COUNTER, 3, track->parent->kind == TRACK_DEVICE,
+		     track->parent->number);
 	sqlite_text(s, INSERT_COUNTER, 4, track->counter->name);
 	sqlite_text(s, INSERT_COUNTER, 5, track->counter->unit);
 	sqlite_put(t->sink, INSERT_COUNTER);
@@ -668,14 +650,6 @@ static int64_t process_id(size_t log)
 	return (int64_t)log + 1;
 }
 
-static void bind_known(struct sqlite *s, enum statement statement, int column, uint64_t value)
-{
-	if (value)
-		sqlite_number(s, statement, column, sqlite_limited(value));
-	else
-		sqlite_null(s, statement, column);
-}
-
 static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 {
 	const struct communicator *communicator = &run->compared->report.communicators.list[c];
@@ -687,7 +661,8 @@ static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
 	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
 	sqlite_number(s, INSERT_COMMUNICATOR, 3, communicator->is_by_order);
-	bind_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count);
+	sqlite_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count,
+		     (int64_t)communicator->rank_count);
 	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
 	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
 	sqlite_put(sink, INSERT_COMMUNICATOR);
@@ -719,7 +694,7 @@ static void bind_collective(struct sink *sink, const struct inputs *inputs,
 	sqlite3_clear_bindings(s->statements[INSERT_COLLECTIVE]);
 	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
 	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
-	bind_known(s, INSERT_COLLECTIVE, 5, item->bytes);
+	sqlite_known(s, INSERT_COLLECTIVE, 5, item->bytes, sqlite_limited(item->bytes));
 	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
 	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
 	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
@@ -793,10 +768,7 @@ static void put_causes(struct sink *sink, const struct run *run)
 		const struct wait_cause *cause = &report->causes.list[c];
 
 		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
-		if (cause->node == PATH_ROOT)
-			sqlite_null(s, INSERT_WAIT_CAUSE, 2);
-		else
-			sqlite_number(s, INSERT_WAIT_CAUSE, 2, cause->node);
+		sqlite_known(s, INSERT_WAIT_CAUSE, 2, cause->node != PATH_ROOT, cause->node);
 		sqlite_number(s, INSERT_WAIT_CAUSE, 3, sqlite_limited(cause->wait_ns));
 		sqlite_number(s, INSERT_WAIT_CAUSE, 4, sqlite_limited(cause->cost_ns));
 		sqlite_put(sink, INSERT_WAIT_CAUSE);

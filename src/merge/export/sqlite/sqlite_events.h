@@ -113,6 +113,16 @@ static inline void sqlite_null(struct sqlite *s, enum statement statement, int c
 	sqlite3_bind_null(s->statements[statement], column);
 }
 
+/* Binds a value, or NULL if it is not known. */
+static inline void sqlite_known(struct sqlite *s, enum statement statement, int column,
+				bool is_known, int64_t value)
+{
+	if (is_known)
+		sqlite_number(s, statement, column, value);
+	else
+		sqlite_null(s, statement, column);
+}
+
 /* Stores the first SQLite error in the output. */
 void sqlite_note_error(struct sink *sink, int result);
 
