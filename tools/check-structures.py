@@ -40,7 +40,6 @@ LIMITS = {
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'stretch': 20, # src/merge/sums/timeline.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
-    'tracks': 19, # src/merge/tracks/track_state.h
     'frames': 18, # src/merge/naming/frames.h
     'table_def': 20, # src/merge/tables/table.h
     'xt_recovered': 18, # src/log/recover/recover.h
@@ -48,7 +47,7 @@ LIMITS = {
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
     'comparison': 17, # src/diff/compare/comparison.h
     'option_row': 16, # src/cli/option.h
-    'track_span': 16, # src/merge/tracks/track_writer.h
+    'track_span': 16, # src/merge/tracks/track_state.h
 }
 
 STRUCT = re.compile(r'\bstruct\s+(\w+)\s*\{')

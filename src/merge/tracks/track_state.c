@@ -137,13 +137,9 @@ static int lanes_place(struct lanes *lanes, uint64_t start_ns, uint64_t end_ns)
 
 static void lanes_free(struct lanes *lanes)
 {
-	if (!lanes->list)
-		return;
 	for (uint32_t l = 0; l < lanes->count; l++)
 		free(lanes->list[l].spans);
 	free(lanes->list);
-	lanes->list = NULL;
-	lanes->count = 0;
 }
 
 const char *track_device_model(const struct model *model, uint32_t device)
@@ -266,9 +262,9 @@ void tracks_begin_log(struct tracks *t, const struct process *process)
 	const struct model *model = process->model;
 
 	t->process = process;
-	t->threads = xt_calloc(model->threads.count, sizeof(*t->threads));
-	t->streams = xt_calloc(model->streams.count, sizeof(*t->streams));
-	t->stream_count = model->streams.count;
+	t->log.threads = xt_calloc(model->threads.count, sizeof(*t->log.threads));
+	t->log.streams = xt_calloc(model->streams.count, sizeof(*t->log.streams));
+	t->log.stream_count = model->streams.count;
 	if (process->is_continued) {
 		t->root = t->roots.rows[process->index];
 		return;
@@ -283,24 +279,20 @@ void tracks_end_log(struct tracks *t)
 {
 	for (size_t i = t->kept_count; i < t->all.count && t->writer->forget; i++)
 		t->writer->forget(t->all.rows[i]);
-	for (size_t s = 0; s < t->stream_count; s++) {
-		lanes_free(&t->streams[s].lanes);
-		free(t->streams[s].list);
+	for (size_t s = 0; s < t->log.stream_count; s++) {
+		lanes_free(&t->log.streams[s].lanes);
+		free(t->log.streams[s].list);
 	}
-	free(t->threads);
-	free(t->streams);
-	t->threads = NULL;
-	t->streams = NULL;
-	t->stream_count = 0;
+	free_all(t->log.threads, t->log.streams, t->log.devices.rows);
+	t->log = (struct track_log){0};
 	t->kept_count = t->all.count;
-	t->devices.count = 0;
 }
 
 void tracks_free_all(struct tracks *t)
 {
 	for (size_t i = 0; i < t->all.count; i++)
 		free(t->all.rows[i]);
-	free_all(t->all.rows, t->roots.rows, t->known.rows, t->devices.rows);
+	free_all(t->all.rows, t->roots.rows, t->known.rows);
 }
 
 /* A CPU log continues the threads of the traced log of its process. */
@@ -316,7 +308,7 @@ struct track *tracks_find_thread(struct tracks *t, uint32_t thread)
 {
 	const struct model *model = t->process->model;
 	uint32_t tid = thread < model->threads.count ? model->threads.rows[thread].tid : 0;
-	struct track **place = &t->threads[tid ? thread : 0];
+	struct track **place = &t->log.threads[tid ? thread : 0];
 
 	if (!*place)
 		*place = known_thread(t, tid);
@@ -355,19 +347,19 @@ struct track *tracks_device(struct tracks *t, uint32_t device)
 	bool is_simulated = !strcmp(model_meta(model, "gpu.simulated"), "1");
 	char *short_name, *name;
 
-	for (size_t i = 0; i < t->devices.count; i++)
-		if (t->devices.rows[i]->number == device)
-			return t->devices.rows[i];
+	for (size_t i = 0; i < t->log.devices.count; i++)
+		if (t->log.devices.rows[i]->number == device)
+			return t->log.devices.rows[i];
 	short_name = track_device_name(model, device);
 	name = xt_asprintf("%s%s", short_name, is_simulated ? " [simulated]" : "");
-	append(&t->devices, tracks_add(t, &(struct track){.kind = TRACK_DEVICE,
-							  .parent = t->root,
-							  .name = name,
-							  .number = device,
-							  .order = t->root->order + 1}));
+	append(&t->log.devices, tracks_add(t, &(struct track){.kind = TRACK_DEVICE,
+							      .parent = t->root,
+							      .name = name,
+							      .number = device,
+							      .order = t->root->order + 1}));
 	free(short_name);
 	free(name);
-	return t->devices.rows[t->devices.count - 1];
+	return t->log.devices.rows[t->log.devices.count - 1];
 }
 
 static struct track *add_lane(struct tracks *t, uint32_t id, uint32_t lane)
@@ -401,8 +393,8 @@ static struct track *declare_again(struct tracks *t, struct track *track, uint32
 
 struct track *tracks_lane(struct tracks *t, const struct work *work)
 {
-	uint32_t id = work->stream < t->stream_count ? work->stream : 0;
-	struct stream_tracks *stream = &t->streams[id];
+	uint32_t id = work->stream < t->log.stream_count ? work->stream : 0;
+	struct stream_tracks *stream = &t->log.streams[id];
 	uint64_t end_ns = work->start_ns + work->duration_ns;
 	int lane;
 

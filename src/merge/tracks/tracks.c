@@ -59,26 +59,26 @@ struct track_ranges {
 
 static void begin_ranges(struct tracks *t)
 {
-	t->ranges = xt_calloc(1, sizeof(*t->ranges));
-	t->ranges->thread_count = t->process->model->threads.count;
-	t->ranges->pushed = xt_calloc(t->ranges->thread_count, sizeof(*t->ranges->pushed));
+	t->log.ranges = xt_calloc(1, sizeof(*t->log.ranges));
+	t->log.ranges->thread_count = t->process->model->threads.count;
+	t->log.ranges->pushed =
+		xt_calloc(t->log.ranges->thread_count, sizeof(*t->log.ranges->pushed));
 }
 
 static void free_ranges(struct tracks *t)
 {
-	struct track_ranges *r = t->ranges;
+	struct track_ranges *r = t->log.ranges;
 
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->thread_count; i++)
 		free(r->pushed[i].rows);
 	free_all(r->pushed, r->started.rows, r->ended.rows, r->domains, r);
-	t->ranges = NULL;
 }
 
 static struct track *track_of_domain(struct tracks *t, const struct range *range)
 {
-	struct track_ranges *r = t->ranges;
+	struct track_ranges *r = t->log.ranges;
 	struct names *names = t->process->names->shown;
 	uint32_t name;
 
@@ -208,7 +208,7 @@ static void end_range(struct tracks *t, struct range *range, const struct range 
 
 static void pop_range(struct tracks *t, const struct range *popped)
 {
-	struct range_list *pushed = &t->ranges->pushed[popped->thread];
+	struct range_list *pushed = &t->log.ranges->pushed[popped->thread];
 	size_t place = find_range(pushed, popped);
 	bool nests = place == pushed->count;
 	struct range range;
@@ -223,7 +223,7 @@ static void pop_range(struct tracks *t, const struct range *popped)
 
 static void start_range(struct tracks *t, struct range *range)
 {
-	struct track_ranges *r = t->ranges;
+	struct track_ranges *r = t->log.ranges;
 	size_t place = find_range(&r->ended, range);
 	struct range ended;
 
@@ -238,7 +238,7 @@ static void start_range(struct tracks *t, struct range *range)
 
 static void end_started(struct tracks *t, const struct range *end)
 {
-	struct track_ranges *r = t->ranges;
+	struct track_ranges *r = t->log.ranges;
 	size_t place = find_range(&r->started, end);
 	struct range range;
 
@@ -265,9 +265,9 @@ void tracks_range(struct sink *sink, const struct process *process, const struct
 		.is_async = operation == XT_RANGE_START || operation == XT_RANGE_END,
 	};
 
-	if (!t->ranges)
+	if (!t->log.ranges)
 		begin_ranges(t);
-	if (range.thread >= t->ranges->thread_count ||
+	if (range.thread >= t->log.ranges->thread_count ||
 	    !process->model->threads.rows[range.thread].tid)
 		range.thread = 0;
 	if (operation == XT_RANGE_PUSH || operation == XT_RANGE_START || operation == XT_RANGE_MARK)
@@ -275,7 +275,7 @@ void tracks_range(struct sink *sink, const struct process *process, const struct
 	switch (operation) {
 	case XT_RANGE_PUSH:
 		put_range(t, &range, RANGE_BEGINS, 0);
-		keep_range(&t->ranges->pushed[range.thread], &range);
+		keep_range(&t->log.ranges->pushed[range.thread], &range);
 		break;
 	case XT_RANGE_POP:
 		pop_range(t, &range);
@@ -295,7 +295,7 @@ void tracks_range(struct sink *sink, const struct process *process, const struct
 /* Ends the ranges that have no end in the log. */
 static void end_ranges(struct tracks *t)
 {
-	struct track_ranges *r = t->ranges;
+	struct track_ranges *r = t->log.ranges;
 
 	for (size_t i = 0; r && i < r->thread_count; i++)
 		for (size_t n = 0; n < r->pushed[i].count; n++)
@@ -398,7 +398,7 @@ static void put_slice(struct tracks *t, const struct slice *slice, uint64_t unti
 {
 	struct track_arg args[SAMPLE_ARGS_MAX];
 	struct track_span span = {
-		.track = t->samples->track,
+		.track = t->log.samples->track,
 		.start_ns = slice->from_ns,
 		.name = slice->name,
 		.category = CATEGORY_CPU,
@@ -418,7 +418,7 @@ static void put_slice(struct tracks *t, const struct slice *slice, uint64_t unti
 /* Ends the open slices from this depth on, the innermost first. */
 static void close_to(struct tracks *t, size_t depth)
 {
-	struct track_samples *s = t->samples;
+	struct track_samples *s = t->log.samples;
 
 	while (s->open.count > depth)
 		put_slice(t, &s->open.rows[--s->open.count], s->until_ns);
@@ -426,7 +426,7 @@ static void close_to(struct tracks *t, size_t depth)
 
 static void open_next(struct tracks *t, uint64_t from_ns)
 {
-	struct track_samples *s = t->samples;
+	struct track_samples *s = t->log.samples;
 
 	xt_grow(&s->open.rows, &s->open.capacity, s->next.count, sizeof(*s->open.rows));
 	while (s->open.count < s->next.count) {
@@ -441,10 +441,10 @@ static void open_next(struct tracks *t, uint64_t from_ns)
 /* Ends all open slices. */
 static void end_samples(struct tracks *t)
 {
-	if (!t->samples)
+	if (!t->log.samples)
 		return;
 	close_to(t, 0);
-	t->samples->track = NULL;
+	t->log.samples->track = NULL;
 }
 
 void tracks_sample(struct sink *sink, const struct process *process,
@@ -452,13 +452,13 @@ void tracks_sample(struct sink *sink, const struct process *process,
 {
 	struct tracks *t = sink->state;
 	struct cpu_cover cover = sample->cover;
-	struct track_samples *s = t->samples;
+	struct track_samples *s = t->log.samples;
 	size_t shared = 0;
 
 	if (t->writer->sample)
 		return t->writer->sample(t, sample);
 	if (!s)
-		s = t->samples = xt_calloc(1, sizeof(*s));
+		s = t->log.samples = xt_calloc(1, sizeof(*s));
 	if (s->tid != sample->tid)
 		end_samples(t);
 	if (!s->track)
@@ -481,20 +481,15 @@ void tracks_sample(struct sink *sink, const struct process *process,
 
 static void free_samples(struct tracks *t)
 {
-	if (!t->samples)
+	if (!t->log.samples)
 		return;
-	free_all(t->samples->open.rows, t->samples->next.rows, t->samples->chain, t->samples);
-	t->samples = NULL;
+	free_all(t->log.samples->open.rows, t->log.samples->next.rows, t->log.samples->chain,
+		 t->log.samples);
 }
 
 #define CALL_ARGS_MAX  2
 #define WORK_ARGS_MAX  4
 #define LABEL_ARGS_MAX 6
-
-/* State of counters, of the current log. */
-struct track_counters {
-	struct track *memory[MEMORY_POOLS_MAX];
-};
 
 void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t state_bytes)
 {
@@ -510,16 +505,12 @@ void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t 
 static void end_log(struct tracks *t)
 {
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
-		for (size_t i = 0; i < t->label_counts[kind]; i++) {
-			free(t->labels[kind][i].args);
-			free(t->labels[kind][i].text);
+		for (size_t i = 0; i < t->log.label_counts[kind]; i++) {
+			free(t->log.labels[kind][i].args);
+			free(t->log.labels[kind][i].text);
 		}
-		free(t->labels[kind]);
-		t->label_counts[kind] = 0;
-		t->labels[kind] = NULL;
+		free(t->log.labels[kind]);
 	}
-	free(t->counters);
-	t->counters = NULL;
 	free_ranges(t);
 	free_samples(t);
 	tracks_end_log(t);
@@ -545,12 +536,12 @@ void tracks_process(struct sink *sink, const struct process *process)
 	end_log(t);
 	t->sink = sink;
 	tracks_begin_log(t, process);
-	t->counters = xt_calloc(1, sizeof(*t->counters));
-	t->label_counts[WORK_KERNEL] = process->model->shapes.count;
-	t->label_counts[WORK_COPY] = process->model->copy_shapes.count;
-	t->label_counts[WORK_MEMSET] = MEMORY_KINDS;
+	t->log.label_counts[WORK_KERNEL] = process->model->shapes.count;
+	t->log.label_counts[WORK_COPY] = process->model->copy_shapes.count;
+	t->log.label_counts[WORK_MEMSET] = MEMORY_KINDS;
 	for (int kind = 0; kind < WORK_KINDS; kind++)
-		t->labels[kind] = xt_calloc(t->label_counts[kind], sizeof(*t->labels[kind]));
+		t->log.labels[kind] =
+			xt_calloc(t->log.label_counts[kind], sizeof(*t->log.labels[kind]));
 }
 
 void tracks_process_end(struct sink *sink, const struct process *process)
@@ -666,8 +657,8 @@ static uint8_t copy_args(struct tracks *t, uint32_t id, struct track_arg args[LA
 /* Returns what the work shares with other work of its shape, made on first use. */
 static struct track_label *label_of(struct tracks *t, const struct work *work)
 {
-	uint32_t id = work->shape < t->label_counts[work->kind] ? work->shape : 0;
-	struct track_label *label = &t->labels[work->kind][id];
+	uint32_t id = work->shape < t->log.label_counts[work->kind] ? work->shape : 0;
+	struct track_label *label = &t->log.labels[work->kind][id];
 	const char *memory;
 
 	if (label->args)
@@ -754,7 +745,7 @@ void tracks_memory(struct sink *sink, const struct process *process, uint32_t po
 {
 	static const struct track_counter allocated = {"allocated memory", "memory", "bytes"};
 	struct tracks *t = sink->state;
-	struct track **track = &t->counters->memory[pool];
+	struct track **track = &t->log.memory[pool];
 
 	(void)process;
 	if (!*track)
