@@ -6,6 +6,7 @@ import { type Column, countColumn, Table, Tabs, timeColumn } from './table';
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
 import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
+import { CardHead, ShowButton } from './parts';
 import { findNode, showPlace, showProcess, type State } from './state';
 
 const OUTLIER_DEVIATIONS = 4.5; /* median absolute deviations above the median: 3 standard ones */
@@ -44,9 +45,7 @@ function Verdict({ state, data }: { state: State; data: Data }) {
 		<p class="verdict" id="collectives-verdict" data-kind={kind}>
 			{text}{' '}
 			{node ? (
-				<button type="button" class="link screen-only" data-node={node} onClick={() => showPlace(state, node, weightsOf(cause!.kind), process)}>
-					Show in the flame graph
-				</button>
+				<ShowButton data-node={node} onClick={() => showPlace(state, node, weightsOf(cause!.kind), process)} />
 			) : null}
 		</p>
 	);
@@ -242,7 +241,6 @@ function CauseTable({ state, data }: { state: State; data: Data }) {
 			columns={columns}
 			rows={data.causes}
 			text={(row) => `${row.process} ${row.kind} ${row.path.join(';')}`}
-			sortedBy={0}
 			onPick={show}
 			pickTitle="Show in the flame graph"
 			none="No cause is known."
@@ -321,7 +319,6 @@ function GroupTable({ data }: { data: Data }) {
 			columns={groupColumns}
 			rows={data.groups}
 			text={(row) => `${row.operation} ${row.communicator}`}
-			sortedBy={0}
 			none="No collective was found in several ranks."
 		/>
 	);
@@ -349,7 +346,6 @@ function CommunicatorTable({ data }: { data: Data }) {
 			columns={communicatorColumns}
 			rows={data.communicators}
 			text={(row) => `${row.ranks} ${row.communicator}`}
-			sortedBy={0}
 			none="No communicator has several ranks."
 		/>
 	);
@@ -363,11 +359,10 @@ export function Collectives({ state }: { state: State }) {
 
 	return (
 		<section id="collectives" class="card">
-			<header class="card-head">
-				<h2>Collectives</h2>
+			<CardHead title="Collectives">
 				<Verdict state={state} data={data} />
 				<p class="sub">Which ranks wait, and which ones make others wait. Time counts from the start of the first collective.</p>
-			</header>
+			</CardHead>
 			<Notes data={data} />
 			{data.ranks.length ? <HeatMap collectives={data} outliers={outliers} /> : null}
 			<Tabs

@@ -5,7 +5,7 @@
 import type { Comparison, ComparisonRow } from './data';
 import { Flame } from './flame';
 import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
-import { ThemeSwitch } from './head';
+import { Bar, CardHead, Lines } from './parts';
 import { showNode, showSearch, type State } from './state';
 import { type Column, Table } from './table';
 import { shortName } from './tree';
@@ -45,22 +45,12 @@ function direction(row: ComparisonRow): string {
 	return deltaOf(row) > 0 ? 'grew' : deltaOf(row) < 0 ? 'shrank' : '';
 }
 
-function Bar() {
-	return (
-		<nav class="top" aria-label="Sections">
-			<a class="brand" href="#head">
-				xtrace
-			</a>
-			<div class="links">
-				<a href="#flame">Flame graph</a>
-				<a href="#paths">Call paths</a>
-				<a href="#sums">Totals</a>
-				<a href="#method">Method</a>
-			</div>
-			<ThemeSwitch />
-		</nav>
-	);
-}
+const links: [id: string, title: string][] = [
+	['flame', 'Flame graph'],
+	['paths', 'Call paths'],
+	['sums', 'Totals'],
+	['method', 'Method'],
+];
 
 function Rules({ comparison }: { comparison: Comparison }) {
 	if (!comparison.rules.length) return null;
@@ -129,13 +119,7 @@ function Head({ comparison }: { comparison: Comparison }) {
 				{fresh.device ? <span>{fresh.device}</span> : null}
 				<span>values of {comparison.values}</span>
 			</p>
-			{comparison.problems.length ? (
-				<ul class="notice degraded">
-					{comparison.problems.map((text) => (
-						<li>{text}</li>
-					))}
-				</ul>
-			) : null}
+			<Lines class="notice degraded" texts={comparison.problems} />
 			<Rules comparison={comparison} />
 			<div class="tiles">
 				{tiles.map((name) => {
@@ -196,17 +180,12 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 
 	return (
 		<section id={props.id} class="card">
-			<header class="card-head">
-				<h2>{props.title}</h2>
-				<p class="sub">{props.what}</p>
-			</header>
+			<CardHead title={props.title} what={props.what} />
 			<Table
 				id={`table-${props.id}`}
 				title={props.title}
 				columns={columns}
 				rows={props.rows}
-				text={(r) => r.frames.join(';')}
-				sortedBy={0}
 				onPick={(r) => (r.node ? showNode(r.node) : showSearch(r.frames[0]))}
 				pickTitle="Show in the flame graph"
 				none={props.none}
@@ -218,14 +197,10 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 function Method({ comparison }: { comparison: Comparison }) {
 	return (
 		<section id="method" class="card">
-			<header class="card-head">
-				<h2>Method</h2>
-				<p class="sub">
-					A row is listed if it changed by more than the noise between runs. At most{' '}
-					{formatPercent(comparison.alpha, 1)} of the listed rows are expected to be false alarms. Confidence
-					intervals exclude the noise that all call paths share.
-				</p>
-			</header>
+			<CardHead
+				title="Method"
+				what={`A row is listed if it changed by more than the noise between runs. At most ${formatPercent(comparison.alpha, 1)} of the listed rows are expected to be false alarms. Confidence intervals exclude the noise that all call paths share.`}
+			/>
 			<ul class="lines">
 				{comparison.sides.map((side, s) => (
 					<li>
@@ -251,7 +226,7 @@ export function ComparisonPage({ state, comparison }: { state: State; comparison
 
 	return (
 		<>
-			<Bar />
+			<Bar links={links} />
 			<main>
 				<Head comparison={comparison} />
 				<Flame state={state} />

@@ -7,8 +7,9 @@
  */
 import { cpuColours, frameColour, idleColours } from './colours';
 import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } from './events';
-import { FONT, type Look } from './painter';
+import { clear, type Look } from './painter';
 import { frameKind, shortName, type Tree } from './tree';
+import { idleName } from './words';
 
 const TITLE_HEIGHT = 17;
 const EVENT_HEIGHT = 18;
@@ -144,7 +145,7 @@ export class EventRows {
 		const { work, gaps, calls, ranges, lists } = this.events;
 
 		if (kind === 'work') return shortName(this.tree.text(work.node[id]));
-		if (kind === 'idle') return this.idleLabels[gaps.cause[id]].replace(/^\[idle: (.*)\]$/, '$1');
+		if (kind === 'idle') return idleName(this.idleLabels[gaps.cause[id]]);
 		if (kind === 'call') return lists.apis[calls.api[id]];
 		if (kind === 'range') return this.rangeNames[ranges.range[id] - 1];
 		if (kind === 'cpu') return this.sampleName(id);
@@ -353,20 +354,8 @@ export class EventRows {
 	}
 
 	paint(canvas: HTMLCanvasElement, width: number, height: number, scrollTop: number, pieces: Piece[], look: Look, selected: Hit | null): void {
-		const g = canvas.getContext('2d')!;
-		const ratio = window.devicePixelRatio || 1;
+		const [g, column] = clear(canvas, width, height, look);
 		const flows = this.workIn(pieces, 60);
-
-		if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-			canvas.width = Math.round(width * ratio);
-			canvas.height = Math.round(height * ratio);
-		}
-		g.setTransform(ratio, 0, 0, ratio, 0, 0);
-		g.fillStyle = look.card;
-		g.fillRect(0, 0, width, height);
-		g.font = FONT;
-		g.textBaseline = 'middle';
-		const column = g.measureText('mmmmmmmmmm').width / 10;
 
 		for (const row of this.rows) {
 			const y = row.y - scrollTop;

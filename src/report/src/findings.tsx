@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
 import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
 import { idleCauses } from './head';
+import { CardHead, Fact, ShowButton } from './parts';
 import { findNode, printing, showPlace, type State } from './state';
 
 const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
@@ -52,11 +53,7 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 							) : null}
 							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
 						</span>
-						{node ? (
-							<button type="button" class="link screen-only" onClick={show} data-node={node}>
-								Show in the flame graph
-							</button>
-						) : null}
+						{node ? <ShowButton onClick={show} data-node={node} /> : null}
 					</li>
 				);
 			})}
@@ -76,17 +73,11 @@ function Evidence({ finding }: { finding: Finding }) {
 	return (
 		<dl class="counts finding-evidence">
 			{Object.entries(finding.evidence).map(([name, value]) => (
-				<div>
-					<dt>{name.replace(/_(ns|bytes)$/, '').replaceAll('_', ' ')}</dt>
-					<dd data-evidence={name} data-value={value}>
-						{evidenceText(name, value)}
-					</dd>
-				</div>
+				<Fact name={name.replace(/_(ns|bytes)$/, '').replaceAll('_', ' ')} data-evidence={name} data-value={value}>
+					{evidenceText(name, value)}
+				</Fact>
 			))}
-			<div>
-				<dt>time that could be saved: {finding.estimate}</dt>
-				<dd>{formatTime(finding.cost_ns)}</dd>
-			</div>
+			<Fact name={`time that could be saved: ${finding.estimate}`}>{formatTime(finding.cost_ns)}</Fact>
 		</dl>
 	);
 }
@@ -145,8 +136,7 @@ export function Findings({ state }: { state: State }) {
 		);
 	return (
 		<section id="findings" class="card">
-			<header class="card-head">
-				<h2>Findings</h2>
+			<CardHead title="Findings">
 				<p class="sub">
 					{isDamaged && 'In the readable part of a damaged log. '}
 					Known problems, by the estimated time that fixing them could save.
@@ -159,7 +149,7 @@ export function Findings({ state }: { state: State }) {
 						</span>
 					) : null}
 				</p>
-			</header>
+			</CardHead>
 			<ol class="findings">
 				{rows.slice(0, shown).map((finding) => (
 					<Item state={state} finding={finding} />

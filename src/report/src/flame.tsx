@@ -9,6 +9,7 @@ import type { Weight } from './data';
 import { Filters } from './selection';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, type Change, childrenOf, Hits, layOut, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
+import { CardHead, Fact, Select } from './parts';
 import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
@@ -76,24 +77,15 @@ function ChangeNumbers({ change, node, spec }: { change: Change; node: number; s
 
 	return (
 		<>
-			<div>
-				<dt>base</dt>
-				<dd data-side="base" data-value={base}>
-					{formatWeight(base, spec)}
-				</dd>
-			</div>
-			<div>
-				<dt>new</dt>
-				<dd data-side="new" data-value={now}>
-					{formatWeight(now, spec)}
-				</dd>
-			</div>
-			<div>
-				<dt>change</dt>
-				<dd class={now > base ? 'grew' : now < base ? 'shrank' : ''}>
-					{formatDelta(now - base, spec)} {formatChange(base, now)}
-				</dd>
-			</div>
+			<Fact name="base" data-side="base" data-value={base}>
+				{formatWeight(base, spec)}
+			</Fact>
+			<Fact name="new" data-side="new" data-value={now}>
+				{formatWeight(now, spec)}
+			</Fact>
+			<Fact name="change" class={now > base ? 'grew' : now < base ? 'shrank' : ''}>
+				{formatDelta(now - base, spec)} {formatChange(base, now)}
+			</Fact>
 		</>
 	);
 }
@@ -145,32 +137,17 @@ function Details({ state, node }: { state: State; node: number }) {
 				</button>
 			) : null}
 			<dl class="details-numbers">
-				<div>
-					<dt>{titleOf(spec)}</dt>
-					<dd data-value={sums.total[node]}>{formatWeight(sums.total[node], spec)}</dd>
-				</div>
-				<div>
-					<dt>{isFiltered.value ? 'of the selection' : 'of total'}</dt>
-					<dd>{formatPercent(sums.total[node], whole)}</dd>
-				</div>
-				<div>
-					<dt>of view</dt>
-					<dd>{formatPercent(sums.total[node], sums.total[root])}</dd>
-				</div>
-				{tree.leadsToCallers(node) ? null : (
-					<div>
-						<dt>self</dt>
-						<dd>{formatWeight(sums.self[node], spec)}</dd>
-					</div>
-				)}
+				<Fact name={titleOf(spec)} data-value={sums.total[node]}>
+					{formatWeight(sums.total[node], spec)}
+				</Fact>
+				<Fact name={isFiltered.value ? 'of the selection' : 'of total'}>{formatPercent(sums.total[node], whole)}</Fact>
+				<Fact name="of view">{formatPercent(sums.total[node], sums.total[root])}</Fact>
+				{tree.leadsToCallers(node) ? null : <Fact name="self">{formatWeight(sums.self[node], spec)}</Fact>}
 				{change ? <ChangeNumbers change={change} node={node} spec={spec} /> : null}
 				{report.weights.map((other, w) =>
 					change ||
 					w === weight.value || (other.name !== 'gpu-time' && other.name !== 'count') ? null : (
-						<div>
-							<dt>{weightTitles[other.name]?.title ?? other.name}</dt>
-							<dd>{formatWeight(tree.sums(w, filter.value).total[node], other)}</dd>
-						</div>
+						<Fact name={weightTitles[other.name]?.title ?? other.name}>{formatWeight(tree.sums(w, filter.value).total[node], other)}</Fact>
 					),
 				)}
 			</dl>
@@ -268,40 +245,35 @@ function Views({ pivot }: { pivot: string }) {
 
 	return (
 		<>
-			<label class="field">
-				<span>View</span>
-				<select
-					id="view"
-					value={mode}
-					onChange={(e) => {
-						const next = e.currentTarget.value as Mode;
+			<Select
+				id="view"
+				title="View"
+				value={mode}
+				onPick={(value) => {
+					const next = value as Mode;
 
-						setView({ mode: next, pivot: isAboutPivot(next) ? aboutOf(next) : '' });
-					}}
-				>
-					{modeNames.map(([value, name]) =>
-						!isAboutPivot(value) ? (
-							<option value={value}>{name}</option>
-						) : aboutOf(value) ? (
-							<option value={value}>
-								{name} {shortName(aboutOf(value))}
-							</option>
-						) : (
-							<option value={value} disabled>
-								{name} … (select a frame first)
-							</option>
-						),
-					)}
-				</select>
-			</label>
-			<label class="field">
-				<span>Frames</span>
-				<select id="keep" value={keep} onChange={(e) => setView({ keep: e.currentTarget.value as Keep })}>
-					{keepNames.map(([value, name]) => (
+					setView({ mode: next, pivot: isAboutPivot(next) ? aboutOf(next) : '' });
+				}}
+			>
+				{modeNames.map(([value, name]) =>
+					!isAboutPivot(value) ? (
 						<option value={value}>{name}</option>
-					))}
-				</select>
-			</label>
+					) : aboutOf(value) ? (
+						<option value={value}>
+							{name} {shortName(aboutOf(value))}
+						</option>
+					) : (
+						<option value={value} disabled>
+							{name} … (select a frame first)
+						</option>
+					),
+				)}
+			</Select>
+			<Select id="keep" title="Frames" value={keep} onPick={(value) => setView({ keep: value as Keep })}>
+				{keepNames.map(([value, name]) => (
+					<option value={value}>{name}</option>
+				))}
+			</Select>
 			<label class="check" title="Continue a function that calls itself in its first frame">
 				<input id="recursion" type="checkbox" checked={foldsRecursion} onChange={(e) => setView({ foldsRecursion: e.currentTarget.checked })} />
 				Fold recursion
@@ -451,29 +423,20 @@ export function Flame({ state }: { state: State }) {
 
 	return (
 		<section id="flame" class="card">
-			<header class="card-head">
-				<h2>Flame graph</h2>
-				<p class="sub">{weightTitles[spec.name]?.what}</p>
+			<CardHead title="Flame graph" what={weightTitles[spec.name]?.what}>
 				{report.left_out_path_count ? (
 					<p class="sub" id="left-out">
 						The {formatCount(report.left_out_path_count)} smallest call paths are combined into [other], with{' '}
 						{formatTime(report.left_out_gpu_time_ns ?? 0)} of GPU time, to keep the report within --html-size.
 					</p>
 				) : null}
-			</header>
+			</CardHead>
 			<div class="toolbar">
-				<label class="field">
-					<span>Weight</span>
-					<select
-						id="weight"
-						value={weight.value}
-						onChange={(e) => (weight.value = Number(e.currentTarget.value))}
-					>
-						{report.weights.map((w, i) => (
-							<option value={i}>{titleOf(w)}</option>
-						))}
-					</select>
-				</label>
+				<Select id="weight" title="Weight" value={weight.value} onPick={(value) => (weight.value = Number(value))}>
+					{report.weights.map((w, i) => (
+						<option value={i}>{titleOf(w)}</option>
+					))}
+				</Select>
 				<Filters state={state} />
 				<label class="field grow">
 					<span>Search</span>

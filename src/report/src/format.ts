@@ -18,13 +18,20 @@ export function formatTime(ns: number): string {
 	return `${Math.round(ns)} ns`;
 }
 
-export function formatBytes(bytes: number): string {
+/* Returns the number in the largest unit that fits. */
+function scaledBytes(bytes: number): [value: number, unit: string] {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	let value = bytes;
 	let unit = 0;
 
 	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
-	return unit ? `${value.toFixed(3)} ${units[unit]}` : `${Number(value.toFixed(3))} B`;
+	return [value, units[unit]];
+}
+
+export function formatBytes(bytes: number): string {
+	const [value, unit] = scaledBytes(bytes);
+
+	return unit === 'B' ? `${Number(value.toFixed(3))} B` : `${value.toFixed(3)} ${unit}`;
 }
 
 /* Short forms for axes and tiles. */
@@ -51,12 +58,9 @@ export function longTime(ns: number): string {
 }
 
 export function shortBytes(bytes: number): string {
-	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-	let value = bytes;
-	let unit = 0;
+	const [value, unit] = scaledBytes(bytes);
 
-	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
-	return `${Number(value.toPrecision(4))} ${units[unit]}`;
+	return `${Number(value.toPrecision(4))} ${unit}`;
 }
 
 /* Reserve "100.0" for complete values: show 99.99 % as 99.9. */

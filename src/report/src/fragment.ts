@@ -82,15 +82,13 @@ const parts: Part[] = [
 	{ key: 'span', write: (_, filter) => spanText(filter.span), read: (state, text) => spanOf(state, text) },
 ];
 
+/* Joins the values that are not usual. */
+function joined<Of extends { key: string }>(list: Of[], text: (of: Of) => string): string {
+	return new URLSearchParams(list.map((of) => [of.key, text(of)]).filter(([, value]) => value)).toString();
+}
+
 function filterText(state: State, filter: Filter): string {
-	const values = new URLSearchParams();
-
-	for (const part of parts) {
-		const text = part.write(state, filter);
-
-		if (text) values.set(part.key, text);
-	}
-	return values.toString();
+	return joined(parts, (part) => part.write(state, filter));
 }
 
 function filterOf(state: State, text: string): Filter {
@@ -115,6 +113,11 @@ function eventOf({ tree }: State, text: string) {
 	return kind ? (tree.events?.hitOf(kind, Number(id)) ?? null) : null;
 }
 
+/* A value that is true if the field has this text. */
+function flag(key: string, word: string, of: { value: boolean }): Field {
+	return { key, write: () => (of.value ? word : ''), read: (_, text) => (of.value = text === word) };
+}
+
 /* A field is read after those before it. */
 const fields: Field[] = [
 	{
@@ -130,11 +133,7 @@ const fields: Field[] = [
 		}),
 	),
 	baseField,
-	{
-		key: 'compare',
-		write: () => (comparesShares.value ? 'shares' : ''),
-		read: (_, text) => (comparesShares.value = text === 'shares'),
-	},
+	flag('compare', 'shares', comparesShares),
 	{
 		key: 'time',
 		write: () => spanText(timeView.value),
@@ -180,11 +179,7 @@ const fields: Field[] = [
 		write: () => (view.value.foldsRecursion ? 'folded' : ''),
 		read: (_, text) => (view.value = { ...view.value, foldsRecursion: text === 'folded' }),
 	},
-	{
-		key: 'order',
-		write: () => (isFlame.value ? 'flame' : ''),
-		read: (_, text) => (isFlame.value = text === 'flame'),
-	},
+	flag('order', 'flame', isFlame),
 	{
 		key: 'search',
 		write: () => search.value,
@@ -202,14 +197,7 @@ const fields: Field[] = [
 ];
 
 function write(state: State): string {
-	const values = new URLSearchParams();
-
-	for (const field of fields) {
-		const text = field.write(state);
-
-		if (text) values.set(field.key, text);
-	}
-	return values.toString();
+	return joined(fields, (field) => field.write(state));
 }
 
 function read(state: State, text: string): void {

@@ -5,8 +5,9 @@
 import type { HeadlineCost, HeadlineGap, Place } from './data';
 import type { Events, Hit } from './events';
 import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
+import { CardHead, Fact, Lines, ShowButton } from './parts';
 import { hasRanks } from './ranks';
-import { showEvent, showSearch, type State, theme, type Theme, weight } from './state';
+import { showEvent, showSearch, type State, weight } from './state';
 import { countWords, doubtWords, idleName } from './words';
 
 type Status = State['report']['summary']['trust']['word'];
@@ -38,44 +39,20 @@ export function titleOf({ report }: State): string {
 	return names.length > 3 ? `${names.slice(0, 3).join(', ')} …` : names.join(', ') || 'xtrace';
 }
 
-export function ThemeSwitch() {
-	const next: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
-	const titles: Record<Theme, string> = { auto: '◐ auto', light: '○ light', dark: '● dark' };
-
-	return (
-		<button
-			type="button"
-			id="theme"
-			title="Colour theme: system, light or dark"
-			onClick={() => (theme.value = next[theme.value])}
-		>
-			{titles[theme.value]}
-		</button>
-	);
-}
-
-export function Bar({ state }: { state: State }) {
+/* The sections that the page has. */
+export function linksOf(state: State): [id: string, title: string][] {
+	const { summary, tracks } = state.report;
 	const links: [string, string, boolean][] = [
-		['findings', 'Findings', (state.report.summary.findings?.rows.length ?? 0) > 0],
+		['findings', 'Findings', (summary.findings?.rows.length ?? 0) > 0],
 		['processes', 'Processes', hasRanks(state)],
-		['collectives', 'Collectives', state.report.summary.collectives !== undefined],
-		['timeline', 'Device activity', state.report.tracks.length > 0],
+		['collectives', 'Collectives', summary.collectives !== undefined],
+		['timeline', 'Device activity', tracks.length > 0],
 		['flame', 'Flame graph', true],
 		['tables', 'Tables', true],
 		['account', 'Trust', true],
 	];
 
-	return (
-		<nav class="top" aria-label="Sections">
-			<a class="brand" href="#head">
-				xtrace
-			</a>
-			<div class="links">
-				{links.map(([id, title, present]) => (present ? <a href={`#${id}`}>{title}</a> : null))}
-			</div>
-			<ThemeSwitch />
-		</nav>
-	);
+	return links.filter(([, , isPresent]) => isPresent).map(([id, title]) => [id, title]);
 }
 
 function Tile({ title, value, note }: { title: string; value: string; note?: string }) {
@@ -163,14 +140,6 @@ function PlaceName({ place }: { place: Place }) {
 	return <code title={place.file ? `${place.file}:${place.line}` : undefined}>{place.where}</code>;
 }
 
-function Show({ id, title, onClick }: { id: string; title: string; onClick: () => void }) {
-	return (
-		<button type="button" class="link screen-only" id={id} title={title} onClick={onClick}>
-			Show
-		</button>
-	);
-}
-
 /* find: the event of the timeline that shows the gap. */
 function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; when: string; find: (events: Events) => Hit | null }) {
 	const { name, id, gap, when } = props;
@@ -182,23 +151,22 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 	};
 
 	return (
-		<div>
-			<dt>{name}</dt>
-			<dd id={id} data-value={gap.idle_ns}>
-				<b>{shortTime(gap.idle_ns)}</b>
-				{when},{' '}
-				{gap.cpu ? (
-					<span data-cpu={gap.cpu.ns}>
-						{formatPercent(gap.cpu.ns, gap.idle_ns)} of it in <PlaceName place={gap.cpu} />
-					</span>
-				) : (
-					<>
-						ended by <PlaceName place={gap} />
-					</>
-				)}{' '}
-				<Show id={`show-${id}`} title="Show in the timeline" onClick={show} />
-			</dd>
-		</div>
+		<Fact name={name} id={id} data-value={gap.idle_ns}>
+			<b>{shortTime(gap.idle_ns)}</b>
+			{when},{' '}
+			{gap.cpu ? (
+				<span data-cpu={gap.cpu.ns}>
+					{formatPercent(gap.cpu.ns, gap.idle_ns)} of it in <PlaceName place={gap.cpu} />
+				</span>
+			) : (
+				<>
+					ended by <PlaceName place={gap} />
+				</>
+			)}{' '}
+			<ShowButton id={`show-${id}`} title="Show in the timeline" onClick={show}>
+				Show
+			</ShowButton>
+		</Fact>
 	);
 }
 
@@ -218,9 +186,9 @@ function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
 					Show
 				</a>
 			) : frame ? (
-				<button type="button" class="link screen-only" title="Show in the flame graph" onClick={() => ((weight.value = 0), showSearch(frame))}>
+				<ShowButton title="Show in the flame graph" onClick={() => ((weight.value = 0), showSearch(frame))}>
 					Show
-				</button>
+				</ShowButton>
 			) : null}
 		</li>
 	);
@@ -228,16 +196,13 @@ function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
 
 function Costs({ state, name, id, costs }: { state: State; name: string; id: string; costs: HeadlineCost[] }) {
 	return costs.length ? (
-		<div>
-			<dt>{name}</dt>
-			<dd>
-				<ol id={id}>
-					{costs.map((cost) => (
-						<Cost state={state} cost={cost} />
-					))}
-				</ol>
-			</dd>
-		</div>
+		<Fact name={name}>
+			<ol id={id}>
+				{costs.map((cost) => (
+					<Cost state={state} cost={cost} />
+				))}
+			</ol>
+		</Fact>
 	) : null;
 }
 
@@ -250,33 +215,24 @@ function Headline({ state }: { state: State }) {
 
 	return (
 		<dl class="headline card" id="headline">
-			<div>
-				<dt>Program</dt>
-				<dd>
-					<code>{headline.command}</code>
-				</dd>
-			</div>
+			<Fact name="Program">
+				<code>{headline.command}</code>
+			</Fact>
 			{headline.note ? (
-				<div>
-					<dt>Note</dt>
-					<dd id="headline-note">{headline.note}</dd>
-				</div>
+				<Fact name="Note" id="headline-note">
+					{headline.note}
+				</Fact>
 			) : null}
 			{headline.recorded ? (
-				<div>
-					<dt>Recorded</dt>
-					<dd id="recorded">{headline.recorded}</dd>
-				</div>
+				<Fact name="Recorded" id="recorded">
+					{headline.recorded}
+				</Fact>
 			) : null}
 			{headline.gpu_idle_ns ? (
-				<div>
-					<dt>GPU idle</dt>
-					<dd>
-						<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the{' '}
-						{shortTime(headline.span_ns)}
-						{addedOver(state)} from first to last GPU work: {idleCauses(state)}
-					</dd>
-				</div>
+				<Fact name="GPU idle">
+					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the {shortTime(headline.span_ns)}
+					{addedOver(state)} from first to last GPU work: {idleCauses(state)}
+				</Fact>
 			) : null}
 			{start_up ? (
 				<Gap
@@ -299,15 +255,12 @@ function Headline({ state }: { state: State }) {
 				/>
 			) : null}
 			{slowest ? (
-				<div>
-					<dt>Slowest</dt>
-					<dd>
-						<b>{slowest}</b>{' '}
-						<a class="screen-only" href="#processes">
-							Show
-						</a>
-					</dd>
-				</div>
+				<Fact name="Slowest">
+					<b>{slowest}</b>{' '}
+					<a class="screen-only" href="#processes">
+						Show
+					</a>
+				</Fact>
 			) : null}
 			<Costs state={state} name="Costs most" id="costs" costs={headline.costs.filter((cost) => cost.rule)} />
 			<Costs state={state} name="GPU time" id="lines-cost" costs={headline.costs.filter((cost) => !cost.rule)} />
@@ -320,20 +273,10 @@ function Notice({ state, status }: { state: State; status: Status }) {
 	/* Both lists begin with the most important entry. */
 	const warnings = [...trust.reasons, ...trust.warnings];
 	const shown = 4;
+	const more = warnings.length > shown ? [<a href="#account">{warnings.length - shown} more</a>] : [];
 
 	if (status === 'complete' && !trust.reasons.length) return null;
-	return (
-		<ul class={`notice ${status}`}>
-			{warnings.slice(0, shown).map((text) => (
-				<li>{text}</li>
-			))}
-			{warnings.length > shown ? (
-				<li>
-					<a href="#account">{warnings.length - shown} more</a>
-				</li>
-			) : null}
-		</ul>
-	);
+	return <Lines class={`notice ${status}`} texts={[...warnings.slice(0, shown), ...more]} />;
 }
 
 export function Head({ state }: { state: State }) {
@@ -386,12 +329,9 @@ function Counts({ rows }: { rows: [key: string, words: string, value: number][] 
 	return (
 		<dl class="counts">
 			{rows.map(([key, words, value]) => (
-				<div>
-					<dt>{words}</dt>
-					<dd data-count={key} data-value={value}>
-						{formatCount(value)}
-					</dd>
-				</div>
+				<Fact name={words} data-count={key} data-value={value}>
+					{formatCount(value)}
+				</Fact>
 			))}
 		</dl>
 	);
@@ -407,8 +347,7 @@ export function Account({ state }: { state: State }) {
 
 	return (
 		<section id="account" class="card">
-			<header class="card-head">
-				<h2>Trust</h2>
+			<CardHead title="Trust">
 				<p class="sub">
 					<b>{word}.</b> {meaning}{' '}
 					{totals.gpu_time_ns
@@ -420,7 +359,7 @@ export function Account({ state }: { state: State }) {
 						{line}.
 					</p>
 				))}
-			</header>
+			</CardHead>
 			<div class="account">
 				<div>
 					<h3>Recorded</h3>
@@ -436,23 +375,20 @@ export function Account({ state }: { state: State }) {
 					{trust.warnings.length ? (
 						<>
 							<h3>Warnings</h3>
-							<ul class="lines">
-								{trust.warnings.map((text) => (
-									<li>{text}</li>
-								))}
-							</ul>
+							<Lines class="lines" texts={trust.warnings} />
 						</>
 					) : null}
 				</div>
 				<div>
 					<h3>{summary.processes.length === 1 ? 'Process' : 'Processes'}</h3>
-					<ul class="lines">
-						{summary.processes.map((process) => (
-							<li>
+					<Lines
+						class="lines"
+						texts={summary.processes.map((process) => (
+							<>
 								<b>{process.label}</b> <code>{process.command}</code>
-							</li>
+							</>
 						))}
-					</ul>
+					/>
 				</div>
 			</div>
 			<p class="muted small">Written by {summary.generator}.</p>

@@ -9,7 +9,8 @@ import { ComparisonPage, comparisonTitle } from './comparison';
 import { load } from './data';
 import { Findings } from './findings';
 import { Flame } from './flame';
-import { Account, Bar, Head, titleOf } from './head';
+import { Account, Head, linksOf, titleOf } from './head';
+import { Bar } from './parts';
 import { keepInAddress } from './fragment';
 import { Ranks } from './ranks';
 import { SelectionBar } from './selection';
@@ -24,7 +25,7 @@ function Page({ state }: { state: State }) {
 	if (comparison) return <ComparisonPage state={state} comparison={comparison} />;
 	return (
 		<>
-			<Bar state={state} />
+			<Bar links={linksOf(state)} />
 			<main>
 				<Head state={state} />
 				<Findings state={state} />

@@ -190,7 +190,7 @@ export interface Scene {
 	look: Look;
 }
 
-export const FONT = '11.5px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
+const FONT = '11.5px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const PADDING = 5;
 
 export function rowTop(scene: Scene, row: number): number {
@@ -252,20 +252,26 @@ function paintCell(g: CanvasRenderingContext2D, scene: Scene, cell: Cell, row: n
 	g.fillText(text, cell.x + PADDING, top + ROW_HEIGHT / 2);
 }
 
-export function paint(canvas: HTMLCanvasElement, scene: Scene): void {
+/* Clears a canvas of this size. Returns its context, and the width of a character. */
+export function clear(canvas: HTMLCanvasElement, width: number, height: number, look: Look): [CanvasRenderingContext2D, number] {
 	const g = canvas.getContext('2d')!;
 	const ratio = window.devicePixelRatio || 1;
 
-	if (canvas.width !== Math.round(scene.width * ratio) || canvas.height !== Math.round(scene.height * ratio)) {
-		canvas.width = Math.round(scene.width * ratio);
-		canvas.height = Math.round(scene.height * ratio);
+	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+		canvas.width = Math.round(width * ratio);
+		canvas.height = Math.round(height * ratio);
 	}
 	g.setTransform(ratio, 0, 0, ratio, 0, 0);
-	g.fillStyle = scene.look.card;
-	g.fillRect(0, 0, scene.width, scene.height);
+	g.fillStyle = look.card;
+	g.fillRect(0, 0, width, height);
 	g.font = FONT;
 	g.textBaseline = 'middle';
-	const column = g.measureText('mmmmmmmmmm').width / 10;
+	return [g, g.measureText('mmmmmmmmmm').width / 10];
+}
+
+export function paint(canvas: HTMLCanvasElement, scene: Scene): void {
+	const [g, column] = clear(canvas, scene.width, scene.height, scene.look);
+
 	for (let row = 0; row < scene.layout.rows.length; row++) {
 		const top = rowTop(scene, row);
 

@@ -4,6 +4,7 @@
  */
 import type { ProcessRow } from './data';
 import { formatPercent, shortTime } from './format';
+import { CardHead } from './parts';
 import { showProcess, type State } from './state';
 import { type Column, Table } from './table';
 
@@ -71,8 +72,7 @@ export function Ranks({ state }: { state: State }) {
 
 	return (
 		<section id="processes" class="card">
-			<header class="card-head">
-				<h2>Processes</h2>
+			<CardHead title="Processes">
 				<p class="sub">
 					{slowest ? (
 						<>
@@ -82,7 +82,7 @@ export function Ranks({ state }: { state: State }) {
 					Own time is the time from the first to the last GPU work
 					{hasCollectives ? ' without the time in which only collectives ran, mostly waits for other ranks' : ''}.
 				</p>
-			</header>
+			</CardHead>
 			<Table
 				id="table-processes"
 				title="Processes"

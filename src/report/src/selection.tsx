@@ -5,6 +5,7 @@
  * over selected time.
  */
 import { exactTime, formatCount, shortTime } from './format';
+import { Select } from './parts';
 import { baseFilter, comparesShares, endComparison, filter, isComparing, isFiltered, type State, swapWithBase, useAsBase } from './state';
 import type { Times, TimeView } from './times';
 import { type Filter, noFilter } from './tree';
@@ -103,21 +104,17 @@ function Choice(props: { id: 'process' | 'device' | 'thread' | 'range'; title: s
 	if (props.names.length < 2 && props.id !== 'range') return null;
 	if (!props.names.length) return null;
 	return (
-		<label class="field">
-			<span>{props.title}</span>
-			<select
-				id={`filter-${props.id}`}
-				value={filter.value[props.id]}
-				onChange={(e) => (filter.value = { ...filter.value, [props.id]: Number(e.currentTarget.value) })}
-			>
-				<option value={0}>{props.all}</option>
-				{props.names.map((name, i) =>
-					!props.shown || props.shown.has(i) || filter.value[props.id] === i + 1 ? (
-						<option value={i + 1}>{name}</option>
-					) : null,
-				)}
-			</select>
-		</label>
+		<Select
+			id={`filter-${props.id}`}
+			title={props.title}
+			value={filter.value[props.id]}
+			onPick={(value) => (filter.value = { ...filter.value, [props.id]: Number(value) })}
+		>
+			<option value={0}>{props.all}</option>
+			{props.names.map((name, i) =>
+				!props.shown || props.shown.has(i) || filter.value[props.id] === i + 1 ? <option value={i + 1}>{name}</option> : null,
+			)}
+		</Select>
 	);
 }
 

@@ -146,8 +146,8 @@ export function Table<Row>(props: {
 	title: string; /* for screen readers */
 	columns: Column<Row>[];
 	rows: Row[];
-	text: (row: Row) => string;
-	sortedBy: number;
+	text?: (row: Row) => string; /* for the filter; by default the value of the main column */
+	sortedBy?: number; /* index in columns; 0 by default */
 	lines?: number; /* of text in the main column of a long table */
 	onPick?: (row: Row) => void;
 	pickTitle?: string;
@@ -156,7 +156,7 @@ export function Table<Row>(props: {
 	const { rows } = props;
 	const nameFirst = [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false));
 	const columns = nameFirst.filter((column) => !(printing.value && column.isDetail));
-	const sort = useSignal({ column: props.sortedBy, down: true });
+	const sort = useSignal({ column: props.sortedBy ?? 0, down: true });
 	const pattern = useSignal('');
 	const top = useSignal(0); /* first visible row */
 	const focused = useSignal(-1);
@@ -170,7 +170,8 @@ export function Table<Row>(props: {
 	const widths = useRef({ box: 0, min: [] as number[] });
 	const test = matcher(pattern.value);
 	const wrong = patternError(pattern.value);
-	const texts = useMemo(() => (test ? rows.map(props.text) : []), [rows, !test]);
+	const textOf = props.text ?? ((row: Row) => String(nameFirst[0].value(row)));
+	const texts = useMemo(() => (test ? rows.map(textOf) : []), [rows, !test]);
 	const kept = useMemo(() => (test ? rows.filter((_, i) => test(texts[i])) : rows), [rows, pattern.value]);
 	const sorted = useMemo(
 		() => sortRows(kept, props.columns[sort.value.column] ?? props.columns[0], sort.value.down),

@@ -267,12 +267,12 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-function pathColumn<Row>(tree: Tree, node: (row: Row) => number): Column<Row> {
+function pathColumn<Row>(tree: Tree, frames: (row: Row) => string[]): Column<Row> {
 	return {
 		title: 'Call path (innermost frame first)',
-		value: (r) => tree.pathText(node(r)),
-		show: (r) => <Path tree={tree} frames={tree.path(node(r)).map((n) => tree.text(n))} />,
-		plain: (r) => tree.pathText(node(r)),
+		value: (r) => frames(r).join(';'),
+		show: (r) => <Path tree={tree} frames={frames(r)} />,
+		plain: (r) => frames(r).join(';'),
 		isText: true,
 		isMain: true,
 	};
@@ -321,7 +321,7 @@ function Paths({ state }: { state: State }) {
 					}),
 				]
 			: []),
-		pathColumn(tree, (r) => r.node),
+		pathColumn(tree, (r) => tree.frames(r.node)),
 	];
 
 	return (
@@ -331,7 +331,6 @@ function Paths({ state }: { state: State }) {
 			title="Call paths"
 			columns={columns}
 			rows={rows}
-			text={(r) => tree.pathText(r.node)}
 			sortedBy={changes.length ? 2 : 0}
 			lines={3}
 			onPick={(r) => showNode(r.node)}
@@ -385,14 +384,7 @@ function errorText(row: FailureRow): string {
 const failureColumns = (tree: Tree): Column<FailureRow>[] => [
 	countColumn('Count', (r) => r.count),
 	{ title: 'Error', value: (r) => errorText(r), isText: true },
-	{
-		title: 'Call path (innermost frame first)',
-		value: (r) => [...r.frames, r.name].join(';'),
-		show: (r) => <Path tree={tree} frames={[...r.frames, r.name]} />,
-		plain: (r) => [...r.frames, r.name].join(';'),
-		isText: true,
-		isMain: true,
-	},
+	pathColumn(tree, (r) => [...r.frames, r.name]),
 ];
 
 /*
@@ -419,8 +411,6 @@ function Calls({ state }: { state: State }) {
 				title="API calls"
 				columns={callColumns}
 				rows={calls}
-				text={(r) => r.name}
-				sortedBy={0}
 				onPick={(r) => showWhereFound(state, r.name)}
 				pickTitle="Search in the flame graph"
 				none={noneText('No CUDA calls were recorded.')}
@@ -434,7 +424,6 @@ function Calls({ state }: { state: State }) {
 						columns={failureColumns(state.tree)}
 						rows={failures}
 						text={(r) => `${errorText(r)} ${r.frames.join(';')};${r.name}`}
-						sortedBy={0}
 						none=""
 					/>
 				</>
@@ -484,8 +473,6 @@ function Transfers({ state }: { state: State }) {
 			title="Copies"
 			columns={transferColumns}
 			rows={rows}
-			text={(r) => r.name}
-			sortedBy={0}
 			none={noneText('No copies or memsets were recorded.')}
 		/>
 	);
@@ -545,8 +532,6 @@ function Ranges({ state }: { state: State }) {
 			title="NVTX ranges"
 			columns={columns}
 			rows={rows}
-			text={(r) => r.name}
-			sortedBy={0}
 			onPick={(r) => {
 				filter.value = { ...filter.value, range: r.place };
 				scrollToFlame();
@@ -598,7 +583,7 @@ function MemoryPaths({ state }: { state: State }) {
 		bytesColumn('At peak', (r) => r.peak, { what: 'In use when the device, or the host, reached its peak' }),
 		bytesColumn('Allocated', (r) => r.allocated, { what: 'Including memory that was freed later' }),
 		bytesColumn('At the end', (r) => r.leaked),
-		pathColumn(tree, (r) => r.node),
+		pathColumn(tree, (r) => tree.frames(r.node)),
 	];
 
 	return (
@@ -607,8 +592,6 @@ function MemoryPaths({ state }: { state: State }) {
 			title="Memory by call path"
 			columns={columns}
 			rows={rows}
-			text={(r) => tree.pathText(r.node)}
-			sortedBy={0}
 			lines={3}
 			onPick={(r) => {
 				weight.value = weightPlace(state, r.peak ? 'peak-bytes' : 'alloc-bytes');
@@ -628,8 +611,6 @@ function Memory({ state }: { state: State }) {
 				title="Memory"
 				columns={memoryColumns}
 				rows={state.report.summary.memory.rows}
-				text={(r) => r.name}
-				sortedBy={0}
 				none="No allocations were recorded."
 			/>
 			<h3>By call path</h3>
@@ -658,8 +639,6 @@ function CpuIdle({ state }: { state: State }) {
 				{ title: 'CPU code', value: cpuText, isText: true, isMain: true },
 			]}
 			rows={rows}
-			text={cpuText}
-			sortedBy={0}
 			onPick={(r) => {
 				weight.value = weightPlace(state, 'gpu-idle');
 				showSearch(r.code || r.state);

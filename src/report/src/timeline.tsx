@@ -9,6 +9,7 @@ import { EventRows, type Piece } from './event_rows';
 import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
+import { Fact, ShowButton } from './parts';
 import { exactTime, formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
@@ -47,15 +48,6 @@ function nodeOf(events: Events, { kind, id }: Hit): number {
 	return kind === 'frame' ? id : 0;
 }
 
-function Fact({ name, value }: { name: string; value: string }) {
-	return (
-		<div>
-			<dt>{name}</dt>
-			<dd>{value}</dd>
-		</div>
-	);
-}
-
 /* Returns null for copies and memsets. */
 function kernelShape(tree: Tree, events: Events, work: number): Shape | null {
 	return tree.text(events.work.node[work]).startsWith(kernelMark) ? events.shape(work) : null;
@@ -70,22 +62,22 @@ function WorkFacts({ state, events, work }: { state: State; events: Events; work
 		<>
 			{shape ? (
 				<>
-					<Fact name="grid" value={shape.grid.join(' × ')} />
-					<Fact name="block" value={shape.block.join(' × ')} />
-					<Fact name="registers" value={formatCount(shape.registers)} />
-					<Fact name="shared memory" value={formatBytes(shape.shared_bytes)} />
+					<Fact name="grid">{shape.grid.join(' × ')}</Fact>
+					<Fact name="block">{shape.block.join(' × ')}</Fact>
+					<Fact name="registers">{formatCount(shape.registers)}</Fact>
+					<Fact name="shared memory">{formatBytes(shape.shared_bytes)}</Fact>
 				</>
 			) : detail[work] ? (
 				<>
-					<Fact name="size" value={formatBytes(detail[work])} />
-					<Fact name="rate" value={formatRate(detail[work], duration[work])} />
+					<Fact name="size">{formatBytes(detail[work])}</Fact>
+					<Fact name="rate">{formatRate(detail[work], duration[work])}</Fact>
 				</>
 			) : null}
-			<Fact name="stream" value={events.streamName(stream[work])} />
+			<Fact name="stream">{events.streamName(stream[work])}</Fact>
 			{caller >= 0 ? (
 				<>
-					<Fact name="launched" value={`${formatTime(start[work] - events.calls.start[caller])} before`} />
-					<Fact name="thread" value={state.report.threads[events.calls.thread[caller] - 1] ?? 'unknown'} />
+					<Fact name="launched">{`${formatTime(start[work] - events.calls.start[caller])} before`}</Fact>
+					<Fact name="thread">{state.report.threads[events.calls.thread[caller] - 1] ?? 'unknown'}</Fact>
 				</>
 			) : null}
 		</>
@@ -99,9 +91,9 @@ function SampleFacts({ state, events, sample }: { state: State; events: Events; 
 
 	return (
 		<>
-			<Fact name="state" value={stateMeanings[name] ? `${name}: the thread ${stateMeanings[name]}` : name} />
-			{waits ? <Fact name="waits for" value={waits} /> : null}
-			<Fact name="thread" value={state.report.threads[samples.thread[sample] - 1] ?? 'unknown'} />
+			<Fact name="state">{stateMeanings[name] ? `${name}: the thread ${stateMeanings[name]}` : name}</Fact>
+			{waits ? <Fact name="waits for">{waits}</Fact> : null}
+			<Fact name="thread">{state.report.threads[samples.thread[sample] - 1] ?? 'unknown'}</Fact>
 		</>
 	);
 }
@@ -153,11 +145,10 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 				</p>
 			) : null}
 			<dl class="details-numbers">
-				<Fact name="start" value={exactTime(hit.startNs)} />
-				<div>
-					<dt>duration</dt>
-					<dd data-value={hit.endNs - hit.startNs}>{formatTime(hit.endNs - hit.startNs)}</dd>
-				</div>
+				<Fact name="start">{exactTime(hit.startNs)}</Fact>
+				<Fact name="duration" data-value={hit.endNs - hit.startNs}>
+					{formatTime(hit.endNs - hit.startNs)}
+				</Fact>
 				{hit.kind === 'work' ? <WorkFacts state={state} events={events} work={hit.id} /> : null}
 				{hit.kind === 'cpu' ? <SampleFacts state={state} events={events} sample={hit.id} /> : null}
 			</dl>
@@ -171,9 +162,7 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 							</button>
 						))}
 					</nav>
-					<button type="button" class="link screen-only" id="event-in-flame" onClick={() => showNode(node)}>
-						Show in the flame graph
-					</button>
+					<ShowButton id="event-in-flame" onClick={() => showNode(node)} />
 				</>
 			) : hit.kind === 'range' ? null : (
 				<p class="sub">The call path is unknown.</p>
@@ -186,7 +175,7 @@ const TIP_FRAMES = 3;
 
 /* The innermost frames of the user's code, or of any code, innermost first. */
 function shortPath({ tree }: State, node: number): string {
-	const frames = tree.path(node).map((n) => tree.text(n));
+	const frames = tree.frames(node);
 	const own = frames.filter((frame) => tree.ownNames.has(frame));
 	const code = own.length ? own : frames.filter((frame) => frameKind(frame) === 'python' || frameKind(frame) === 'code');
 	const shown = code.reverse().slice(0, TIP_FRAMES);

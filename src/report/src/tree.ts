@@ -121,8 +121,13 @@ export abstract class PathTree {
 		return chain.reverse();
 	}
 
+	/* Returns their names. */
+	frames(node: number): string[] {
+		return this.path(node).map((n) => this.text(n));
+	}
+
 	pathText(node: number): string {
-		return this.path(node).map((n) => this.text(n)).join(';');
+		return this.frames(node).join(';');
 	}
 
 	/* Returns the node, or its nearest ancestor with any weight. */

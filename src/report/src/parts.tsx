@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Elements that several sections have.
+ */
+import type { ComponentChildren } from 'preact';
+import { theme, type Theme } from './state';
+
+/* A name and its value in a list. more: attributes of the value. */
+export function Fact({ name, children, ...more }: { name: string; children: ComponentChildren; id?: string; class?: string }) {
+	return (
+		<div>
+			<dt>{name}</dt>
+			<dd {...more}>{children}</dd>
+		</div>
+	);
+}
+
+/* A list of sentences. Nothing if there are none. */
+export function Lines({ texts, ...more }: { texts: ComponentChildren[]; class: string; id?: string }) {
+	return texts.length ? (
+		<ul {...more}>
+			{texts.map((text) => (
+				<li>{text}</li>
+			))}
+		</ul>
+	) : null;
+}
+
+/* A choice between several values, with a title above. */
+export function Select(props: { id: string; title: string; value: string | number; onPick: (value: string) => void; children: ComponentChildren }) {
+	return (
+		<label class="field">
+			<span>{props.title}</span>
+			<select id={props.id} value={props.value} onChange={(e) => props.onPick(e.currentTarget.value)}>
+				{props.children}
+			</select>
+		</label>
+	);
+}
+
+/* Explains how to see something elsewhere in the page, and shows it. */
+export function ShowButton({ title, children, ...more }: { id?: string; title?: string; onClick: () => void; children?: string }) {
+	return (
+		<button type="button" class="link screen-only" title={title} {...more}>
+			{children ?? 'Show in the flame graph'}
+		</button>
+	);
+}
+
+/* The beginning of a section: its title, and what it shows. */
+export function CardHead({ title, what, children }: { title: string; what?: ComponentChildren; children?: ComponentChildren }) {
+	return (
+		<header class="card-head">
+			<h2>{title}</h2>
+			{what ? <p class="sub">{what}</p> : null}
+			{children}
+		</header>
+	);
+}
+
+function ThemeSwitch() {
+	const next: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' };
+	const titles: Record<Theme, string> = { auto: '◐ auto', light: '○ light', dark: '● dark' };
+
+	return (
+		<button
+			type="button"
+			id="theme"
+			title="Colour theme: system, light or dark"
+			onClick={() => (theme.value = next[theme.value])}
+		>
+			{titles[theme.value]}
+		</button>
+	);
+}
+
+/* The bar at the top. links: sections by id. */
+export function Bar({ links }: { links: [id: string, title: string][] }) {
+	return (
+		<nav class="top" aria-label="Sections">
+			<a class="brand" href="#head">
+				xtrace
+			</a>
+			<div class="links">
+				{links.map(([id, title]) => (
+					<a href={`#${id}`}>{title}</a>
+				))}
+			</div>
+			<ThemeSwitch />
+		</nav>
+	);
+}
