@@ -2,9 +2,9 @@
 /*
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
-import { type Column, countColumn, Table, Tabs, timeColumn } from './table';
+import { type Column, countColumn, percentColumn, shareColumn, Table, Tabs, timeColumn } from './table';
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
-import { formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
+import { formatBytes, formatCount, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { CardHead, ShowButton } from './parts';
 import { findNode, showPlace, showProcess, type State } from './state';
@@ -160,13 +160,7 @@ function Notes({ data }: { data: Data }) {
 
 /* A part of the time from the first to the last collective of a rank. */
 function part(title: string, time: (row: CollectiveRank) => number, what: string): Column<CollectiveRank> {
-	return {
-		title,
-		what: `${what}, of the time from its first to its last collective`,
-		value: (row) => (100 * time(row)) / (row.time_ns || 1),
-		show: (row) => formatPercent(time(row), row.time_ns || 1),
-		unit: '%',
-	};
+	return percentColumn(title, time, (row) => row.time_ns || 1, { what: `${what}, of the time from its first to its last collective` });
 }
 
 function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
@@ -209,14 +203,7 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 function CauseTable({ state, data }: { state: State; data: Data }) {
 	const columns: Column<CollectiveCause>[] = [
 		timeColumn('Costs others', (row) => row.cost_ns),
-		{
-			title: 'Share',
-			what: 'Of the waits of all ranks',
-			value: (row) => (100 * row.cost_ns) / (data.cost_ns || 1),
-			show: (row) => formatPercent(row.cost_ns, data.cost_ns),
-			share: (row) => row.cost_ns / (data.cost_ns || 1),
-			unit: '%',
-		},
+		shareColumn((row) => row.cost_ns, data.cost_ns, { what: 'Of the waits of all ranks' }),
 		{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },
 		{ title: 'Process', value: (row) => row.process, isText: true },
 		{

@@ -375,15 +375,20 @@ export function bytesColumn<Row>(title: string, value: (row: Row) => number | un
 	return { title, value, show: (r) => formatBytes(Math.round(value(r)!)), unit: 'bytes', ...more };
 }
 
-/* A part of the whole, as a bar and in percent. */
-export function shareColumn<Row>(value: (row: Row) => number, whole: number): Column<Row> {
-	return {
-		title: 'Share',
-		value: (r) => (100 * value(r)) / (whole || 1),
-		show: (r) => formatPercent(value(r), whole),
-		share: (r) => value(r) / (whole || 1),
-		unit: '%',
+/* A part of a whole in percent. Unknown if the part is. */
+export function percentColumn<Row>(title: string, part: (row: Row) => number | undefined, whole: (row: Row) => number, more?: Partial<Column<Row>>): Column<Row> {
+	const value = (r: Row) => {
+		const known = part(r);
+
+		return known === undefined ? undefined : (100 * known) / (whole(r) || 1);
 	};
+
+	return { title, value, show: (r) => formatPercent(part(r)!, whole(r)), unit: '%', ...more };
+}
+
+/* The same with a bar. */
+export function shareColumn<Row>(value: (row: Row) => number, whole: number, more?: Partial<Column<Row>>): Column<Row> {
+	return percentColumn('Share', value, () => whole, { share: (r) => value(r) / (whole || 1), ...more });
 }
 
 /* The duration that this share of the events does not exceed. */

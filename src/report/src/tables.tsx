@@ -4,9 +4,9 @@
  */
 import { useMemo } from 'preact/hooks';
 import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
-import { formatCount, formatPercent, formatRate, formatWeight, shortTime } from './format';
+import { formatCount, formatRate, formatWeight, shortTime } from './format';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
-import { bytesColumn, changeColumns, type Column, countColumn, durationFacts, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
+import { bytesColumn, changeColumns, type Column, countColumn, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
 
@@ -103,6 +103,17 @@ function sidesText(sides: number[]): string {
 	return sides.filter((_, i) => !i || sides.slice(i).some((later) => later > 1)).join(' × ');
 }
 
+function sidesColumn(title: string, what: string, sides: (row: LeafRow) => number[] | undefined): Column<LeafRow> {
+	return {
+		title,
+		what,
+		value: (r) => product(sides(r)),
+		show: (r) => sidesText(sides(r)!),
+		plain: (r) => sides(r)?.join('x') ?? '',
+		isDetail: true,
+	};
+}
+
 /* Finds the longest selected work with this name, or below this node. */
 function showLongest(tree: Tree, what: 'name' | 'node', key: number): void {
 	const { events } = tree;
@@ -146,30 +157,11 @@ const factColumns = (tree: Tree, linked: Set<string> | null): Column<LeafRow>[] 
 		plain: (r) => r.facts?.histogram?.join(' ') ?? '',
 		isDetail: true,
 	},
-	{
-		title: 'Short',
+	percentColumn('Short', (r) => (r.facts?.launch_count ? r.facts.shorter_than_launch_count : undefined), (r) => r.facts!.launch_count!, {
 		what: 'Share of launches whose kernel ran shorter than the CPU spent in the launch call',
-		value: (r) =>
-			r.facts?.launch_count ? (100 * r.facts.shorter_than_launch_count!) / r.facts.launch_count : undefined,
-		show: (r) => formatPercent(r.facts!.shorter_than_launch_count!, r.facts!.launch_count!),
-		unit: '%',
-	},
-	{
-		title: 'Grid',
-		what: 'Blocks, in the most frequent launch shape',
-		value: (r) => product(r.facts?.grid),
-		show: (r) => sidesText(r.facts!.grid!),
-		plain: (r) => r.facts?.grid?.join('x') ?? '',
-		isDetail: true,
-	},
-	{
-		title: 'Block',
-		what: 'Threads of a block, in the most frequent launch shape',
-		value: (r) => product(r.facts?.block),
-		show: (r) => sidesText(r.facts!.block!),
-		plain: (r) => r.facts?.block?.join('x') ?? '',
-		isDetail: true,
-	},
+	}),
+	sidesColumn('Grid', 'Blocks, in the most frequent launch shape', (r) => r.facts?.grid),
+	sidesColumn('Block', 'Threads of a block, in the most frequent launch shape', (r) => r.facts?.block),
 	countColumn('Shapes', (r) => r.facts?.shape_count, {
 		what: 'Different launch shapes: grid, block, registers and shared memory',
 		isDetail: true,
@@ -183,15 +175,10 @@ const factColumns = (tree: Tree, linked: Set<string> | null): Column<LeafRow>[] 
 		what: 'Shared memory of a block that the launch adds',
 		isDetail: true,
 	}),
-	{
-		title: 'Occupancy',
+	percentColumn('Occupancy', (r) => r.facts?.occupancy?.warp_count, (r) => r.facts!.occupancy!.warp_max_count, {
 		what: 'Theoretical occupancy: the share of the warps of a multiprocessor that can be active with this launch shape',
-		value: (r) =>
-			r.facts?.occupancy ? (100 * r.facts.occupancy.warp_count) / r.facts.occupancy.warp_max_count : undefined,
-		show: (r) => formatPercent(r.facts!.occupancy!.warp_count, r.facts!.occupancy!.warp_max_count),
-		unit: '%',
 		isDetail: true,
-	},
+	}),
 	{
 		title: 'Limited by',
 		what: 'Why no more blocks fit on a multiprocessor',
