@@ -35,6 +35,15 @@ DEFINE_COMPARE(compare_doubles, double)
                                                                                                    \
 		steps return 0;                                                                    \
 	}
+/* The same for indexes of an array of such structs, which is the context of qsort_r(). */
+#define COMPARE_INDEXES_BY(name, type, steps)                                                      \
+	static int name(const void *a, const void *b, void *rows)                                  \
+	{                                                                                          \
+		const type *x = (const type *)rows + *(const uint32_t *)a;                         \
+		const type *y = (const type *)rows + *(const uint32_t *)b;                         \
+                                                                                                   \
+		steps return 0;                                                                    \
+	}
 #define UP(member)                                                                                 \
 	if (x->member != y->member)                                                                \
 		return x->member < y->member ? -1 : 1;

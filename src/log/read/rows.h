@@ -113,6 +113,19 @@ static inline bool xt_bytes_are(struct xt_bytes bytes, const char *text)
 	}
 XT_KINDS(XT_ACCESSORS)
 
+/* Defines name(context, chunk), which calls function(context, &row) for each row of such a chunk. */
+#define XT_DEFINE_ROWS_VISITOR(name, kind, context_type, function)                                 \
+	static void name(context_type *context, const struct xt_chunk *chunk)                      \
+	{                                                                                          \
+		const struct xt_columns_##kind columns = xt_columns_##kind(chunk);                 \
+                                                                                                   \
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {                              \
+			const struct xt_row_##kind row = xt_read_##kind(&columns, r);              \
+                                                                                                   \
+			function(context, &row);                                                   \
+		}                                                                                  \
+	}
+
 /*
  * Defines name(context, chunk), which calls function(context, &row) for each row of a chunk of that
  * kind, up to the first error, and returns the error.

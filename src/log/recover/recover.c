@@ -23,7 +23,6 @@
 #include "log/base/grow.h"
 #include "log/recover/recover_crash_buffer.h"
 #include "log/recover/recover_log.h"
-#include "log/recover/recover_rows.h"
 #include "log/write/compact.h"
 #include "log/write/event_rows.h"
 #include "xtrace/reader.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cuda_abi/cupti_record_bytes.h"
+#include "log/base/grow.h"
 #include "log/base/regular_file.h"
 
 /* Limits on the memory that a crash buffer can make us allocate, far above any real one. */
@@ -25,24 +26,6 @@
 #define RECOVERY_KEPT_BYTES_MAX	  (1u << 30)
 #define RECOVERY_WORK_COUNT_MAX	  (8u << 20)
 #define RECOVERY_NAME_BYTES_MAX	  65535
-
-bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes)
-{
-	size_t wanted = index + 1 > *capacity * 2 ? index + 1 : *capacity * 2;
-	uint8_t *grown;
-	void *old;
-
-	if (index < *capacity)
-		return true;
-	memcpy(&old, array, sizeof(old));
-	grown = reallocarray(old, wanted, item_bytes);
-	if (!grown)
-		return false;
-	memset(grown + *capacity * item_bytes, 0, (wanted - *capacity) * item_bytes);
-	memcpy(array, &grown, sizeof(grown));
-	*capacity = wanted;
-	return true;
-}
 
 #define RECORD_BYTES_MAX 4096
 #define BYTES_UP_TO(type, field)                                                                   \
@@ -162,11 +145,10 @@ static bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data,
 		kind = kind_at(data + pos);
 		if (recovery->work_count >= RECOVERY_WORK_COUNT_MAX)
 			return false;
-		if (!recovery_grow(&recovery->work, &recovery->work_capacity, recovery->work_count,
-				   sizeof(*recovery->work))) {
-			recovery->error = -ENOMEM;
+		recovery->error = grow(&recovery->work, &recovery->work_capacity,
+				       recovery->work_count + 1, sizeof(*recovery->work));
+		if (recovery->error)
 			return true;
-		}
 		if (bytes_needed[kind]) {
 			work = &recovery->work[recovery->work_count++];
 			*work = (struct recovery_work){.at_cupti = at_cupti};
@@ -491,8 +473,8 @@ static int add_name(struct recovery *recovery, const struct xt_crash_buffer_name
 	id = interner_id(&recovery->names, key, sizeof(key), &is_new);
 	text = interner_id(&recovery->texts, name->text, name->text_bytes, &is_new);
 	if (!id || !text ||
-	    !recovery_grow(&recovery->name_texts, &recovery->name_texts_capacity, id,
-			   sizeof(*recovery->name_texts)))
+	    grow(&recovery->name_texts, &recovery->name_texts_capacity, (size_t)id + 1,
+		 sizeof(*recovery->name_texts)))
 		return -ENOMEM;
 	recovery->name_texts[id] = text;
 	return 0;

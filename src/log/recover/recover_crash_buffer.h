@@ -96,7 +96,7 @@ struct recovery {
 	struct recovery_switch *switches; /* including those in rings */
 	size_t switch_count, switch_capacity;
 
-	/* To the log (recover_rows.c). */
+	/* To the log (recover_log.c). */
 	struct xt_table tables[XT_KIND_COUNT];
 	uint64_t *text_strings; /* by id in texts: XT_STRING_ID; 0: none yet */
 	size_t text_strings_capacity;
@@ -104,12 +104,6 @@ struct recovery {
 	uint64_t first_shape_id, first_copy_shape_id,
 		first_python_frame_id; /* ids of interned keys continue after these */
 };
-
-/*
- * Makes room for item `index` in an array of items of item_bytes each. New items are zero. `array`
- * points to the array's pointer. False if out of memory.
- */
-bool recovery_grow(void *array, size_t *capacity, size_t index, size_t item_bytes);
 
 /* Opens the file and checks its header. 0, -ENOENT, -EBADMSG or -errno. */
 int recovery_open_crash_buffer(struct recovery *recovery, const char *path);

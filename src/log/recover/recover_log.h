@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans the log for what it already holds, so that recovery adds nothing twice, and leaves out what
- * happened while recording was paused, as the tracer would have.
+ * happened while recording was paused, as the tracer would have. Turns the rest into rows of the log.
+ * recovery->error keeps the first error; later calls then do nothing.
  */
 #ifndef XT_LOG_RECOVER_LOG_H
 #define XT_LOG_RECOVER_LOG_H
@@ -11,16 +12,36 @@
 void recovery_note_call(struct recovery *recovery, uint32_t correlation_id);
 void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_on);
 
-/* Sorts the switches. Call it once all calls and switches are noted. */
-void recovery_index_switches(struct recovery *recovery);
-
-/* Whether the work belongs to a call made while recording was paused. */
-bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work);
-
 /* Reads the whole log. 0 or -errno. */
 int recovery_scan_log(struct recovery *recovery, const char *path);
 
-/* The last value of an account in the log, 0 if there is none. */
-uint64_t recovery_account(const struct recovery *recovery, const char *name);
+/*
+ * A table with room for one row that adds `content` bytes or elements to a variable-length column.
+ * Writes the tables to the writer if there was no room. NULL after an error.
+ */
+struct xt_table *recovery_table(struct recovery *recovery, enum xt_kind kind, size_t content);
+
+/* The XT_STRING_ID of a text (an id of recovery->texts). */
+uint64_t recovery_string(struct recovery *recovery, uint32_t text);
+
+/* The XT_STRING_ID of a name. If it is unknown, that of "[unnamed]", and *is_known is false. */
+uint64_t recovery_name(struct recovery *recovery, enum xt_name_of of, uint64_t key, bool *is_known);
+
+/* The XT_PYTHON_FRAME_ID of a source line. name and file are ids of recovery->texts. */
+uint64_t recovery_python_frame(struct recovery *recovery, uint32_t name, uint32_t file,
+			       uint32_t line, uint32_t first_line);
+
+/* Allocates the tables. 0 or -ENOMEM. */
+int recovery_open_tables(struct recovery *recovery);
+void recovery_close_tables(struct recovery *recovery);
+
+/* Adds rows for the recovered GPU work that the log does not have. */
+void recovery_add_work(struct recovery *recovery);
+
+/* Adds the final ACCOUNT rows. */
+void recovery_add_account(struct recovery *recovery);
+
+/* Passes all tables to the writer. 0 or -errno. */
+int recovery_add_tables(struct recovery *recovery);
 
 #endif
