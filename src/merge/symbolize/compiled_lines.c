@@ -208,11 +208,6 @@ static void find_lines(struct source_file *file)
 	}
 }
 
-static void free_file(struct source_file *file)
-{
-	free_all(file->path, file->text, file->starts);
-}
-
 /* NULL if there are too many files. */
 static const struct source_file *find_file(struct source_texts *texts, const char *path)
 {
@@ -264,12 +259,9 @@ static bool source_text_differs(struct source_texts *texts, const char *path, ui
 static void source_texts_free(struct source_texts *texts)
 {
 	for (size_t f = 0; f < texts->file_count; f++)
-		free_file(&texts->files[f]);
+		free_all(texts->files[f].path, texts->files[f].text, texts->files[f].starts);
 	*texts = (struct source_texts){0};
 }
-
-#define TORCH_TRACE_FILE_PREFIX "dedicated_log_torch_trace_"
-#define TORCH_TRACE_FILE_SUFFIX ".log"
 
 /* A call in generated code. The texts are valid during the callback. */
 struct torch_call {
@@ -280,367 +272,6 @@ struct torch_call {
 	const char *const *traces;
 	uint32_t trace_count;
 };
-
-struct torch_trace_sink {
-	void *context;
-	/* Whether calls of this generated file are wanted. */
-	bool (*wants)(void *context, const char *file);
-	/* Returns 0, or an error that ends the reading. */
-	int (*add)(void *context, const struct torch_call *call);
-};
-
-#define LINE_BYTES_MAX (16u << 20) /* longer lines are skipped */
-#define CALLS_MAX      100000	   /* of a generated file */
-#define FILES_OPEN_MAX 16	   /* generated files whose source lines may still follow */
-#define TRACES_MAX     64	   /* of a call */
-#define RECORD_CODE    "inductor_output_code"
-#define RECORD_TRACES  "inductor_provenance_tracking_kernel_stack_traces"
-
-#define SOURCE_BEGIN "\n    " /* of the text of a source line, below its place */
-
-struct call {
-	uint32_t line;
-	char *handle, *nodes;
-};
-
-/* A compilation, as PyTorch numbers it. -1: unknown. */
-struct compile_id {
-	int frame, frame_compile, attempt;
-};
-
-struct generated_file {
-	char *path;
-	struct compile_id id;
-	bool is_wanted;
-	struct call *calls;
-	size_t count, capacity;
-};
-
-enum payload { PAYLOAD_OTHER, PAYLOAD_CODE, PAYLOAD_TRACES };
-
-struct reading {
-	const struct torch_trace_sink *sink;
-	uint32_t pid;
-	struct generated_file files[FILES_OPEN_MAX]; /* oldest first */
-	size_t file_count;
-	enum payload payload; /* of the lines that follow */
-	struct generated_code code;
-	struct compile_id traces_id; /* of the last record */
-};
-
-static void free_traced_file(struct generated_file *file)
-{
-	for (size_t i = 0; i < file->count; i++) {
-		free(file->calls[i].handle);
-		free(file->calls[i].nodes);
-	}
-	free(file->calls);
-	free(file->path);
-	*file = (struct generated_file){0};
-}
-
-static int add_call(struct reading *r, const struct generated_file *file, const struct call *call,
-		    const cJSON *traces)
-{
-	const char *texts[TRACES_MAX];
-	struct torch_call found = {
-		.file = file->path, .line = call->line, .nodes = call->nodes, .traces = texts};
-	const cJSON *list = traces ? cJSON_GetObjectItemCaseSensitive(traces, call->handle) : NULL;
-	const cJSON *trace;
-
-	cJSON_ArrayForEach(trace, list)
-	{
-		if (cJSON_IsString(trace) && found.trace_count < TRACES_MAX)
-			texts[found.trace_count++] = trace->valuestring;
-	}
-	return r->sink->add(r->sink->context, &found);
-}
-
-/* Hands over the calls of a file, and forgets it. */
-static int finish_file(struct reading *r, size_t index, const cJSON *traces)
-{
-	struct generated_file *file = &r->files[index];
-	int error = 0;
-
-	for (size_t i = 0; i < file->count && file->is_wanted && !error; i++)
-		error = add_call(r, file, &file->calls[i], traces);
-	free_traced_file(file);
-	r->file_count--;
-	memmove(file, file + 1, (r->file_count - index) * sizeof(*file));
-	r->files[r->file_count] = (struct generated_file){0};
-	return error;
-}
-
-static bool is_same_compilation(const struct compile_id *a, const struct compile_id *b)
-{
-	return a->frame == b->frame && a->frame_compile == b->frame_compile &&
-	       a->attempt == b->attempt;
-}
-
-/*
- * The records do not name the file. They belong to it if they are of the same compilation, and have
- * all its calls.
- */
-static bool belongs_to(const struct reading *r, const cJSON *traces,
-		       const struct generated_file *file)
-{
-	size_t known = 0;
-
-	if (!is_same_compilation(&r->traces_id, &file->id))
-		return false;
-
-	for (size_t i = 0; i < file->count; i++) {
-		const char *handle = file->calls[i].handle;
-
-		if (!handle[0])
-			continue;
-		if (!cJSON_GetObjectItemCaseSensitive(traces, handle))
-			return false;
-		known++;
-	}
-	return known > 0;
-}
-
-static int read_traces(struct reading *r, const char *text, size_t length)
-{
-	cJSON *traces = cJSON_ParseWithLength(text, length);
-	int error = 0;
-
-	if (cJSON_IsObject(traces))
-		for (size_t i = r->file_count; i--;)
-			if (belongs_to(r, traces, &r->files[i])) {
-				error = finish_file(r, i, traces);
-				break;
-			}
-	cJSON_Delete(traces);
-	return error;
-}
-
-static int read_code(struct reading *r, const char *text, size_t length)
-{
-	struct generated_file *file = &r->files[r->file_count - 1];
-	struct call call;
-
-	if (!generated_code_next(&r->code, text, length) || file->count == CALLS_MAX)
-		return 0;
-	xt_grow(&file->calls, &file->capacity, file->count + 1, sizeof(*file->calls));
-	call = (struct call){r->code.line, xt_strdup(r->code.handle), xt_strdup(r->code.nodes)};
-	file->calls[file->count++] = call;
-	return 0;
-}
-
-/* Files that are not wanted are noted, too: the next records may belong to them. */
-static int begin_code(struct reading *r, const char *path, const struct compile_id *id)
-{
-	int error;
-
-	if (r->file_count == FILES_OPEN_MAX) {
-		error = finish_file(r, 0, NULL);
-		if (error)
-			return error;
-	}
-	r->files[r->file_count].path = xt_strdup(path);
-	r->files[r->file_count].id = *id;
-	r->files[r->file_count].is_wanted = r->sink->wants(r->sink->context, path);
-	r->file_count++;
-	r->code = (struct generated_code){0};
-	r->payload = PAYLOAD_CODE;
-	return 0;
-}
-
-/* "[rank0]:V1123 10:56:01.740000 590 torch/_inductor/graph.py:2575] {...}": 590 is the process. */
-static bool is_of_process(const char *text, uint32_t pid)
-{
-	unsigned number;
-
-	if (text[0] == '[')
-		text = strchr(text, ':') ? strchr(text, ':') + 1 : text;
-	return sscanf(text, "%*1[A-Z]%*u %*s %u ", &number) == 1 && number == pid;
-}
-
-static int number_of(const cJSON *record, const char *name)
-{
-	const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, name);
-
-	return cJSON_IsNumber(number) ? number->valueint : -1;
-}
-
-static int read_header(struct reading *r, const char *text, size_t length)
-{
-	const char *json = strstr(text, "] {");
-	const cJSON *code, *path, *artifact, *name;
-	struct compile_id id;
-	cJSON *record;
-	int error = 0;
-
-	if (!json || !is_of_process(text, r->pid) ||
-	    (!strstr(text, RECORD_CODE) && !strstr(text, RECORD_TRACES)))
-		return 0;
-	json += 2;
-	record = cJSON_ParseWithLength(json, length - (size_t)(json - text));
-	code = cJSON_GetObjectItemCaseSensitive(record, RECORD_CODE);
-	path = cJSON_GetObjectItemCaseSensitive(code, "file_path");
-	if (!cJSON_IsString(path))
-		path = cJSON_GetObjectItemCaseSensitive(code, "filename");
-	artifact = cJSON_GetObjectItemCaseSensitive(record, "artifact");
-	name = cJSON_GetObjectItemCaseSensitive(artifact, "name");
-	id = (struct compile_id){.frame = number_of(record, "frame_id"),
-				 .frame_compile = number_of(record, "frame_compile_id"),
-				 .attempt = number_of(record, "attempt")};
-	if (!cJSON_HasObjectItem(record, "has_payload"))
-		;
-	else if (cJSON_IsString(path))
-		error = begin_code(r, path->valuestring, &id);
-	else if (cJSON_IsString(name) && !strcmp(name->valuestring, RECORD_TRACES))
-		r->payload = PAYLOAD_TRACES;
-	r->traces_id = id;
-	cJSON_Delete(record);
-	return error;
-}
-
-/* Lines of a payload begin with a tab. text ends with a NUL. */
-static int read_line(struct reading *r, const char *text, size_t length)
-{
-	if (text[0] != '\t') {
-		r->payload = PAYLOAD_OTHER;
-		return read_header(r, text, length);
-	}
-	if (r->payload == PAYLOAD_CODE)
-		return read_code(r, text + 1, length - 1);
-	if (r->payload == PAYLOAD_TRACES)
-		return read_traces(r, text + 1, length - 1);
-	return 0;
-}
-
-/* Returns the line's length, -1 at the end. A line beyond the limit becomes empty. */
-static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
-{
-	size_t length = 0;
-	bool is_too_long = false;
-	int c;
-
-	while ((c = getc_unlocked(in)) != EOF && c != '\n') {
-		is_too_long |= length == LINE_BYTES_MAX;
-		if (is_too_long)
-			continue;
-		xt_grow(buffer, capacity, length + 2, 1);
-		(*buffer)[length++] = (char)c;
-	}
-	if (c == EOF && !length)
-		return -1;
-	if (is_too_long)
-		length = 0;
-	xt_grow(buffer, capacity, length + 1, 1);
-	(*buffer)[length] = '\0';
-	return (ssize_t)length;
-}
-
-static FILE *open_file(int folder, const char *name)
-{
-	struct stat info;
-	int fd = xt_regular_open_at(folder, name, 0, &info);
-	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!in && fd >= 0)
-		close(fd);
-	return in;
-}
-
-static int read_lines(struct reading *r, FILE *in,
-		      int (*read)(struct reading *, const char *, size_t))
-{
-	char *buffer = NULL;
-	size_t capacity = 0;
-	ssize_t length;
-	int error = 0;
-
-	while (!error && (length = next_line(in, &buffer, &capacity)) != -1)
-		error = read(r, buffer, (size_t)length);
-	free(buffer);
-	while (!error && r->file_count)
-		error = finish_file(r, 0, NULL);
-	while (r->file_count)
-		free_traced_file(&r->files[--r->file_count]);
-	return error;
-}
-
-static bool is_trace_file(const char *name)
-{
-	return begins_with(name, TORCH_TRACE_FILE_PREFIX) &&
-	       has_ending(name, TORCH_TRACE_FILE_SUFFIX);
-}
-
-/*
- * Reads what the process wrote into the folder. Calls without known source lines are added too.
- * Returns 0 if there is no such folder, or the error of add.
- */
-static int torch_trace_read(const char *folder, uint32_t pid, const struct torch_trace_sink *sink)
-{
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-	int error = 0;
-
-	while (dir && !error && (entry = readdir(dir)) != NULL) {
-		struct reading r = {.sink = sink, .pid = pid};
-		FILE *in =
-			is_trace_file(entry->d_name) ? open_file(dirfd(dir), entry->d_name) : NULL;
-
-		if (!in)
-			continue;
-		error = read_lines(&r, in, read_line);
-		fclose(in);
-	}
-	if (dir)
-		closedir(dir);
-	return error;
-}
-
-/* Reads a generated file itself, without source lines. Returns 0 if it cannot be read. */
-static int torch_trace_read_code(const char *file, const struct torch_trace_sink *sink)
-{
-	struct reading r = {.sink = sink};
-	FILE *in = open_file(AT_FDCWD, file);
-	int error;
-
-	if (!in)
-		return 0;
-	error = begin_code(&r, file, &(struct compile_id){0});
-	if (!error && r.file_count)
-		error = read_lines(&r, in, read_code);
-	fclose(in);
-	return error;
-}
-
-/* '  File "/src/model.py", line 12, in forward' */
-bool torch_trace_next_place(const char **text, struct torch_place *place)
-{
-	const char *at = *text, *end, *rest;
-	unsigned line;
-	int head;
-
-	for (; (at = strstr(at, "  File \"")) != NULL; at += 8) {
-		const char *file = at + 8;
-
-		end = file + strcspn(file, "\n");
-		rest = memmem(file, (size_t)(end - file), "\", line ", 8);
-		head = 0;
-		if (!rest || sscanf(rest, "\", line %9u, in %n", &line, &head) != 1 || !head ||
-		    !line || rest + head > end)
-			continue;
-		*place = (struct torch_place){.file = file,
-					      .function = rest + head,
-					      .file_length = (uint32_t)(rest - file),
-					      .function_length = (uint32_t)(end - rest - head),
-					      .line = line};
-		if (!strncmp(end, SOURCE_BEGIN, strlen(SOURCE_BEGIN))) {
-			place->source = end + strlen(SOURCE_BEGIN);
-			place->source_length = (uint32_t)strcspn(place->source, "\n");
-		}
-		*text = end;
-		return true;
-	}
-	return false;
-}
 
 #define CHUNK_ROWS	 4096
 #define CHUNK_TEXT_BYTES (1u << 20)
@@ -679,7 +310,7 @@ COMPARE_BY(compare_lines, struct compiled_line, UP(frame) UP(trace) UP(order))
 /* The part of a frame's source lines that the log has already. */
 enum known { KNOWN_NOTHING, KNOWN_NODES, KNOWN_TRACES };
 
-/* Returns an enum known for each frame, owned by the caller. NULL: no memory. */
+/* Returns an enum known for each frame, owned by the caller. */
 static uint8_t *list_known(const struct model *model)
 {
 	uint8_t *known = xt_calloc(model->python_frames.count + 1, 1);
@@ -693,8 +324,10 @@ static uint8_t *list_known(const struct model *model)
 	return known;
 }
 
-static void list_frames(struct search *search, const struct model *model, const uint8_t *known)
+static void list_wanted(struct search *search, const struct model *model)
 {
+	uint8_t *known = list_known(model);
+
 	for (uint32_t id = 1; id < model->python_frames.count; id++) {
 		const struct python_frame *frame = &model->python_frames.rows[id];
 		const char *file =
@@ -711,13 +344,6 @@ static void list_frames(struct search *search, const struct model *model, const 
 	}
 	if (search->count)
 		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
-}
-
-static void list_wanted(struct search *search, const struct model *model)
-{
-	uint8_t *known = list_known(model);
-
-	list_frames(search, model, known);
 	free(known);
 }
 
@@ -729,9 +355,9 @@ static size_t find_wanted(const struct search *search, const char *file, uint32_
 	return FIRST_NOT(i, 0, search->count, compare_wanted(&search->wanted[i], &key) < 0);
 }
 
-static bool wants(void *context, const char *file)
+/* Whether calls of this generated file are wanted. */
+static bool wants(const struct search *search, const char *file)
 {
-	const struct search *search = context;
 	size_t at = find_wanted(search, file, 0);
 
 	return at < search->count && !strcmp(search->wanted[at].file, file);
@@ -740,6 +366,12 @@ static bool wants(void *context, const char *file)
 static void add_line(struct compiled_lines *lines, struct compiled_line line)
 {
 	xt_append(lines->list, lines->count, lines->capacity, line);
+}
+
+static void free_line(struct compiled_line *line)
+{
+	free(line->function);
+	free(line->file);
 }
 
 /*
@@ -806,8 +438,7 @@ static void note_ambiguity(struct compiled_lines *lines, struct wanted *wanted, 
 		struct compiled_line *line = &lines->list[i];
 
 		if (line->frame == wanted->frame && line->trace) {
-			free(line->function);
-			free(line->file);
+			free_line(line);
 			continue;
 		}
 		lines->list[kept++] = *line;
@@ -835,10 +466,8 @@ static void add_to(struct search *search, struct wanted *wanted, const struct to
 						       .file = xt_strdup("")});
 }
 
-static int add(void *context, const struct torch_call *call)
+static void add(struct search *search, const struct torch_call *call)
 {
-	struct search *search = context;
-
 	for (size_t w = find_wanted(search, call->file, call->line); w < search->count; w++) {
 		struct wanted *wanted = &search->wanted[w];
 
@@ -846,15 +475,340 @@ static int add(void *context, const struct torch_call *call)
 			break;
 		add_to(search, wanted, call);
 	}
-	return 0;
+}
+
+#define TORCH_TRACE_FILE_PREFIX "dedicated_log_torch_trace_"
+#define TORCH_TRACE_FILE_SUFFIX ".log"
+
+#define LINE_BYTES_MAX (16u << 20) /* longer lines are skipped */
+#define CALLS_MAX      100000	   /* of a generated file */
+#define FILES_OPEN_MAX 16	   /* generated files whose source lines may still follow */
+#define TRACES_MAX     64	   /* of a call */
+#define RECORD_CODE    "inductor_output_code"
+#define RECORD_TRACES  "inductor_provenance_tracking_kernel_stack_traces"
+
+#define SOURCE_BEGIN "\n    " /* of the text of a source line, below its place */
+
+struct call {
+	uint32_t line;
+	char *handle, *nodes;
+};
+
+/* A compilation, as PyTorch numbers it. -1: unknown. */
+struct compile_id {
+	int frame, frame_compile, attempt;
+};
+
+struct generated_file {
+	char *path;
+	struct compile_id id;
+	bool is_wanted;
+	struct call *calls;
+	size_t count, capacity;
+};
+
+enum payload { PAYLOAD_OTHER, PAYLOAD_CODE, PAYLOAD_TRACES };
+
+struct reading {
+	struct search *search;
+	uint32_t pid;
+	struct generated_file files[FILES_OPEN_MAX]; /* oldest first */
+	size_t file_count;
+	enum payload payload; /* of the lines that follow */
+	struct generated_code code;
+	struct compile_id traces_id; /* of the last record */
+};
+
+static void free_traced_file(struct generated_file *file)
+{
+	for (size_t i = 0; i < file->count; i++) {
+		free(file->calls[i].handle);
+		free(file->calls[i].nodes);
+	}
+	free(file->calls);
+	free(file->path);
+	*file = (struct generated_file){0};
+}
+
+static void add_call(struct reading *r, const struct generated_file *file, const struct call *call,
+		     const cJSON *traces)
+{
+	const char *texts[TRACES_MAX];
+	struct torch_call found = {
+		.file = file->path, .line = call->line, .nodes = call->nodes, .traces = texts};
+	const cJSON *list = traces ? cJSON_GetObjectItemCaseSensitive(traces, call->handle) : NULL;
+	const cJSON *trace;
+
+	cJSON_ArrayForEach(trace, list)
+	{
+		if (cJSON_IsString(trace) && found.trace_count < TRACES_MAX)
+			texts[found.trace_count++] = trace->valuestring;
+	}
+	add(r->search, &found);
+}
+
+/* Hands over the calls of a file, and forgets it. */
+static void finish_file(struct reading *r, size_t index, const cJSON *traces)
+{
+	struct generated_file *file = &r->files[index];
+
+	for (size_t i = 0; i < file->count && file->is_wanted; i++)
+		add_call(r, file, &file->calls[i], traces);
+	free_traced_file(file);
+	r->file_count--;
+	memmove(file, file + 1, (r->file_count - index) * sizeof(*file));
+	r->files[r->file_count] = (struct generated_file){0};
+}
+
+static bool is_same_compilation(const struct compile_id *a, const struct compile_id *b)
+{
+	return a->frame == b->frame && a->frame_compile == b->frame_compile &&
+	       a->attempt == b->attempt;
+}
+
+/*
+ * The records do not name the file. They belong to it if they are of the same compilation, and have
+ * all its calls.
+ */
+static bool belongs_to(const struct reading *r, const cJSON *traces,
+		       const struct generated_file *file)
+{
+	size_t known = 0;
+
+	if (!is_same_compilation(&r->traces_id, &file->id))
+		return false;
+
+	for (size_t i = 0; i < file->count; i++) {
+		const char *handle = file->calls[i].handle;
+
+		if (!handle[0])
+			continue;
+		if (!cJSON_GetObjectItemCaseSensitive(traces, handle))
+			return false;
+		known++;
+	}
+	return known > 0;
+}
+
+static void read_traces(struct reading *r, const char *text, size_t length)
+{
+	cJSON *traces = cJSON_ParseWithLength(text, length);
+
+	if (cJSON_IsObject(traces))
+		for (size_t i = r->file_count; i--;)
+			if (belongs_to(r, traces, &r->files[i])) {
+				finish_file(r, i, traces);
+				break;
+			}
+	cJSON_Delete(traces);
+}
+
+static void read_code(struct reading *r, const char *text, size_t length)
+{
+	struct generated_file *file = &r->files[r->file_count - 1];
+
+	if (generated_code_next(&r->code, text, length) && file->count < CALLS_MAX)
+		xt_append(file->calls, file->count, file->capacity,
+			  (struct call){r->code.line, xt_strdup(r->code.handle),
+					xt_strdup(r->code.nodes)});
+}
+
+/* Files that are not wanted are noted, too: the next records may belong to them. */
+static void begin_code(struct reading *r, const char *path, const struct compile_id *id)
+{
+	if (r->file_count == FILES_OPEN_MAX)
+		finish_file(r, 0, NULL);
+	r->files[r->file_count].path = xt_strdup(path);
+	r->files[r->file_count].id = *id;
+	r->files[r->file_count].is_wanted = wants(r->search, path);
+	r->file_count++;
+	r->code = (struct generated_code){0};
+	r->payload = PAYLOAD_CODE;
+}
+
+/* "[rank0]:V1123 10:56:01.740000 590 torch/_inductor/graph.py:2575] {...}": 590 is the process. */
+static bool is_of_process(const char *text, uint32_t pid)
+{
+	unsigned number;
+
+	if (text[0] == '[')
+		text = strchr(text, ':') ? strchr(text, ':') + 1 : text;
+	return sscanf(text, "%*1[A-Z]%*u %*s %u ", &number) == 1 && number == pid;
+}
+
+static int number_of(const cJSON *record, const char *name)
+{
+	const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, name);
+
+	return cJSON_IsNumber(number) ? number->valueint : -1;
+}
+
+static void read_header(struct reading *r, const char *text, size_t length)
+{
+	const char *json = strstr(text, "] {");
+	const cJSON *code, *path, *artifact, *name;
+	struct compile_id id;
+	cJSON *record;
+
+	if (!json || !is_of_process(text, r->pid) ||
+	    (!strstr(text, RECORD_CODE) && !strstr(text, RECORD_TRACES)))
+		return;
+	json += 2;
+	record = cJSON_ParseWithLength(json, length - (size_t)(json - text));
+	code = cJSON_GetObjectItemCaseSensitive(record, RECORD_CODE);
+	path = cJSON_GetObjectItemCaseSensitive(code, "file_path");
+	if (!cJSON_IsString(path))
+		path = cJSON_GetObjectItemCaseSensitive(code, "filename");
+	artifact = cJSON_GetObjectItemCaseSensitive(record, "artifact");
+	name = cJSON_GetObjectItemCaseSensitive(artifact, "name");
+	id = (struct compile_id){.frame = number_of(record, "frame_id"),
+				 .frame_compile = number_of(record, "frame_compile_id"),
+				 .attempt = number_of(record, "attempt")};
+	if (!cJSON_HasObjectItem(record, "has_payload"))
+		;
+	else if (cJSON_IsString(path))
+		begin_code(r, path->valuestring, &id);
+	else if (cJSON_IsString(name) && !strcmp(name->valuestring, RECORD_TRACES))
+		r->payload = PAYLOAD_TRACES;
+	r->traces_id = id;
+	cJSON_Delete(record);
+}
+
+/* Lines of a payload begin with a tab. text ends with a NUL. */
+static void read_line(struct reading *r, const char *text, size_t length)
+{
+	if (text[0] != '\t') {
+		r->payload = PAYLOAD_OTHER;
+		read_header(r, text, length);
+	} else if (r->payload == PAYLOAD_CODE) {
+		read_code(r, text + 1, length - 1);
+	} else if (r->payload == PAYLOAD_TRACES) {
+		read_traces(r, text + 1, length - 1);
+	}
+}
+
+/* Returns the line's length, -1 at the end. A line beyond the limit becomes empty. */
+static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
+{
+	size_t length = 0;
+	bool is_too_long = false;
+	int c;
+
+	while ((c = getc_unlocked(in)) != EOF && c != '\n') {
+		is_too_long |= length == LINE_BYTES_MAX;
+		if (is_too_long)
+			continue;
+		xt_grow(buffer, capacity, length + 2, 1);
+		(*buffer)[length++] = (char)c;
+	}
+	if (c == EOF && !length)
+		return -1;
+	if (is_too_long)
+		length = 0;
+	xt_grow(buffer, capacity, length + 1, 1);
+	(*buffer)[length] = '\0';
+	return (ssize_t)length;
+}
+
+static FILE *open_file(int folder, const char *name)
+{
+	struct stat info;
+	int fd = xt_regular_open_at(folder, name, 0, &info);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!in && fd >= 0)
+		close(fd);
+	return in;
+}
+
+static void read_lines(struct reading *r, FILE *in,
+		       void (*read)(struct reading *, const char *, size_t))
+{
+	char *buffer = NULL;
+	size_t capacity = 0;
+	ssize_t length;
+
+	while ((length = next_line(in, &buffer, &capacity)) != -1)
+		read(r, buffer, (size_t)length);
+	free(buffer);
+	while (r->file_count)
+		finish_file(r, 0, NULL);
+}
+
+static bool is_trace_file(const char *name)
+{
+	return begins_with(name, TORCH_TRACE_FILE_PREFIX) &&
+	       has_ending(name, TORCH_TRACE_FILE_SUFFIX);
+}
+
+/* Reads what the process wrote into the folder. Calls without known source lines are added too. */
+static void torch_trace_read(struct search *search, const char *folder, uint32_t pid)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		struct reading r = {.search = search, .pid = pid};
+		FILE *in =
+			is_trace_file(entry->d_name) ? open_file(dirfd(dir), entry->d_name) : NULL;
+
+		if (!in)
+			continue;
+		read_lines(&r, in, read_line);
+		fclose(in);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Reads a generated file itself, without source lines, if it can be read. */
+static void torch_trace_read_code(struct search *search, const char *file)
+{
+	struct reading r = {.search = search};
+	FILE *in = open_file(AT_FDCWD, file);
+
+	if (!in)
+		return;
+	begin_code(&r, file, &(struct compile_id){0});
+	read_lines(&r, in, read_code);
+	fclose(in);
+}
+
+/* '  File "/src/model.py", line 12, in forward' */
+bool torch_trace_next_place(const char **text, struct torch_place *place)
+{
+	const char *at = *text, *end, *rest;
+	unsigned line;
+	int head;
+
+	for (; (at = strstr(at, "  File \"")) != NULL; at += 8) {
+		const char *file = at + 8;
+
+		end = file + strcspn(file, "\n");
+		rest = memmem(file, (size_t)(end - file), "\", line ", 8);
+		head = 0;
+		if (!rest || sscanf(rest, "\", line %9u, in %n", &line, &head) != 1 || !head ||
+		    !line || rest + head > end)
+			continue;
+		*place = (struct torch_place){.file = file,
+					      .function = rest + head,
+					      .file_length = (uint32_t)(rest - file),
+					      .function_length = (uint32_t)(end - rest - head),
+					      .line = line};
+		if (!strncmp(end, SOURCE_BEGIN, strlen(SOURCE_BEGIN))) {
+			place->source = end + strlen(SOURCE_BEGIN);
+			place->source_length = (uint32_t)strcspn(place->source, "\n");
+		}
+		*text = end;
+		return true;
+	}
+	return false;
 }
 
 /* Reads generated files that PyTorch's records do not have. */
-static int read_files(struct search *search, const struct torch_trace_sink *sink)
+static void read_files(struct search *search)
 {
-	int error = 0;
-
-	for (size_t first = 0, end; first < search->count && !error; first = end) {
+	for (size_t first = 0, end; first < search->count; first = end) {
 		const char *file = search->wanted[first].file;
 		bool is_known = false;
 
@@ -862,9 +816,8 @@ static int read_files(struct search *search, const struct torch_trace_sink *sink
 		     end++)
 			is_known |= search->wanted[end].has_traces || search->wanted[end].has_nodes;
 		if (!is_known)
-			error = torch_trace_read_code(file, sink);
+			torch_trace_read_code(search, file);
 	}
-	return error;
 }
 
 /* Removes the nodes of frames whose lines became known later. */
@@ -876,8 +829,7 @@ static void remove_nodes(struct compiled_lines *lines)
 		struct compiled_line *line = &lines->list[i];
 
 		if (!line->trace && i + 1 < lines->count && line[1].frame == line->frame) {
-			free(line->function);
-			free(line->file);
+			free_line(line);
 			continue;
 		}
 		lines->list[kept++] = *line;
@@ -885,18 +837,16 @@ static void remove_nodes(struct compiled_lines *lines)
 	lines->count = kept;
 }
 
-int compiled_lines_find(struct compiled_lines *lines, const struct model *model, const char *folder)
+void compiled_lines_find(struct compiled_lines *lines, const struct model *model,
+			 const char *folder)
 {
 	struct search search = {.lines = lines};
-	const struct torch_trace_sink sink = {.context = &search, .wants = wants, .add = add};
-	int error = 0;
 
 	*lines = (struct compiled_lines){0};
 	list_wanted(&search, model);
 	if (search.count)
-		error = torch_trace_read(folder, model->pid, &sink);
-	if (!error)
-		error = read_files(&search, &sink);
+		torch_trace_read(&search, folder, model->pid);
+	read_files(&search);
 	free(search.wanted);
 	source_texts_free(&search.sources);
 	for (size_t i = 0; i < lines->count; i++)
@@ -904,15 +854,12 @@ int compiled_lines_find(struct compiled_lines *lines, const struct model *model,
 	if (lines->count)
 		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
 	remove_nodes(lines);
-	return error;
 }
 
 void compiled_lines_free(struct compiled_lines *lines)
 {
-	for (size_t i = 0; i < lines->count; i++) {
-		free(lines->list[i].function);
-		free(lines->list[i].file);
-	}
+	for (size_t i = 0; i < lines->count; i++)
+		free_line(&lines->list[i]);
 	free(lines->list);
 	*lines = (struct compiled_lines){0};
 }

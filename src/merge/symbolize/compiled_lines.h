@@ -67,12 +67,9 @@ struct compiled_lines {
 	size_t count, capacity;
 };
 
-/*
- * Reads the files in `folder` of TORCH_TRACE and the generated files. Returns 0 or -errno; call
- * compiled_lines_free() in both cases.
- */
-int compiled_lines_find(struct compiled_lines *lines, const struct model *model,
-			const char *folder);
+/* Reads the files in `folder` of TORCH_TRACE and the generated files. */
+void compiled_lines_find(struct compiled_lines *lines, const struct model *model,
+			 const char *folder);
 void compiled_lines_free(struct compiled_lines *lines);
 
 /* Appends COMPILED chunks. Returns 0 or -errno. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "merge/symbolize/compiled_lines.h"
@@ -36,32 +37,30 @@ static uint64_t virtual_address(const struct embedding *e, const struct address 
 	return address_virtual(address, &e->model->modules.rows[address->module]);
 }
 
-static int compare_by(const struct embedding *e, const struct address *x, uint64_t x_value,
-		      const struct address *y, uint64_t y_value)
+static int compare_by(const void *a, const void *b, const struct embedding *e,
+		      uint64_t (*value)(const struct embedding *e, const struct address *address))
 {
-	uint32_t mx = module_id(e, x), my = module_id(e, y);
+	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
+	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
+	int order = ORDER(module_id(e, x), module_id(e, y));
 
-	if (mx != my)
-		return mx < my ? -1 : 1;
-	return x_value < y_value ? -1 : x_value > y_value;
+	return order ? order : ORDER(value(e, x), value(e, y));
+}
+
+static uint64_t function_start(const struct embedding *e, const struct address *address)
+{
+	(void)e;
+	return address->start;
 }
 
 static int compare_functions(const void *a, const void *b, void *context)
 {
-	const struct embedding *e = context;
-	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
-	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
-
-	return compare_by(e, x, x->start, y, y->start);
+	return compare_by(a, b, context, function_start);
 }
 
 static int compare_addresses(const void *a, const void *b, void *context)
 {
-	const struct embedding *e = context;
-	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
-	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
-
-	return compare_by(e, x, virtual_address(e, x), y, virtual_address(e, y));
+	return compare_by(a, b, context, virtual_address);
 }
 
 /* Makes room for a row with this many bytes of text in a column. Returns 0 or an error. */
@@ -216,16 +215,15 @@ static void report_damage(const char *path, const struct xt_damage *damage, stru
 }
 
 /* torch_trace: a folder, or NULL for the one of the log. */
-static int find_compiled(struct compiled_lines *lines, const struct model *model,
-			 const char *log_path, const char *torch_trace)
+static void find_compiled(struct compiled_lines *lines, const struct model *model,
+			  const char *log_path, const char *torch_trace)
 {
 	const char *slash = strrchr(log_path, '/');
 	char *folder =
 		slash ? xt_strndup(log_path, (size_t)(slash - log_path) + 1) : xt_strdup(".");
-	int error = compiled_lines_find(lines, model, torch_trace ? torch_trace : folder);
 
+	compiled_lines_find(lines, model, torch_trace ? torch_trace : folder);
 	free(folder);
-	return error;
 }
 
 int embed_symbols(const struct input *log, const char *torch_trace, struct debug_search *search,
@@ -254,9 +252,7 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 		return error;
 	report_damage(log->path, &model->damage, report);
 	/* The source lines of compiled code may come later, from another folder. */
-	error = find_compiled(&compiled, model, log->path, torch_trace);
-	if (error)
-		goto out;
+	find_compiled(&compiled, model, log->path, torch_trace);
 	if (!is_embedded(model))
 		addresses_resolve(&addresses, model,
 				  &(struct resolve_options){.drivers = true,
