@@ -43,8 +43,7 @@ void nodes_add(struct nodes *nodes, const struct node *node)
 
 void nodes_add_name(struct nodes *nodes, const struct node_name *name)
 {
-	xt_grow(&nodes->names, &nodes->name_capacity, nodes->name_count + 1, sizeof(*name));
-	nodes->names[nodes->name_count++] = *name;
+	xt_append(nodes->names, nodes->name_count, nodes->name_capacity, *name);
 }
 
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
@@ -82,12 +81,9 @@ static uint32_t graph_number(uint64_t id)
 
 static void begin_graph(struct forest *forest, uint32_t number)
 {
-	struct graph *graph;
-
-	xt_grow(&forest->graphs, &forest->graph_capacity, forest->graph_count + 1, sizeof(*graph));
-	graph = &forest->graphs[forest->graph_count];
-	*graph = (struct graph){number, 0, NONE, NONE, forest->open, false};
-	forest->open = (uint32_t)forest->graph_count++;
+	xt_append(forest->graphs, forest->graph_count, forest->graph_capacity,
+		  (struct graph){number, 0, NONE, NONE, forest->open, false});
+	forest->open = (uint32_t)forest->graph_count - 1;
 }
 
 /*
@@ -115,26 +111,16 @@ static void add_clone(struct forest *forest, const struct nodes *nodes, uint32_t
 	close_inner(forest, number, &clone);
 	if ((forest->open == NONE || forest->graphs[forest->open].number != number))
 		begin_graph(forest, number);
-	xt_grow(&forest->clones, &forest->clone_capacity, forest->clone_count + 1,
-		sizeof(*forest->clones));
+	xt_append(forest->clones, forest->clone_count, forest->clone_capacity, clone);
 	graph = &forest->graphs[forest->open];
-	forest->clones[forest->clone_count] = clone;
 	if (graph->count++)
-		forest->clones[graph->last].next = (uint32_t)forest->clone_count;
+		forest->clones[graph->last].next = (uint32_t)forest->clone_count - 1;
 	else
-		graph->first = (uint32_t)forest->clone_count;
-	graph->last = (uint32_t)forest->clone_count++;
+		graph->first = (uint32_t)forest->clone_count - 1;
+	graph->last = (uint32_t)forest->clone_count - 1;
 }
 
-static int compare_places(const void *a, const void *b, void *rows)
-{
-	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_INDEXES_BY(compare_places, struct node, UP(thread) UP(order))
 
 static void build_forest(struct forest *forest, const struct nodes *nodes)
 {
@@ -209,12 +195,6 @@ static bool has_condition(const struct forest *forest, const struct nodes *nodes
 	return false;
 }
 
-static void note_conditional(struct nodes *nodes, uint32_t number)
-{
-	xt_append(nodes->conditional, nodes->conditional_count, nodes->conditional_capacity,
-		  number);
-}
-
 /* Adds the nodes of nested graphs, for a graph that is not nested itself. */
 static void add_nodes_below(struct nodes *nodes, const struct forest *forest,
 			    const struct graph *graph)
@@ -223,7 +203,8 @@ static void add_nodes_below(struct nodes *nodes, const struct forest *forest,
 	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
 
 	if (has_condition(forest, nodes, graph, 0))
-		note_conditional(nodes, graph->number);
+		xt_append(nodes->conditional, nodes->conditional_count, nodes->conditional_capacity,
+			  graph->number);
 	number_children(&numbering, graph, 0);
 }
 
@@ -243,11 +224,12 @@ static void child_nodes_add(struct nodes *nodes)
 	free(forest.graphs);
 }
 
-/* Sort key of clones, before their time. */
+/* Sort key of clones. */
 struct key {
 	uint32_t graph;
 	bool is_inferred; /* rows of child_nodes_add() come after reported ones */
 	uint64_t original;
+	uint64_t time_ns;
 };
 
 static struct key key_of(const struct node *row)
@@ -255,30 +237,17 @@ static struct key key_of(const struct node *row)
 	bool is_inferred = row->instance_of != 0;
 
 	return (struct key){graph_number(row->id), is_inferred,
-			    is_inferred ? row->instance_of : row->origin};
+			    is_inferred ? row->instance_of : row->origin, row->time_ns};
 }
 
-static int compare_keys(const struct key *x, const struct key *y)
-{
-	if (x->graph != y->graph)
-		return x->graph < y->graph ? -1 : 1;
-	if (x->is_inferred != y->is_inferred)
-		return x->is_inferred ? 1 : -1;
-	if (x->original != y->original)
-		return x->original < y->original ? -1 : 1;
-	return 0;
-}
+COMPARE_BY(compare_keys, struct key, UP(graph) UP(is_inferred) UP(original) UP(time_ns))
 
 static int compare_clones(const void *a, const void *b, void *rows)
 {
-	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
-	const struct key x_key = key_of(x), y_key = key_of(y);
-	int order = compare_keys(&x_key, &y_key);
+	const struct key x = key_of((const struct node *)rows + *(const uint32_t *)a);
+	const struct key y = key_of((const struct node *)rows + *(const uint32_t *)b);
 
-	if (order)
-		return order;
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	return compare_keys(&x, &y);
 }
 
 struct clones {
@@ -287,40 +256,39 @@ struct clones {
 	size_t count;
 };
 
+static bool is_until(const struct node *clone, const struct key *key)
+{
+	const struct key own = key_of(clone);
+
+	return compare_keys(&own, key) <= 0;
+}
+
 /*
- * Returns the id of the last clone with that key that is not later than time_ns; 0 if there is
+ * Returns the id of the last clone with that key that is not later than its time; 0 if there is
  * none.
  */
-static uint64_t find(const struct clones *clones, const struct key *key, uint64_t time_ns)
+static uint64_t find(const struct clones *clones, const struct key *key)
 {
-	size_t low = 0, high = clones->count; /* high: the first after it */
+	size_t behind =
+		FIRST_NOT(i, 0, clones->count, is_until(&clones->rows[clones->places[i]], key));
+	const struct node *last = behind ? &clones->rows[clones->places[behind - 1]] : NULL;
 	struct key found;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct node *row = &clones->rows[clones->places[middle]];
-		const struct key row_key = key_of(row);
-		int order = compare_keys(&row_key, key);
-
-		if (order < 0 || (order == 0 && row->time_ns <= time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!last)
 		return 0;
-	found = key_of(&clones->rows[clones->places[low - 1]]);
-	return compare_keys(&found, key) ? 0 : clones->rows[clones->places[low - 1]].id;
+	found = key_of(last);
+	found.time_ns = key->time_ns;
+	return compare_keys(&found, key) ? 0 : last->id;
 }
 
 static void resolve(const struct clones *clones, struct node *update)
 {
-	struct key key = {update->graph_exec, false, update->id};
+	struct key key = {update->graph_exec, false, update->id, update->time_ns};
 
-	update->id = find(clones, &key, update->time_ns);
+	update->id = find(clones, &key);
 	key.is_inferred = true;
 	if (!update->id)
-		update->id = find(clones, &key, update->time_ns);
+		update->id = find(clones, &key);
 	if (!update->id)
 		update->stack = 0;
 }
@@ -351,17 +319,7 @@ struct members {
 
 #define STEPS_PER_ROW 64
 
-static int compare_members(const void *a, const void *b, void *rows)
-{
-	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
+COMPARE_INDEXES_BY(compare_members, struct node, UP(id) UP(time_ns) UP(order))
 
 static const struct node *member(const struct members *members, size_t m)
 {
@@ -541,25 +499,9 @@ struct node_cache_entry {
 
 COMPARE_BY(compare_ids, struct node, UP(id) UP(time_ns) UP(order))
 
-static int compare_threads(const void *a, const void *b, void *rows)
-{
-	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
+COMPARE_INDEXES_BY(compare_threads, struct node, UP(thread) UP(time_ns))
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
-
-static int compare_makers(const void *a, const void *b, void *rows)
-{
-	const struct node *x = (const struct node *)rows + *(const uint32_t *)a;
-	const struct node *y = (const struct node *)rows + *(const uint32_t *)b;
-
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	return x->range < y->range ? -1 : x->range > y->range;
-}
+COMPARE_INDEXES_BY(compare_makers, struct node, UP(stack) UP(range))
 
 /*
  * Creates one creation for each stack and range. sorted: the rows that are not clones, by stack and

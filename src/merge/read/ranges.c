@@ -227,7 +227,7 @@ void range_counts_add(struct range_counts *sums, const struct range_counts *coun
 }
 
 /* Events with equal texts share a label if they are close: most events of a loop. */
-static void add_label(struct ranges *ranges, const struct range_event *event, uint32_t *label_out)
+static uint32_t add_label(struct ranges *ranges, const struct range_event *event)
 {
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
 					  event->key};
@@ -237,16 +237,13 @@ static void add_label(struct ranges *ranges, const struct range_event *event, ui
 
 		if (known->domain == label.domain && known->text == label.text &&
 		    known->stack == label.stack && known->category == label.category &&
-		    known->key == label.key) {
-			*label_out = (uint32_t)(ranges->label_count - back);
-			return;
-		}
+		    known->key == label.key)
+			return (uint32_t)(ranges->label_count - back);
 	}
 	if (ranges->label_count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_grow(&ranges->labels, &ranges->label_capacity, ranges->label_count + 1, sizeof(label));
-	ranges->labels[ranges->label_count] = label;
-	*label_out = (uint32_t)ranges->label_count++;
+	xt_append(ranges->labels, ranges->label_count, ranges->label_capacity, label);
+	return (uint32_t)ranges->label_count - 1;
 }
 
 void ranges_add(struct ranges *ranges, const struct range_event *event)
@@ -264,9 +261,8 @@ void ranges_add(struct ranges *ranges, const struct range_event *event)
 		return;
 	if (ranges->raw_count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	add_label(ranges, event, &raw.label);
-	xt_grow(&ranges->raw, &ranges->raw_capacity, ranges->raw_count + 1, sizeof(raw));
-	ranges->raw[ranges->raw_count++] = raw;
+	raw.label = add_label(ranges, event);
+	xt_append(ranges->raw, ranges->raw_count, ranges->raw_capacity, raw);
 }
 
 static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
@@ -295,8 +291,7 @@ static struct xt_hash_slot *find_child(const struct ranges *ranges, uint32_t par
 }
 
 /* Finds or creates the node of a range within parent. */
-static void child(struct ranges *ranges, uint32_t parent, const struct open_range *range,
-		  uint32_t *node_out)
+static uint32_t child(struct ranges *ranges, uint32_t parent, const struct open_range *range)
 {
 	uint32_t hash = hash_range(parent, range->domain, range->text, range->stack);
 	struct xt_hash_table *table = &ranges->children;
@@ -305,20 +300,18 @@ static void child(struct ranges *ranges, uint32_t parent, const struct open_rang
 	if (ranges->node_count >= table->slot_count / 2)
 		xt_hash_require(table, ranges->node_count + 1);
 	slot = find_child(ranges, parent, range->domain, range->text, range->stack);
-	*node_out = slot->item;
 	if (slot->item)
-		return;
-	xt_grow(&ranges->nodes, &ranges->node_capacity, ranges->node_count + 1,
-		sizeof(*ranges->nodes));
-	ranges->nodes[ranges->node_count] = (struct range_node){
-		.parent = parent,
-		.domain = range->domain,
-		.text = range->text,
-		.stack = range->stack,
-		.depth = ranges->nodes[parent].depth + 1,
-	};
-	*node_out = (uint32_t)ranges->node_count++;
-	*slot = (struct xt_hash_slot){hash, *node_out};
+		return slot->item;
+	xt_append(ranges->nodes, ranges->node_count, ranges->node_capacity,
+		  (struct range_node){
+			  .parent = parent,
+			  .domain = range->domain,
+			  .text = range->text,
+			  .stack = range->stack,
+			  .depth = ranges->nodes[parent].depth + 1,
+		  });
+	*slot = (struct xt_hash_slot){hash, (uint32_t)ranges->node_count - 1};
+	return slot->item;
 }
 
 void range_payload_add(struct range_payload *a, const struct range_payload *b)
@@ -412,14 +405,13 @@ static void open_range(struct nesting *nesting, const struct raw_event *event)
 	};
 
 	range.is_nested = ranges->nodes[range.node].depth < RANGES_DEPTH_MAX;
-	xt_grow(&nesting->open, &nesting->open_capacity, nesting->open_count + 1, sizeof(range));
-	if (range.is_nested)
-		child(ranges, range.node, &range, &range.node);
-	if (range.is_nested)
+	if (range.is_nested) {
+		range.node = child(ranges, range.node, &range);
 		note_instance(&ranges->nodes[range.node], label, event);
+	}
 	ranges->counts.opened++;
 	ranges->counts.not_nested += !range.is_nested;
-	nesting->open[nesting->open_count++] = range;
+	xt_append(nesting->open, nesting->open_count, nesting->open_capacity, range);
 }
 
 /*
@@ -456,7 +448,7 @@ static void reparent(struct nesting *nesting, size_t first)
 		struct open_range *range = &nesting->open[i];
 
 		if (range->is_nested)
-			child(ranges, node, range, &node);
+			node = child(ranges, node, range);
 		range->node = node;
 	}
 	nesting->moved_count += ranges->node_count - node_count;
@@ -634,7 +626,7 @@ int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t
 		const struct open_range range = {
 			.domain = node->domain, .text = node->text, .stack = node->stack};
 
-		child(ranges, *node_out, &range, node_out);
+		*node_out = child(ranges, *node_out, &range);
 	}
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "merge/read/reorder_buffer.h"
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 #define SPARE_RUNS 64 /* empty runs that may remain among the ends */
 
@@ -114,19 +115,18 @@ static void release_first(struct reorder_buffer *buffer)
 }
 
 /* Allocates a slot. */
-static void take_slot(struct reorder_buffer *buffer, uint32_t *slot_out)
+static uint32_t take_slot(struct reorder_buffer *buffer)
 {
+	uint32_t slot = buffer->slot_count;
+
 	if (buffer->count == buffer->window)
 		release_first(buffer);
-	if (buffer->free_count) {
-		*slot_out = buffer->free_slots[--buffer->free_count];
-		return;
-	}
-	*slot_out = buffer->slot_count;
-	xt_grow(&buffer->slots, &buffer->slot_capacity, *slot_out + 1, buffer->slot_bytes);
-	xt_grow(&buffer->free_slots, &buffer->free_capacity, *slot_out + 1,
-		sizeof(*buffer->free_slots));
+	if (buffer->free_count)
+		return buffer->free_slots[--buffer->free_count];
+	xt_grow(&buffer->slots, &buffer->slot_capacity, slot + 1, buffer->slot_bytes);
+	xt_grow(&buffer->free_slots, &buffer->free_capacity, slot + 1, sizeof(*buffer->free_slots));
 	buffer->slot_count++;
+	return slot;
 }
 
 /*
@@ -144,20 +144,12 @@ static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 static uint32_t find_end(const struct reorder_buffer *buffer, uint64_t time_ns)
 {
 	const struct reorder_end *ends = buffer->ends;
-	uint32_t low = 0, high = buffer->end_count, last = buffer->last_end;
+	uint32_t last = buffer->last_end;
 
-	if (last < high && ends[last].time_ns <= time_ns &&
+	if (last < buffer->end_count && ends[last].time_ns <= time_ns &&
 	    (!last || ends[last - 1].time_ns > time_ns))
 		return last;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ends[middle].time_ns <= time_ns)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return FIRST_NOT(i, 0, buffer->end_count, ends[i].time_ns > time_ns);
 }
 
 static void drop_empty_runs(struct reorder_buffer *buffer)
@@ -215,9 +207,8 @@ static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const void *item,
 			 uint64_t *ticket_out)
 {
-	uint32_t slot, end;
+	uint32_t slot = take_slot(buffer), end;
 
-	take_slot(buffer, &slot);
 	memcpy(item_at(buffer, slot), item, buffer->item_bytes);
 	*ticket_out = make_ticket(buffer, slot);
 	if (time_ns < buffer->released_ns) {
