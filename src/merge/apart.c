@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "merge/events.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/rank_collector.h"
@@ -45,7 +45,7 @@ static void pack_cpu_sizes(struct pack *pack, const struct run *run)
 		pack_size(pack, (uint64_t)(logs->list[l].input - run->inputs->logs));
 		pack_size(pack, logs->list[l].model->stacks.count);
 		pack_size(pack, logs->list[l].model->cpu_samples.count);
-		pack_size(pack, logs->list[l].model->last_clock_ns);
+		pack_size(pack, logs->list[l].model->times.last_clock_ns);
 	}
 }
 
@@ -54,9 +54,9 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 {
 	const uint64_t sizes[] = {
 		model->pid,
-		model->start_ns,
-		model->from_ns,
-		model->last_clock_ns,
+		model->times.start_ns,
+		model->times.from_ns,
+		model->times.last_clock_ns,
 		model->strings.count,
 		model->stacks.count,
 		model->python_frames.count,
@@ -68,8 +68,8 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 		model->apis.count,
 		model->meta.count,
 		model->account.count,
-		model->frame_count,
-		model->python_count,
+		model->frames.count,
+		model->python.count,
 		model->ranges.node_count,
 		model->nodes.count,
 		model->nodes.creation_count,

@@ -12,7 +12,7 @@
 #include "merge/apart.h"
 #include "merge/events.h"
 #include "merge/read/inputs.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
 

@@ -23,7 +23,7 @@
 
 #include "base/memory.h"
 #include "log/read/rows.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model.h"
 #include "merge/read/prefetch.h"
 #include "merge/sums/attribute.h"
 #include "merge/sums/build_tree.h"
@@ -123,7 +123,7 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 		return;
 	call->flags &= (uint8_t)~LAUNCH_EXPECTED;
 	if (reading->run->selection || call->flags & LAUNCH_TRANSFER ||
-	    call->enter_ns < reading->model->from_ns)
+	    call->enter_ns < reading->model->times.from_ns)
 		return;
 	reading->sums.counts.calls.launch_captured_count += made_nodes;
 	reading->sums.counts.calls.launch_kernelless_count += has_no_kernel;
@@ -169,7 +169,7 @@ static inline void read_call(struct reading *reading, struct launch *call, uint6
 			     uint64_t result, uint32_t graph_exec)
 {
 	struct model *model = reading->model;
-	bool is_wanted = call->enter_ns >= model->from_ns;
+	bool is_wanted = call->enter_ns >= model->times.from_ns;
 	bool made_nodes;
 
 	if (reading->plan.observes_calls)
@@ -305,7 +305,7 @@ static inline bool read_plain_call(struct reading *reading, const struct call_bl
 	    nodes_may_be_made(&model->nodes, enter_ns, exit_ns))
 		return false;
 	fill_call(model, rows, r, api, call);
-	if (enter_ns >= model->from_ns) {
+	if (enter_ns >= model->times.from_ns) {
 		sums->launch_count += api->is_launch;
 		sums->transfer_count += api->is_transfer;
 	}
@@ -624,7 +624,7 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 
 static void begin(struct reading *reading)
 {
-	struct work_receiver receiver = {attribute_work, reading, reading->model->from_ns};
+	struct work_receiver receiver = {attribute_work, reading, reading->model->times.from_ns};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
 	struct timeline_listener timeline_listener = {reading_ran, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);

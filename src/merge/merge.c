@@ -25,7 +25,7 @@
 #include "merge/naming/run_names.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/communicators.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model.h"
 #include "merge/sums/anomalies.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/build_tree_ranges.h"

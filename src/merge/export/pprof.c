@@ -469,7 +469,7 @@ static void add_label(struct pprof *pprof, struct labels *labels, const char *ke
 static void label_gpu(struct pprof *pprof, struct labels *labels, const struct model *model,
 		      uint32_t device)
 {
-	const char *title = model_title(model, &model->device_names, 0, device);
+	const char *title = model_title(model, XT_RANGE_NAME_DEVICE, 0, device);
 	char *text = xt_asprintf(title[0] ? "GPU%u (%s)" : "GPU%u", device, title);
 
 	add_label(pprof, labels, "device", text);

@@ -116,7 +116,7 @@ static void add_start_up(struct reading *reading, uint64_t start_ns)
 static void add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
 {
 	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
-	int64_t last_ns = (int64_t)(reading->model->last_clock_ns - origin_ns);
+	int64_t last_ns = (int64_t)(reading->model->times.last_clock_ns - origin_ns);
 
 	programs_add(&reading->run->found->headline.programs,
 		     (struct program_span){.log = reading->process.log,
@@ -150,7 +150,7 @@ void headline_add_samples(struct reading *reading)
 
 static uint64_t since_start_ns(const struct model *model, uint64_t time_ns)
 {
-	return time_ns > model->start_ns ? time_ns - model->start_ns : 0;
+	return time_ns > model->times.start_ns ? time_ns - model->times.start_ns : 0;
 }
 
 static void add_part(struct reading *reading)
@@ -159,9 +159,9 @@ static void add_part(struct reading *reading)
 	const struct model *model = reading->model;
 	const struct callsites *callsites = &reading->sums.callsites;
 	const char *trigger = model_meta(model, "snapshot.trigger");
-	uint64_t from_ns = model->from_ns, until_ns = model->last_clock_ns;
+	uint64_t from_ns = model->times.from_ns, until_ns = model->times.last_clock_ns;
 
-	if ((!model_is_cut(model) && !*trigger && !model->full_ns) ||
+	if ((!model_is_cut(model) && !*trigger && !model->times.full_ns) ||
 	    run->sums->recording.part_count++)
 		return;
 	/* A killed process wrote no clock at its end. Work may be older than the first call. */
@@ -171,7 +171,7 @@ static void add_part(struct reading *reading)
 	}
 	run->sums->recording.part.from_ns = since_start_ns(model, from_ns);
 	run->sums->recording.part.until_ns = since_start_ns(model, until_ns);
-	run->sums->recording.part.full_ns = since_start_ns(model, model->full_ns);
+	run->sums->recording.part.full_ns = since_start_ns(model, model->times.full_ns);
 	run->sums->recording.part.is_flight_recorder = model_is_flight_recording(model);
 	snprintf(run->sums->recording.part.trigger, sizeof(run->sums->recording.part.trigger), "%s",
 		 trigger);

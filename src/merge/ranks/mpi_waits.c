@@ -24,7 +24,8 @@ typedef void visit(void *context, const struct cpu_log *log, const struct cpu_sa
 
 static int64_t realtime_ns(const struct cpu_log *log, uint64_t time_ns)
 {
-	return (int64_t)(time_ns - log->model->start_ns + log->model->start_realtime_ns);
+	return (int64_t)(time_ns - log->model->times.start_ns +
+			 log->model->times.start_realtime_ns);
 }
 
 static struct mpi_call call_of(const struct cpu_log *log, const struct cpu_sample *sample)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/hash_table.h"
 #include "merge/base/names.h"
 #include "merge/read/autograd.h"
 #include "merge/read/collectives.h"
@@ -23,8 +24,11 @@
 #include "merge/read/nodes.h"
 #include "merge/read/pauses.h"
 #include "merge/read/ranges.h"
-#include "merge/read/xla_tuning.h"
+#include "merge/read/xla.h"
 #include "xtrace/reader.h"
+
+struct input;
+struct report;
 
 struct module {
 	uint64_t load_ns;
@@ -152,6 +156,7 @@ struct pair {
 #define MODEL_PAIRS_MAX	  1024 /* distinct keys; more are ignored */
 #define MODEL_APIS_MAX	  4096
 #define MODEL_API_UNKNOWN 0
+#define MODEL_TITLES	  XT_RANGE_NAME_EVENT /* names of events are not shown */
 
 /* A table indexed by id; row 0 is the undefined one. */
 #define MODEL_ROWS(type)                                                                           \
@@ -162,13 +167,18 @@ struct pair {
 		size_t defined; /* number of definitions */                                        \
 	}
 
+/* Moments of a log, on its clock. */
+struct log_times {
+	uint64_t start_ns;
+	uint64_t start_realtime_ns; /* the start on the realtime clock */
+	uint64_t from_ns;	/* earlier events were dropped, but calls of later work; 0: none */
+	uint64_t last_clock_ns; /* time of the last CLOCK row; 0: none */
+	uint64_t full_ns;	/* when the log reached --max-size; 0: never */
+};
+
 struct model {
 	uint32_t pid;
-	uint64_t start_ns; /* start of the log, on its clock */
-	uint64_t from_ns;  /* earlier events were dropped, but calls of later work; 0: none */
-	uint64_t start_realtime_ns;   /* the same moment on the realtime clock */
-	uint64_t last_clock_ns;	      /* time of the last CLOCK row; 0: none */
-	uint64_t full_ns;	      /* when the log reached --max-size; 0: never */
+	struct log_times times;
 	struct names names;	      /* all texts of the log, unchanged */
 	MODEL_ROWS(uint32_t) strings; /* by XT_STRING_ID: name */
 	MODEL_ROWS(struct stack) stacks;
@@ -191,35 +201,45 @@ struct model {
 	struct xla_tuning tuning;		    /* of programs of JAX */
 	struct collective_calls collective_calls;   /* of NCCL */
 	bool has_collectives;			    /* among the shapes */
-	struct range_names category_names;	    /* NVTX categories */
-	struct range_names thread_names;
-	struct range_names device_names, context_names; /* by CUPTI's numbers */
-	struct range_names stream_names;		/* by context instead of domain */
-	struct nodes nodes;				/* of CUDA graphs */
+	/*
+	 * By enum xt_range_operation: names that the program gave through NVTX. Devices and contexts
+	 * have CUPTI's numbers, streams have their context instead of a domain.
+	 */
+	struct range_names titles[MODEL_TITLES];
+	struct nodes nodes; /* of CUDA graphs */
 	struct autograd autograd;
 	struct pauses pauses; /* of recording */
 	struct pauses stops;  /* those in which allocations were not recorded either */
 	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;
-	uint64_t *frames;	 /* of all stacks */
-	uint32_t *frame_modules; /* XT_MODULE_ID of each if known, else 0 */
-	size_t frame_count;
-	size_t frame_capacity;
-	size_t frame_module_capacity;
-	struct python_place *python; /* of all stacks */
-	size_t python_count;
-	size_t python_capacity;
-	uint64_t *module_reach;	 /* by index in modules: the largest end up to this module */
-	uint32_t *module_places; /* by XT_MODULE_ID: index in modules, or 0 */
-	size_t module_place_capacity;
-	uint16_t api_slots
-		[MODEL_APIS_MAX *
-		 2]; /* open hash table of apis by id: a fixed array is fastest for the lookup of each call */
-	struct xt_damage damage;	   /* of the chunks read so far */
-	uint64_t rows_read[XT_KIND_COUNT]; /* rows read so far; the second pass adds the events */
+	MODEL_ROWS(uint64_t) frames;		/* of all stacks */
+	MODEL_ROWS(uint32_t) frame_modules;	/* XT_MODULE_ID of each if known, else 0 */
+	MODEL_ROWS(struct python_place) python; /* of all stacks */
+	uint64_t *module_reach; /* by index in modules: the largest end up to this module */
+	MODEL_ROWS(uint32_t) module_places; /* by XT_MODULE_ID: index in modules, or 0 */
+	struct xt_hash_table apis_by_id;    /* items: indexes in apis */
+	struct xt_damage damage;	    /* of the chunks read so far */
+	uint64_t rows_read[XT_KIND_COUNT];  /* rows read so far; the second pass adds the events */
 };
 
+/* The kinds of chunks that a model needs, for xt_reader_next(). */
+uint32_t model_row_kinds(void);
+
+/*
+ * Reads the model with a newly opened reader. Returns 0, or -EFBIG if the log exceeds its limits
+ * when decompressed. On errors there is no model.
+ */
+int model_load(struct model **model_out, struct xt_reader *reader);
+
+/*
+ * Loads the model of a log, and opens the log again for its events. If the log is still being
+ * written, both are limited to the same part. The caller frees both. If the log cannot be opened,
+ * both are NULL, and the reason is reported unless report is NULL. Returns 0 or an error of
+ * model_load().
+ */
+int model_open(const struct input *log, struct report *report, struct model **model_out,
+	       struct xt_reader **reader_out);
 void model_free(struct model *model);
 
 /*
@@ -249,29 +269,26 @@ uint32_t model_module_of(const struct model *model, const struct stack *stack, s
 			 uint64_t address);
 
 /*
- * Returns the name that the program gave to a device, context or stream, or "". titles is one of
- * the model's tables of names. context is 0 except for streams.
+ * Returns the name that the program gave to a device, context or stream, or "". context is 0 except
+ * for streams.
  */
-const char *model_title(const struct model *model, const struct range_names *titles,
-			uint32_t context, uint64_t number);
+const char *model_title(const struct model *model, enum xt_range_operation kind, uint32_t context,
+			uint64_t number);
 
-/*
- * Returns the slot at which to start the search for an API. Scatters neighbouring ids: otherwise
- * the search for an undefined id would visit all of them.
- */
-static inline size_t model_api_slot(uint64_t id)
+/* Returns the slot of an XT_API_ID, or the empty slot for it. */
+static inline struct xt_hash_slot *model_api_slot(const struct model *model, uint64_t id)
 {
-	return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) % (MODEL_APIS_MAX * 2);
+	struct xt_hash_slot *slot = xt_hash_first(&model->apis_by_id, xt_hash_u64(id));
+
+	while (slot->item && model->apis.rows[slot->item].id != id)
+		slot = xt_hash_next(&model->apis_by_id, slot);
+	return slot;
 }
 
 /* Returns the index in apis of an XT_API_ID, or MODEL_API_UNKNOWN. */
 static inline uint16_t model_api(const struct model *model, uint64_t id)
 {
-	size_t s = model_api_slot(id);
-
-	while (model->api_slots[s] && model->apis.rows[model->api_slots[s]].id != id)
-		s = (s + 1) % (MODEL_APIS_MAX * 2);
-	return model->api_slots[s];
+	return (uint16_t)model_api_slot(model, id)->item;
 }
 
 /*
@@ -288,7 +305,7 @@ const char *model_meta(const struct model *model, const char *key);
 /* Whether the log lacks its beginning, to keep a limit of size or time. */
 static inline bool model_is_cut(const struct model *model)
 {
-	return model->from_ns > model->start_ns;
+	return model->times.from_ns > model->times.start_ns;
 }
 
 /* Whether the log has all events since META `log.from`, as the user asked. */
@@ -302,7 +319,7 @@ bool model_has_account(const struct model *model, const char *name);
 /* Returns the name of a category of an NVTX domain as XT_STRING_ID; 0: none. */
 static inline uint32_t model_category(const struct model *model, uint32_t domain, uint32_t category)
 {
-	return range_names_find(&model->category_names, domain, category);
+	return range_names_find(&model->titles[XT_RANGE_NAME_CATEGORY], domain, category);
 }
 
 /* Returns the last component of the path of the executable, "" if unknown. */

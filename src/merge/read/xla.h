@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XLA, which runs the programs of JAX: its NVTX ranges, and the compilations to which the work of
- * its autotuner belongs (xla_tuning.h).
+ * its autotuner belongs.
  *
  * XLA opens a range in domain TSL around each run of a program, and one around each operation:
  *
@@ -12,13 +12,23 @@
  *
  *	XlaCompile:#module=jit_step#
  *	XlaPass:#name=algsimp,module=jit_step,program_id=7#
+ *
+ * While XLA compiles a program, a pass measures variants of operations in threads of a pool, and
+ * waits for them. The pass and each trial have an NVTX range, but no number joins them. A pass
+ * ends after its trials. So a trial belongs to a pass if it begins during the pass, and no other
+ * thread compiles at any time of the pass.
+ *
+ * The tuner also works outside of the ranges of its trials, for example to fill buffers. Such a
+ * call belongs to the pass if its stack shows that code that makes trials made it.
  */
 #ifndef XT_MERGE_XLA_H
 #define XT_MERGE_XLA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "merge/read/ranges.h"
 #include "xtrace/reader.h"
 
 struct model;
@@ -32,6 +42,30 @@ enum xla_kind {
 	XLA_PASS,    /* a step of it */
 	XLA_TUNING,  /* the pass that makes trials, in other threads, and waits for them */
 	XLA_KINDS
+};
+
+struct tuning_pass {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t thread; /* XT_THREAD_ID */
+	uint32_t range;	 /* node of the pass */
+	bool is_alone;	 /* no other thread compiles at any time of it */
+};
+
+struct tuning_passes {
+	struct tuning_pass *rows;
+	size_t count, capacity;
+};
+
+/* All zeros is an empty table. */
+struct xla_tuning {
+	struct tuning_passes passes; /* by start */
+	uint64_t *helpers;	     /* index of the pass and thread, ascending */
+	size_t helper_count, helper_capacity;
+	uint8_t *in_trial; /* by node of the ranges */
+	size_t node_count;
+	uint8_t *in_tuner; /* by XT_STACK_ID: made by code that makes trials */
+	size_t stack_count;
 };
 
 /* The texts belong to the caller of xla_range_parse(). */
@@ -58,5 +92,13 @@ bool xla_is_module_of(struct xt_bytes module, struct xt_bytes scope);
  * ranges_index(), once.
  */
 void xla_join(struct model *model);
+void xla_tuning_free(struct xla_tuning *tuning);
+
+/*
+ * Returns the node for a call whose own range is given: own nested in the range of a pass, or own
+ * if it is not known to be the tuner's.
+ */
+uint32_t xla_tuning_range(const struct xla_tuning *tuning, const struct ranges *ranges,
+			  const struct range_call *call, uint32_t own);
 
 #endif

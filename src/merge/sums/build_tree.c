@@ -65,10 +65,10 @@ static bool has_contexts(const struct model *model, const struct stream *row)
 }
 
 /* The name that the program set, as " (name)"; "" if none. The caller frees it. */
-static char *format_title(const struct model *model, const struct range_names *titles,
-			  uint32_t context, uint64_t number)
+static char *format_title(const struct model *model, enum xt_range_operation kind, uint32_t context,
+			  uint64_t number)
 {
-	const char *title = model_title(model, titles, context, number);
+	const char *title = model_title(model, kind, context, number);
 
 	return xt_asprintf(title[0] ? " (%s)" : "", title);
 }
@@ -83,8 +83,8 @@ static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 
 	if (!row->defined)
 		return intern(p, "[unknown stream]");
-	context = format_title(model, &model->context_names, 0, row->context);
-	stream = format_title(model, &model->stream_names, row->context, row->stream);
+	context = format_title(model, XT_RANGE_NAME_CONTEXT, 0, row->context);
+	stream = format_title(model, XT_RANGE_NAME_STREAM, row->context, row->stream);
 	if (has_contexts(model, row))
 		label = xt_asprintf("[GPU%u context %u%s stream %u%s]", row->device, row->context,
 				    context, row->stream, stream);
@@ -97,7 +97,7 @@ static uint32_t name_stream(struct tree_builder *p, uint32_t id)
 
 static uint32_t name_device(struct tree_builder *p, uint32_t device)
 {
-	char *title = format_title(p->process->model, &p->process->model->device_names, 0, device);
+	char *title = format_title(p->process->model, XT_RANGE_NAME_DEVICE, 0, device);
 	char *label = xt_asprintf("[GPU%u%s]", device, title);
 	uint32_t name = clean_name(&p->paths->names, label);
 

@@ -211,8 +211,8 @@ void rank_log_finish(struct reading *reading)
 	uint32_t *nodes;
 	size_t from = 0;
 
-	if (model->last_clock_ns > log->until_ns)
-		log->until_ns = model->last_clock_ns;
+	if (model->times.last_clock_ns > log->until_ns)
+		log->until_ns = model->times.last_clock_ns;
 	find_open_calls(reading);
 
 	log->log = (size_t)(reading->process.log - reading->run->inputs->logs);

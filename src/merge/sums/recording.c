@@ -18,8 +18,8 @@ void handoffs_add(struct handoffs *handoffs, const struct model *model)
 			 names_text(&model->names, of_log->who, NULL));
 	handoffs->count += of_log->count;
 	handoffs->total_ns += of_log->total_ns;
-	if (of_log->since_ns && model->last_clock_ns > of_log->since_ns)
-		handoffs->total_ns += model->last_clock_ns - of_log->since_ns;
+	if (of_log->since_ns && model->times.last_clock_ns > of_log->since_ns)
+		handoffs->total_ns += model->times.last_clock_ns - of_log->since_ns;
 }
 
 void stack_sampling_add(struct stack_sampling *sampling, const struct model *model)
@@ -29,8 +29,8 @@ void stack_sampling_add(struct stack_sampling *sampling, const struct model *mod
 	if (!rates->one_in_max)
 		return;
 	sampling->total_ns += rates->total_ns;
-	if (rates->since_ns && model->last_clock_ns > rates->since_ns)
-		sampling->total_ns += model->last_clock_ns - rates->since_ns;
+	if (rates->since_ns && model->times.last_clock_ns > rates->since_ns)
+		sampling->total_ns += model->times.last_clock_ns - rates->since_ns;
 	if (!sampling->one_in_min || rates->one_in_min < sampling->one_in_min)
 		sampling->one_in_min = rates->one_in_min;
 	if (rates->one_in_max > sampling->one_in_max)
@@ -54,12 +54,14 @@ static void add_attach(struct recording *recording, const struct model *model,
 /* Only with pauses. An armed process is on for a moment until it is switched off. */
 static void add_recorded_time(struct recording *recording, const struct model *model)
 {
-	uint64_t paused_ns = pauses_total_ns(&model->pauses, model->last_clock_ns);
-	uint64_t from_ns = model->from_ns > model->start_ns ? model->from_ns : model->start_ns;
+	uint64_t paused_ns = pauses_total_ns(&model->pauses, model->times.last_clock_ns);
+	uint64_t from_ns = model->times.from_ns > model->times.start_ns ? model->times.from_ns
+									: model->times.start_ns;
 
 	recording->paused_ns += paused_ns;
-	if (model->pauses.count && model->last_clock_ns > from_ns + paused_ns + RECORDED_MIN_NS)
-		recording->recorded_ns += model->last_clock_ns - from_ns - paused_ns;
+	if (model->pauses.count &&
+	    model->times.last_clock_ns > from_ns + paused_ns + RECORDED_MIN_NS)
+		recording->recorded_ns += model->times.last_clock_ns - from_ns - paused_ns;
 }
 
 void recording_add(struct recording *recording, const struct model *model,

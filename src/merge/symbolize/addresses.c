@@ -59,13 +59,13 @@ void addresses_collect(struct addresses *addresses, struct model *model)
 	size_t capacity = 0;
 
 	*addresses = (struct addresses){0};
-	addresses->by_frame = xt_calloc(model->frame_count + 1, sizeof(*addresses->by_frame));
+	addresses->by_frame = xt_calloc(model->frames.count + 1, sizeof(*addresses->by_frame));
 	for (size_t id = 1; id < model->stacks.count; id++) {
 		const struct stack *stack = &model->stacks.rows[id];
 
 		for (uint32_t f = 0; f < stack->frame_count; f++) {
 			size_t place = stack->first_frame + f;
-			struct address address = {.frame = model->frames[place]};
+			struct address address = {.frame = model->frames.rows[place]};
 			struct module *module;
 
 			address.module =
@@ -78,11 +78,10 @@ void addresses_collect(struct addresses *addresses, struct model *model)
 		}
 	}
 	xt_hash_free(&table);
-	free(model->frames);
-	free(model->frame_modules);
-	model->frames = NULL;
-	model->frame_modules = NULL;
-	model->frame_capacity = model->frame_module_capacity = 0;
+	free_all(model->frames.rows, model->frame_modules.rows);
+	model->frames.rows = NULL;
+	model->frame_modules.rows = NULL;
+	model->frames.capacity = model->frame_modules.capacity = 0;
 }
 
 void addresses_free(struct addresses *addresses)

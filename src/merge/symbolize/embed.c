@@ -12,7 +12,7 @@
 #include "log/write/writer.h"
 #include "merge/symbolize/compiled_lines.h"
 #include "merge/symbolize/resolve.h"
-#include "merge/read/model_load.h"
+#include "merge/read/model.h"
 
 #define CHUNK_ROWS	 4096
 #define CHUNK_NAME_BYTES (1u << 20)

@@ -56,10 +56,10 @@ static const struct embedded_source *embedded_sources_find(const struct model *m
  */
 static bool is_later(const struct model *model, const struct module *module, const char *path)
 {
-	uint64_t seen_ns = module->load_ns > model->start_ns && module->seen_ns != UINT64_MAX
+	uint64_t seen_ns = module->load_ns > model->times.start_ns && module->seen_ns != UINT64_MAX
 				   ? module->seen_ns
 				   : module->load_ns;
-	uint64_t real_ns = seen_ns - model->start_ns + model->start_realtime_ns;
+	uint64_t real_ns = seen_ns - model->times.start_ns + model->times.start_realtime_ns;
 	struct stat status;
 
 	return !stat(path, &status) && status.st_mtim.tv_sec > 0 &&

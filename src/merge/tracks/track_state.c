@@ -152,7 +152,7 @@ const char *track_device_model(const struct model *model, uint32_t device)
 
 char *track_device_name(const struct model *model, uint32_t device)
 {
-	const char *title = model_title(model, &model->device_names, 0, device);
+	const char *title = model_title(model, XT_RANGE_NAME_DEVICE, 0, device);
 	const char *gpu = track_device_model(model, device);
 
 	return xt_asprintf("GPU %u%s%s%s%s", device, title[0] ? " " : "", title, gpu[0] ? " " : "",
@@ -163,7 +163,7 @@ char *track_device_name(const struct model *model, uint32_t device)
 static char *track_stream_name(const struct model *model, uint32_t stream, uint32_t lane)
 {
 	const struct stream *row = &model->streams.rows[stream];
-	const char *title = model_title(model, &model->stream_names, row->context, row->stream);
+	const char *title = model_title(model, XT_RANGE_NAME_STREAM, row->context, row->stream);
 	char number[16] = "";
 
 	if (lane)

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "log/write/writer.h"
-#include "merge/read/model_load.h"
+#include "merge/read/inputs.h"
+#include "merge/read/model.h"
 
 #define ROWS_MAX   64
 #define TEXT_BYTES 16384

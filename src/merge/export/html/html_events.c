@@ -246,8 +246,8 @@ static uint32_t stream_of(struct html *html, const struct process *process,
 		if (events->streams.rows[s].id == stretch->stream)
 			return (uint32_t)s;
 	}
-	stream.name = xt_strdup(model_title(process->model, &process->model->stream_names,
-					    row->context, row->stream));
+	stream.name = xt_strdup(
+		model_title(process->model, XT_RANGE_NAME_STREAM, row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
 	APPEND(events->streams, stream);
 	return (uint32_t)events->streams.count - 1;

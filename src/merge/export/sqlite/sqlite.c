@@ -356,7 +356,7 @@ static void put_streams(struct sink *sink, const struct model *model)
 		sqlite_number(s, INSERT_STREAM, 5, stream->stream);
 		bind_title(
 			s, INSERT_STREAM, 6,
-			model_title(model, &model->stream_names, stream->context, stream->stream));
+			model_title(model, XT_RANGE_NAME_STREAM, stream->context, stream->stream));
 		sqlite_put(sink, INSERT_STREAM);
 		if (!is_new_device(model, i))
 			continue;
@@ -364,7 +364,7 @@ static void put_streams(struct sink *sink, const struct model *model)
 		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
 		sqlite_clean_text(s, INSERT_DEVICE, 3, track_device_model(model, stream->device));
 		bind_title(s, INSERT_DEVICE, 4,
-			   model_title(model, &model->device_names, 0, stream->device));
+			   model_title(model, XT_RANGE_NAME_DEVICE, 0, stream->device));
 		sqlite_put(sink, INSERT_DEVICE);
 	}
 }
