@@ -113,7 +113,7 @@ static inline bool xt_bytes_are(struct xt_bytes bytes, const char *text)
 	}
 XT_KINDS(XT_ACCESSORS)
 
-/* Defines name(context, chunk), which calls function(context, &row) for each row of such a chunk. */
+/* Defines name(context, chunk), which calls function(context, &row) for each row of a chunk. */
 #define XT_DEFINE_ROWS_VISITOR(name, kind, context_type, function)                                 \
 	static void name(context_type *context, const struct xt_chunk *chunk)                      \
 	{                                                                                          \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans the log once, then builds the rows that it lacks: tables, interned ids, GPU work and
- * accounts. New ids follow those of the log. Memory is bounded by the size of the crash buffer, not of the log. Each row
- * is looked up among the crash buffer's records, and the match is marked.
+ * accounts. New ids follow those of the log. Memory is bounded by the size of the crash buffer,
+ * not of the log. Each row is looked up among the crash buffer's records, and the match is marked.
  *
  * The list of calls that were made while recording was paused died with the process. But every
  * other call has a row in the log or a record in a ring.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans the log for what it already holds, so that recovery adds nothing twice, and leaves out what
- * happened while recording was paused, as the tracer would have. Turns the rest into rows of the log.
- * recovery->error keeps the first error; later calls then do nothing.
+ * Scans the log for what it already holds, so that recovery adds nothing twice, and leaves out
+ * what happened while recording was paused, as the tracer would have. Turns the rest into rows of
+ * the log. recovery->error keeps the first error; later calls then do nothing.
  */
 #ifndef XT_LOG_RECOVER_LOG_H
 #define XT_LOG_RECOVER_LOG_H

@@ -202,8 +202,8 @@ struct model {
 	struct collective_calls collective_calls;   /* of NCCL */
 	bool has_collectives;			    /* among the shapes */
 	/*
-	 * By enum xt_range_operation: names that the program gave through NVTX. Devices and contexts
-	 * have CUPTI's numbers, streams have their context instead of a domain.
+	 * By enum xt_range_operation: names that the program gave through NVTX. Devices and
+	 * contexts have CUPTI's numbers, streams have their context instead of a domain.
 	 */
 	struct range_names titles[MODEL_TITLES];
 	struct nodes nodes; /* of CUDA graphs */
