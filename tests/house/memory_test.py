@@ -22,8 +22,8 @@ OBJECTS = {
         'symbolize/symbols'],
     'src/base/CMakeFiles/xtrace_base.dir': ['text'],
     'tools/xtrace/CMakeFiles/xtrace.dir': [
-        'attach', 'child', 'control', 'data_dir', 'finish_logs', 'gpu_watch', 'http_server',
-        'json_file', 'live_processes', 'processes', 'program', 'record', 'rotation', 'sample',
+        'attach', 'control', 'data_dir', 'finish_logs', 'gpu_watch', 'http_server',
+        'live_processes', 'processes', 'program', 'record', 'rotation', 'sample',
         'serve', 'top'],
 }
 

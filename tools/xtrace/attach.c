@@ -247,22 +247,6 @@ static int check_triggers(const struct request *request)
 	return STATUS_OK;
 }
 
-static int parse_pid(struct request *request, const char *text)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (*end || end == text || errno || pid < 1 || pid > INT_MAX) {
-		print_error("'%s' is not the id of a process", text);
-		return STATUS_FAILED;
-	}
-	request->pid = (pid_t)pid;
-	request->pid_text = text;
-	return STATUS_OK;
-}
-
 static int parse(struct request *request, const struct command *command, int argc, char **argv)
 {
 	struct misplaced misplaced = find_misplaced(argc, argv);
@@ -295,9 +279,9 @@ static int parse(struct request *request, const struct command *command, int arg
 	}
 	if (!request->is_armed)
 		request->options.armed = "armed";
-	status = parse_pid(request, argv[1]);
-	if (!status)
-		status = check_triggers(request);
+	request->pid_text = argv[1];
+	request->pid = process_parse(argv[1]);
+	status = request->pid ? check_triggers(request) : STATUS_FAILED;
 	if (!status)
 		status = capture_find_parts(&request->options, &request->paths);
 	return status ? status : COMMAND_GO_ON;

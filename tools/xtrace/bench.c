@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "child.h"
 #include "cli/message.h"
 #include "commands.h"
 #include "cuda_abi/nvml_abi.h"

@@ -20,12 +20,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "child.h"
+#include "program.h"
 #include "cli/command.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "diff/load/load_runs.h"
-#include "json_file.h"
 #include "log/base/compare.h"
 #include "log/base/new_file.h"
 
@@ -124,7 +123,7 @@ static int make_dir(const char *path)
 
 static int write_json(const char *path, cJSON *root)
 {
-	int error = json_file_write(path, BENCH_FILE, root);
+	int error = json_write(path, BENCH_FILE, root);
 
 	if (error)
 		print_error("cannot write '%s/" BENCH_FILE "': %s", path, strerror(-error));
@@ -355,7 +354,7 @@ static void read_watch(struct bench *bench, const char *path, struct bench_run *
 	run->gpu = gpu_watch_sum(bench->watch);
 	run->other_pid = gpu_watch_other(bench->watch);
 	state = gpu_watch_json(bench->watch);
-	error = json_file_write(path, DATA_DIR_GPU, state);
+	error = json_write(path, DATA_DIR_GPU, state);
 	if (error)
 		print_error("cannot write '%s/" DATA_DIR_GPU "': %s", path, strerror(-error));
 	cJSON_Delete(state);

@@ -15,7 +15,6 @@
 #include "cli/message.h"
 #include "commands.h"
 #include "data_dir.h"
-#include "json_file.h"
 #include "log/base/number_format.h"
 #include "log/base/snapshot_trigger.h"
 #include "program.h"
@@ -340,7 +339,7 @@ static int print_json(const struct capture_environment *environment)
 	for (size_t i = 0; i < environment->count; i++)
 		cJSON_AddStringToObject(root, environment->entries[i].name,
 					environment->entries[i].value);
-	return json_file_print(root);
+	return json_print(root);
 }
 
 static int run_env(const struct command *command, int argc, char **argv)

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "child.h"
 #include "cli/option.h"
 #include "program.h"
 

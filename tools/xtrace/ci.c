@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "child.h"
 #include "commands.h"
 #include "program.h"
 

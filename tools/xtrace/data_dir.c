@@ -4,7 +4,6 @@
  */
 #include "data_dir.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +19,101 @@
 
 #include "cli/message.h"
 #include "diff/load/load_runs.h"
-#include "json_file.h"
 #include "log/base/compare.h"
 #include "log/base/new_file.h"
 #include "log/write/compact.h"
+
+#define DRAFT ".new" /* of a file that is being written */
+
+/*
+ * Like openat() with O_CLOEXEC. The descriptor is never 0, 1 or 2, so that no message goes into the
+ * file if the standard streams are closed. Returns the descriptor or -errno.
+ */
+static int open_file(int folder, const char *name, int flags)
+{
+	int fd = openat(folder, name, flags | O_CLOEXEC, 0600), moved;
+
+	if (fd < 0)
+		return -errno;
+	if (fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (moved < 0)
+		moved = -errno;
+	close(fd);
+	return moved;
+}
+
+/* The text of a document, with a newline. The caller frees it. NULL if memory ran out. */
+static char *json_text(const cJSON *root)
+{
+	char *text = cJSON_Print(root), *line = NULL;
+
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	cJSON_free(text);
+	return line;
+}
+
+int json_print(cJSON *root)
+{
+	char *text = json_text(root);
+	int error = text ? 0 : -ENOMEM;
+
+	if (text)
+		fputs(text, stdout);
+	free(text);
+	cJSON_Delete(root);
+	return error;
+}
+
+/* Writes all of the text. Returns 0 or -errno. */
+static int put_text(int fd, const char *text)
+{
+	size_t length = strlen(text), done = 0;
+
+	while (done < length) {
+		ssize_t n = write(fd, text + done, length - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* Replaces a file in the folder atomically. Returns 0 or -errno. */
+static int replace_file(int folder, const char *name, const char *text)
+{
+	char *draft = NULL;
+	int fd, error;
+
+	if (asprintf(&draft, "%s" DRAFT, name) < 0)
+		return -ENOMEM;
+	fd = open_file(folder, draft, O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC);
+	error = fd < 0 ? fd : put_text(fd, text);
+	if (fd >= 0 && close(fd) && !error)
+		error = -errno;
+	if (!error && renameat(folder, draft, folder, name))
+		error = -errno;
+	if (error && fd >= 0)
+		unlinkat(folder, draft, 0);
+	free(draft);
+	return error;
+}
+
+int json_write(const char *folder, const char *name, const cJSON *root)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = fd < 0 ? -errno : 0;
+	char *text = json_text(root);
+
+	if (!error)
+		error = text ? replace_file(fd, name, text) : -ENOMEM;
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
 
 /* RFC 3339 in UTC with nanoseconds, which exceed the precision of a JSON number. */
 static void format_time(char *out, size_t out_bytes, uint64_t realtime_ns)
@@ -124,7 +214,7 @@ static cJSON *build(const struct info *info)
 static char *make_text(const struct info *info)
 {
 	cJSON *root = build(info);
-	char *text = json_file_text(root);
+	char *text = json_text(root);
 
 	cJSON_Delete(root);
 	return text;
@@ -132,7 +222,7 @@ static char *make_text(const struct info *info)
 
 static int create(int folder, const char *text, int *claim_out)
 {
-	int fd = json_file_open(folder, DATA_DIR_INFO, O_WRONLY | O_CREAT | O_NOFOLLOW | O_EXCL);
+	int fd = open_file(folder, DATA_DIR_INFO, O_WRONLY | O_CREAT | O_NOFOLLOW | O_EXCL);
 	int error;
 
 	if (fd < 0)
@@ -141,7 +231,7 @@ static int create(int folder, const char *text, int *claim_out)
 	 * a file system without locks, record without one. */
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
-	error = json_file_put(fd, text);
+	error = put_text(fd, text);
 	if (error) {
 		unlinkat(folder, DATA_DIR_INFO, 0);
 		close(fd);
@@ -163,7 +253,7 @@ static int write_to(const char *data_dir, const struct info *info, int *claim_ou
 		error = -ENOMEM;
 	else
 		error = claim_out ? create(folder, text, claim_out)
-				  : json_file_replace(folder, DATA_DIR_INFO, text);
+				  : replace_file(folder, DATA_DIR_INFO, text);
 	free(text);
 	close(folder);
 	return error;
@@ -203,9 +293,8 @@ static bool is_torch_trace(const char *name)
 /* True for the files that xtrace record, report and bench leave in a trace directory. */
 static bool is_our_file(const char *name)
 {
-	static const char *const names[] = {DATA_DIR_INFO,   DATA_DIR_INFO JSON_FILE_DRAFT,
-					    DATA_DIR_REPORT, DATA_DIR_GPU,
-					    DATA_DIR_OUTPUT, DATA_DIR_GPU JSON_FILE_DRAFT};
+	static const char *const names[] = {DATA_DIR_INFO, DATA_DIR_INFO DRAFT, DATA_DIR_REPORT,
+					    DATA_DIR_GPU,  DATA_DIR_OUTPUT,	DATA_DIR_GPU DRAFT};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
@@ -427,7 +516,7 @@ int data_dir_claim(const char *path, int *claim_out)
 	*claim_out = -1;
 	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
 		return -ENOMEM;
-	fd = json_file_open(AT_FDCWD, info, O_RDWR);
+	fd = open_file(AT_FDCWD, info, O_RDWR);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error = -EBUSY;
 	/* Another xtrace may have moved it meanwhile and created its own. */

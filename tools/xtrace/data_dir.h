@@ -2,11 +2,12 @@
 /*
  * A trace directory: its files, its owner, its locks, and its info.json with the command, the
  * machine, the version and the result. Only files that belong to a trace, and that no process
- * writes to, are removed.
+ * writes to, are removed. Prints and writes JSON documents.
  */
 #ifndef XTRACE_DATA_DIR_H
 #define XTRACE_DATA_DIR_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,5 +112,11 @@ int info_write(const char *data_dir, const struct info *info);
 
 /* True if info.json marks the directory as a trace directory. */
 bool info_is_ours(const char *data_dir);
+
+/* Prints a document to stdout, and deletes it. Returns 0 or -ENOMEM. */
+int json_print(cJSON *root);
+
+/* Replaces a file in the folder atomically by a document. Returns 0 or -errno. */
+int json_write(const char *folder, const char *name, const cJSON *root);
 
 #endif

@@ -25,7 +25,6 @@
 #include "capture_options.h"
 #include "commands.h"
 #include "data_dir.h"
-#include "json_file.h"
 #include "log/base/number_format.h"
 #include "log/read/rows.h"
 #include "page/page.h"
@@ -760,7 +759,7 @@ static int print_json(const struct findings *found)
 	for (enum probe_kind kind = 0; kind < PROBE_KINDS; kind++)
 		add_probe(works, kind, &found->probes[kind]);
 	cJSON_AddBoolToObject(root, "has_page", page_is_there());
-	return json_file_print(root);
+	return json_print(root);
 }
 
 static int run_doctor(const struct command *command, int argc, char **argv)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * HTTP servers, and that of one page for xtrace report.
+ *
  * Bounds the connections: libevent closes idle ones only, so a client that sends a byte now and
  * then would keep its connection for ever.
  */
@@ -11,15 +13,22 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "cli/message.h"
 
 #define SWEEP_US     500000
 #define ANSWER_TIMES 10 /* as long as an idle connection lasts, for an answer to be read */
@@ -147,22 +156,6 @@ static struct bufferevent *begin(struct event_base *base, void *context)
 	return connection->socket;
 }
 
-/*
- * Watches the connections that the server accepts from now on. Returns 0 or -1; call
- * http_connections_free() after the server is gone, in any case.
- */
-static int http_connections_watch(struct http_connections *connections, struct event_base *base,
-				  struct evhttp *http, int idle_s)
-{
-	*connections = (struct http_connections){.idle_s = idle_s};
-	TAILQ_INIT(&connections->list);
-	connections->timer = event_new(base, -1, 0, sweep, connections);
-	if (!connections->timer)
-		return -1;
-	evhttp_set_bevcb(http, begin, connections);
-	return 0;
-}
-
 static struct http_connection *find(struct http_connections *connections,
 				    struct evhttp_request *request)
 {
@@ -189,27 +182,6 @@ static void note_sent(struct evhttp_request *request, void *context)
 		return;
 	is_idle = !evbuffer_get_length(bufferevent_get_input(connection->socket));
 	change_state(connection, is_idle, is_idle ? connections->idle_s : HTTP_REQUEST_S);
-}
-
-/* A request is complete, so its connection has time for the answer, and is idle afterwards. */
-static void http_connections_answer(struct http_connections *connections,
-				    struct evhttp_request *request)
-{
-	struct http_connection *connection = find(connections, request);
-
-	if (connection)
-		change_state(connection, false, ANSWER_TIMES * connections->idle_s);
-	evhttp_request_set_on_complete_cb(request, note_sent, connections);
-}
-
-static void http_connections_free(struct http_connections *connections)
-{
-	if (!connections->timer)
-		return;
-	while (!TAILQ_EMPTY(&connections->list))
-		forget(connections, TAILQ_FIRST(&connections->list));
-	event_free(connections->timer);
-	connections->timer = NULL;
 }
 
 #define HEADER_BYTES_MAX   16384
@@ -261,8 +233,13 @@ static bool is_addressed(const struct http_server *server, struct evhttp_request
 static void answer_if_addressed(struct evhttp_request *request, void *context)
 {
 	struct http_server *server = context;
+	struct http_connections *connections = &server->connections;
+	struct http_connection *connection = find(connections, request);
 
-	http_connections_answer(&server->connections, request);
+	/* The request is complete: there is time for the answer, and idle time afterwards. */
+	if (connection)
+		change_state(connection, false, ANSWER_TIMES * connections->idle_s);
+	evhttp_request_set_on_complete_cb(request, note_sent, connections);
 	if (is_addressed(server, request))
 		server->answer(request, server->context);
 	else
@@ -272,6 +249,8 @@ static void answer_if_addressed(struct evhttp_request *request, void *context)
 int http_server_open(struct http_server *server, unsigned methods, int timeout_s,
 		     http_answer *answer, void *context)
 {
+	struct http_connections *connections = &server->connections;
+
 	event_set_log_callback(ignore_log);
 	server->base = event_base_new();
 	server->http = server->base ? evhttp_new(server->base) : NULL;
@@ -285,7 +264,11 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	server->answer = answer;
 	server->context = context;
 	evhttp_set_gencb(server->http, answer_if_addressed, server);
-	return http_connections_watch(&server->connections, server->base, server->http, timeout_s);
+	connections->idle_s = timeout_s;
+	TAILQ_INIT(&connections->list);
+	connections->timer = event_new(server->base, -1, 0, sweep, connections);
+	evhttp_set_bevcb(server->http, begin, connections);
+	return connections->timer ? 0 : -1;
 }
 
 static void resume_accepting(evutil_socket_t number, short what, void *context)
@@ -355,10 +338,126 @@ void http_server_run(struct http_server *server)
 
 void http_server_close(struct http_server *server)
 {
+	struct http_connections *connections = &server->connections;
+
 	if (server->http)
 		evhttp_free(server->http);
-	http_connections_free(&server->connections);
+	if (connections->timer) {
+		while (!TAILQ_EMPTY(&connections->list))
+			forget(connections, TAILQ_FIRST(&connections->list));
+		event_free(connections->timer);
+	}
 	if (server->base)
 		event_base_free(server->base);
 	*server = (struct http_server){0};
+}
+
+#define KEY_BYTES      16
+#define PAGE_TIMEOUT_S 60
+#define PAGE_PORT      6780 /* unless the user chooses one */
+
+struct server {
+	const char *page;
+	char path[2 * KEY_BYTES + 3]; /* "/KEY/" */
+};
+
+/* Opens the page at each request: after a new recording, a reload shows the new one. */
+static struct evbuffer *read_page(const char *page)
+{
+	struct evbuffer *content = evbuffer_new();
+	int file = open(page, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+
+	if (content && file >= 0 && !fstat(file, &status) &&
+	    !evbuffer_add_file(content, file, 0, status.st_size))
+		return content; /* it closes the file */
+	if (file >= 0)
+		close(file);
+	if (content)
+		evbuffer_free(content);
+	return NULL;
+}
+
+static void answer_page(struct evhttp_request *request, void *context)
+{
+	const struct server *server = context;
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
+	struct evbuffer *content;
+
+	if (!path || strcmp(path, server->path) != 0) {
+		evhttp_send_error(request, HTTP_NOTFOUND, NULL);
+		return;
+	}
+	content = read_page(server->page);
+	if (!content) {
+		evhttp_send_error(request, HTTP_INTERNAL, NULL);
+		return;
+	}
+	http_add_header(request, "Content-Type", "text/html; charset=utf-8");
+	http_add_header(request, "Cache-Control", "no-store");
+	http_add_header(request, "Referrer-Policy", "no-referrer");
+	http_add_header(request, "X-Content-Type-Options", "nosniff");
+	evhttp_send_reply(request, HTTP_OK, NULL, content);
+	evbuffer_free(content);
+}
+
+/* The user reached this host by the address and port in SSH_CONNECTION. */
+static void print_ssh_command(unsigned port)
+{
+	const char *connection = getenv("SSH_CONNECTION");
+	const struct passwd *user = getpwuid(geteuid());
+	char host[256] = "HOST", from_port[32] = "";
+	unsigned ssh_port = 22;
+
+	if (!connection || sscanf(connection, "%*s %*s %255s %u", host, &ssh_port) != 2)
+		gethostname(host, sizeof(host) - 1);
+	if (ssh_port != 22)
+		snprintf(from_port, sizeof(from_port), "-p %u ", ssh_port);
+	printf("From another machine, run this there first:\n"
+	       "  ssh -N %s-L %u:" LOOPBACK ":%u %s@%s\n",
+	       from_port, port, port, user ? user->pw_name : "USER", host);
+}
+
+static int bind_and_serve(struct http_server *http, const struct server *server, unsigned wanted)
+{
+	unsigned port = http_server_bind(http, LOOPBACK, wanted ? wanted : PAGE_PORT);
+	char address[128];
+
+	if (!port && !wanted && errno == EADDRINUSE)
+		port = http_server_bind(http, LOOPBACK, 0);
+	if (!port) {
+		print_error("cannot serve on port %u: %s; choose another with --serve PORT",
+			    wanted ? wanted : PAGE_PORT, strerror(errno));
+		return -1;
+	}
+	snprintf(address, sizeof(address), "http://" LOOPBACK ":%u%s", port, server->path);
+	printf("%s\n", address);
+	print_ssh_command(port);
+	printf("Press Ctrl+C to stop.\n");
+	fflush(stdout);
+	http_server_run(http);
+	return 0;
+}
+
+int serve_page(const char *page, unsigned port)
+{
+	struct server server = {.page = page};
+	struct http_server http = {0};
+	unsigned char key[KEY_BYTES];
+	char *end = server.path;
+	int error = -1;
+
+	if (http_server_open(&http, EVHTTP_REQ_GET, PAGE_TIMEOUT_S, answer_page, &server) ||
+	    getrandom(key, sizeof(key), 0) != sizeof(key)) {
+		print_error("cannot serve the page: out of memory");
+		goto out;
+	}
+	*end++ = '/';
+	for (size_t i = 0; i < KEY_BYTES; i++)
+		end += sprintf(end, "%02x", key[i]);
+	*end = '/';
+	error = bind_and_serve(&http, &server, port);
+out:
+	http_server_close(&http);
+	return error;
 }

@@ -59,4 +59,12 @@ void http_server_close(struct http_server *server);
 
 void http_add_header(struct evhttp_request *request, const char *name, const char *value);
 
+/*
+ * Serves the page on the loopback interface until SIGINT, SIGTERM or SIGHUP. Prints its address,
+ * and the ssh command that forwards the port. The address holds a random key, because other users
+ * of the host reach the port, too. port 0: 6780, or any other if that is taken. Ignores SIGPIPE
+ * from then on. Returns 0 or -1 after an error was printed.
+ */
+int serve_page(const char *page, unsigned port);
+
 #endif

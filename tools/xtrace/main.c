@@ -16,7 +16,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "child.h"
 #include "commands.h"
 #include "data_dir.h"
 #include "diff/commands.h"

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,7 +23,6 @@
 
 #include "commands.h"
 #include "data_dir.h"
-#include "json_file.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
 #include "sampler/process_read.h"
@@ -166,6 +166,19 @@ int processes_find_pid(struct process_list *list, pid_t pid)
 	free(line);
 	fclose(file);
 	return error ? error : found;
+}
+
+pid_t process_parse(const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (!*end && !errno && pid >= 1 && pid <= INT_MAX)
+		return (pid_t)pid;
+	print_error("'%s' is not the id of a process", text);
+	return 0;
 }
 
 static bool is_xtrace(pid_t pid)
@@ -573,7 +586,7 @@ static void print_json(const struct row *rows, const struct process_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		if (rows[i].is_alive)
 			cJSON_AddItemToArray(array, json_row(&rows[i]));
-	json_file_print(root);
+	json_print(root);
 }
 
 static int run_ps(const struct command *command, int argc, char **argv)

@@ -36,6 +36,9 @@ int processes_find_pid(struct process_list *list, pid_t pid);
 /* The same for process `pid`, or for the descendants of `pid` if it is xtrace record. */
 int processes_find_tree(struct process_list *list, pid_t pid);
 
+/* The number of a process that the user named, or 0 after an error message. */
+pid_t process_parse(const char *text);
+
 /* Whether it is xtrace record, or has the library in its environment, so that CUDA may load it. */
 bool process_may_load_xtrace(pid_t pid);
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "capture_options.h"
-#include "child.h"
 #include "data_dir.h"
 #include "finish_logs.h"
 #include "log/base/compare.h"

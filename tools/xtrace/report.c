@@ -18,11 +18,11 @@
 
 #include "base/memory.h"
 #include "data_dir.h"
+#include "http_server.h"
 #include "log/base/compare.h"
 #include "merge/options.h"
 #include "page/page.h"
 #include "rotation.h"
-#include "serve.h"
 
 struct request {
 	const char *output; /* NULL: beside the input */

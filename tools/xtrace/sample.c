@@ -28,6 +28,7 @@
 #include "log/base/new_syscalls.h"
 #include "log/base/number_format.h"
 #include "log/base/sampler_socket.h"
+#include "processes.h"
 #include "program.h"
 
 /* Less missing CPU time is not reported: the last moments of a program are never sampled. */
@@ -172,25 +173,16 @@ static const struct option_row option_rows[] = {
 
 static int parse(struct request *request, const struct command *command, int argc, char **argv)
 {
-	char *end;
-	long pid;
-	int status, count;
+	int count, status = command_parse(command, NULL, request, argc, argv, 1, &count);
 
-	status = command_parse(command, NULL, request, argc, argv, 1, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count) {
 		print_error("no process given: usage: xtrace sample [OPTION]... PID");
 		return STATUS_FAILED;
 	}
-	errno = 0;
-	pid = strtol(argv[1], &end, 10);
-	if (*end || errno || pid < 1 || pid > INT_MAX) {
-		print_error("'%s' is not the id of a process", argv[1]);
-		return STATUS_FAILED;
-	}
-	request->pid = (pid_t)pid;
-	return COMMAND_GO_ON;
+	request->pid = process_parse(argv[1]);
+	return request->pid ? COMMAND_GO_ON : STATUS_FAILED;
 }
 
 /* The program may have pinned its thread, or made it real-time. Its sampler inherits that. */

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xtrace serve, which publishes figures of running processes over HTTP for Prometheus, and the
- * server of one page for xtrace report.
+ * xtrace serve: publishes figures of running processes over HTTP for Prometheus.
  *
  * A timer reads the logs, and requests are answered with what was read last. So scrapes cost
  * almost nothing, however many there are. Each family of series is a row of a table. OpenMetrics
  * 1.0 and the older text format differ only in the lines before the samples, and in the last line.
  */
-#include "serve.h"
-
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -53,7 +46,8 @@ struct family {
 	/* One of these. A series for each GPU has its label. */
 	void (*put)(struct writer *writer, const struct live_process *process);
 	void (*put_gpu)(struct writer *writer, const char *label, const struct live_gpu *gpu);
-	bool is_early; /* also before the whole log was read */
+	size_t gpu_count; /* offset of the count in struct live_gpu */
+	bool is_early;	  /* also before the whole log was read */
 };
 
 /* The format that an Accept header asks for. NULL: no header. */
@@ -133,11 +127,6 @@ static void put_idle(struct writer *writer, const char *label, const struct live
 	}
 }
 
-static void put_kernels(struct writer *writer, const char *label, const struct live_gpu *gpu)
-{
-	put_count(writer, label, gpu->kernel_count);
-}
-
 /* Only directions that occurred. */
 static void put_directions(struct writer *writer, const char *label, const uint64_t *values,
 			   const uint64_t *counts)
@@ -161,16 +150,6 @@ static void put_copies(struct writer *writer, const char *label, const struct li
 static void put_copied(struct writer *writer, const char *label, const struct live_gpu *gpu)
 {
 	put_directions(writer, label, gpu->copy_bytes, gpu->copy_counts);
-}
-
-static void put_memsets(struct writer *writer, const char *label, const struct live_gpu *gpu)
-{
-	put_count(writer, label, gpu->memset_count);
-}
-
-static void put_memory(struct writer *writer, const char *label, const struct live_gpu *gpu)
-{
-	put_count(writer, label, gpu->allocated_bytes);
 }
 
 static void put_launches(struct writer *writer, const struct live_process *process)
@@ -256,6 +235,8 @@ static void put_state(struct writer *writer, const struct live_process *process)
 	put_count(writer, label, 1);
 }
 
+#define GPU_COUNT(member) .gpu_count = offsetof(struct live_gpu, member)
+
 static const struct family families[] = {
 	{"xtrace_state", "gauge", "", "1 for the state that the process is in.", .put = put_state,
 	 .is_early = true},
@@ -264,13 +245,14 @@ static const struct family families[] = {
 	{"xtrace_gpu_idle_seconds", "counter", "seconds",
 	 "Time in which the GPU ran nothing of the process, since its first work, by cause.",
 	 .put_gpu = put_idle},
-	{"xtrace_kernels", "counter", "", "Kernels that ran.", .put_gpu = put_kernels},
+	{"xtrace_kernels", "counter", "", "Kernels that ran.", GPU_COUNT(kernel_count)},
 	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", .put = put_launches},
 	{"xtrace_copies", "counter", "", "Memory copies.", .put_gpu = put_copies},
 	{"xtrace_copied_bytes", "counter", "bytes", "Bytes copied.", .put_gpu = put_copied},
-	{"xtrace_memsets", "counter", "", "Memsets.", .put_gpu = put_memsets},
+	{"xtrace_memsets", "counter", "", "Memsets.", GPU_COUNT(memset_count)},
 	{"xtrace_allocated_bytes", "gauge", "bytes",
-	 "GPU memory that was allocated while recording and not freed.", .put_gpu = put_memory},
+	 "GPU memory that was allocated while recording and not freed.",
+	 GPU_COUNT(allocated_bytes)},
 	{"xtrace_api_errors", "counter", "", "CUDA calls that failed.", .put = put_errors},
 	{"xtrace_lost_events", "counter", "", "Events that are missing in the log.",
 	 .put = put_lost},
@@ -292,11 +274,17 @@ static void put_gpus(struct writer *writer, const struct family *family,
 	char label[32];
 
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
-		if (!totals->gpus[g])
+		const struct live_gpu *gpu = totals->gpus[g];
+
+		if (!gpu)
 			continue;
-		snprintf(label, sizeof(label), "gpu=\"%u\"", g);
-		family->put_gpu(writer, g == LIVE_GPU_UNKNOWN ? "gpu=\"unknown\"" : label,
-				totals->gpus[g]);
+		snprintf(label, sizeof(label),
+			 g == LIVE_GPU_UNKNOWN ? "gpu=\"unknown\"" : "gpu=\"%u\"", g);
+		if (family->put_gpu)
+			family->put_gpu(writer, label, gpu);
+		else
+			put_count(writer, label,
+				  *(const uint64_t *)((const char *)gpu + family->gpu_count));
 	}
 }
 
@@ -333,10 +321,10 @@ static void put_family(struct writer *writer, const struct family *family,
 		if (!is_shown(family, process))
 			continue;
 		label_process(writer, process);
-		if (family->put_gpu)
-			put_gpus(writer, family, process);
-		else
+		if (family->put)
 			family->put(writer, process);
+		else
+			put_gpus(writer, family, process);
 	}
 }
 
@@ -382,115 +370,6 @@ static char *metrics_text(const struct live_processes *processes, enum metrics_f
 		return text;
 	free(text);
 	return NULL;
-}
-
-#define KEY_BYTES      16
-#define PAGE_TIMEOUT_S 60
-
-struct server {
-	const char *page;
-	char path[2 * KEY_BYTES + 3]; /* "/KEY/" */
-};
-
-/* Opens the page at each request: after a new recording, a reload shows the new one. */
-static struct evbuffer *read_page(const char *page)
-{
-	struct evbuffer *content = evbuffer_new();
-	int file = open(page, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-
-	if (content && file >= 0 && !fstat(file, &status) &&
-	    !evbuffer_add_file(content, file, 0, status.st_size))
-		return content; /* it closes the file */
-	if (file >= 0)
-		close(file);
-	if (content)
-		evbuffer_free(content);
-	return NULL;
-}
-
-static void answer_page(struct evhttp_request *request, void *context)
-{
-	const struct server *server = context;
-	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-	struct evbuffer *content;
-
-	if (!path || strcmp(path, server->path) != 0) {
-		evhttp_send_error(request, HTTP_NOTFOUND, NULL);
-		return;
-	}
-	content = read_page(server->page);
-	if (!content) {
-		evhttp_send_error(request, HTTP_INTERNAL, NULL);
-		return;
-	}
-	http_add_header(request, "Content-Type", "text/html; charset=utf-8");
-	http_add_header(request, "Cache-Control", "no-store");
-	http_add_header(request, "Referrer-Policy", "no-referrer");
-	http_add_header(request, "X-Content-Type-Options", "nosniff");
-	evhttp_send_reply(request, HTTP_OK, NULL, content);
-	evbuffer_free(content);
-}
-
-/* The user reached this host by the address and port in SSH_CONNECTION. */
-static void print_ssh_command(unsigned port)
-{
-	const char *connection = getenv("SSH_CONNECTION");
-	const struct passwd *user = getpwuid(geteuid());
-	char host[256] = "HOST", from_port[32] = "";
-	unsigned ssh_port = 22;
-
-	if (!connection || sscanf(connection, "%*s %*s %255s %u", host, &ssh_port) != 2)
-		gethostname(host, sizeof(host) - 1);
-	if (ssh_port != 22)
-		snprintf(from_port, sizeof(from_port), "-p %u ", ssh_port);
-	printf("From another machine, run this there first:\n"
-	       "  ssh -N %s-L %u:" LOOPBACK ":%u %s@%s\n",
-	       from_port, port, port, user ? user->pw_name : "USER", host);
-}
-
-static int bind_and_serve(struct http_server *http, const struct server *server, unsigned wanted)
-{
-	unsigned port = http_server_bind(http, LOOPBACK, wanted ? wanted : SERVE_PORT_DEFAULT);
-	char address[128];
-
-	if (!port && !wanted && errno == EADDRINUSE)
-		port = http_server_bind(http, LOOPBACK, 0);
-	if (!port) {
-		print_error("cannot serve on port %u: %s; choose another with --serve PORT",
-			    wanted ? wanted : SERVE_PORT_DEFAULT, strerror(errno));
-		return -1;
-	}
-	snprintf(address, sizeof(address), "http://" LOOPBACK ":%u%s", port, server->path);
-	printf("%s\n", address);
-	print_ssh_command(port);
-	printf("Press Ctrl+C to stop.\n");
-	fflush(stdout);
-	http_server_run(http);
-	return 0;
-}
-
-int serve_page(const char *page, unsigned port)
-{
-	struct server server = {.page = page};
-	struct http_server http = {0};
-	unsigned char key[KEY_BYTES];
-	char *end = server.path;
-	int error = -1;
-
-	if (http_server_open(&http, EVHTTP_REQ_GET, PAGE_TIMEOUT_S, answer_page, &server) ||
-	    getrandom(key, sizeof(key), 0) != sizeof(key)) {
-		print_error("cannot serve the page: out of memory");
-		goto out;
-	}
-	*end++ = '/';
-	for (size_t i = 0; i < KEY_BYTES; i++)
-		end += sprintf(end, "%02x", key[i]);
-	*end = '/';
-	error = bind_and_serve(&http, &server, port);
-out:
-	http_server_close(&http);
-	return error;
 }
 
 #define TIMEOUT_S   10			   /* of idle connections */

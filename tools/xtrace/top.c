@@ -18,7 +18,7 @@
 
 #include "base/text.h"
 #include "commands.h"
-#include "json_file.h"
+#include "data_dir.h"
 #include "live_processes.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
@@ -209,65 +209,47 @@ static void forget_past(const struct live_process *live)
 		live_hot_advance(hot);
 }
 
-static int find_row(struct top_figures *top, const struct live_process *live,
-		    struct top_process **row_out)
+static struct top_process *find_row(struct top_figures *top, uint64_t log_id)
 {
-	uint64_t id = live_log_header(live->log)->log_id;
-
 	for (size_t i = 0; i < top->row_count; i++)
-		if (top->rows[i].log_id == id) {
-			*row_out = &top->rows[i];
-			return 0;
-		}
-	if (grow(&top->rows, &top->row_capacity, top->row_count + 1, sizeof(*top->rows)))
-		return -ENOMEM;
-	*row_out = &top->rows[top->row_count++];
-	**row_out = (struct top_process){.log_id = id};
-	forget_past(live);
-	return 0;
-}
-
-static const struct live_process *find_live(const struct top_figures *top, uint64_t log_id)
-{
-	for (size_t i = 0; i < top->processes.count; i++) {
-		const struct live_process *live = &top->processes.rows[i];
-
-		if (live_log_is_current(live->log) && live_log_header(live->log)->log_id == log_id)
-			return live;
-	}
+		if (top->rows[i].log_id == log_id)
+			return &top->rows[i];
 	return NULL;
 }
 
-static void remove_gone(struct top_figures *top)
+/*
+ * Points the rows to their processes, which an update may have moved, and removes the rows of others.
+ * adds_new: adds rows for processes without one. Returns 0 or -ENOMEM.
+ */
+static int match_rows(struct top_figures *top, bool adds_new)
 {
 	size_t kept = 0;
-
-	for (size_t i = 0; i < top->row_count; i++)
-		if (top->rows[i].live)
-			top->rows[kept++] = top->rows[i];
-	top->row_count = kept;
-}
-
-static int compute_processes(struct top_figures *top)
-{
 	int error = 0;
 
 	for (size_t i = 0; i < top->row_count; i++)
 		top->rows[i].live = NULL;
 	for (size_t i = 0; i < top->processes.count && !error; i++) {
 		const struct live_process *live = &top->processes.rows[i];
-		struct top_process *row;
+		uint64_t id = live_log_header(live->log)->log_id;
+		struct top_process *row = find_row(top, id);
 
-		if (!live_log_is_current(live->log))
+		if (!live_log_is_current(live->log) || (!row && !adds_new))
 			continue;
-		error = find_row(top, live, &row);
-		if (error)
-			break;
+		if (!row) {
+			error = grow(&top->rows, &top->row_capacity, top->row_count + 1,
+				     sizeof(*top->rows));
+			if (error)
+				break;
+			row = &top->rows[top->row_count++];
+			*row = (struct top_process){.log_id = id};
+			forget_past(live);
+		}
 		row->live = live;
-		compute_process(row);
 	}
-	remove_gone(top);
-	compute_idle(top);
+	for (size_t i = 0; i < top->row_count; i++)
+		if (top->rows[i].live)
+			top->rows[kept++] = top->rows[i];
+	top->row_count = kept;
 	return error;
 }
 
@@ -323,8 +305,11 @@ static int compute_lines(struct top_figures *top)
 /* Computes the figures of the time since the earlier calls. Returns 0 or -ENOMEM. */
 static int top_figures_compute(struct top_figures *top)
 {
-	int error = compute_processes(top);
+	int error = match_rows(top, true);
 
+	for (size_t i = 0; i < top->row_count; i++)
+		compute_process(&top->rows[i]);
+	compute_idle(top);
 	return error ? error : compute_lines(top);
 }
 
@@ -333,10 +318,7 @@ static bool top_figures_read(struct top_figures *top)
 {
 	bool has_more = live_processes_update(&top->processes);
 
-	/* The update may have moved or removed them. */
-	for (size_t i = 0; i < top->row_count; i++)
-		top->rows[i].live = find_live(top, top->rows[i].log_id);
-	remove_gone(top);
+	match_rows(top, false); /* needs no memory */
 	return has_more;
 }
 
@@ -369,8 +351,8 @@ static size_t cut(const char *text, unsigned columns)
 }
 
 /* Prints a line that fits the terminal. */
-static void __attribute__((format(printf, 4, 5)))
-put_line(FILE *out, const struct top_view *view, bool is_heading, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+put_line(const struct top_view *view, bool is_heading, const char *format, ...)
 {
 	char line[LINE_BYTES];
 	va_list arguments;
@@ -381,10 +363,10 @@ put_line(FILE *out, const struct top_view *view, bool is_heading, const char *fo
 	if (view->columns)
 		line[cut(line, view->columns)] = '\0';
 	if (view->is_screen)
-		fprintf(out, "%s%s%s" CLEAR_LINE "\n", is_heading ? REVERSE : "", line,
-			is_heading ? NORMAL : "");
+		printf("%s%s%s" CLEAR_LINE "\n", is_heading ? REVERSE : "", line,
+		       is_heading ? NORMAL : "");
 	else
-		fprintf(out, "%s\n", line);
+		printf("%s\n", line);
 }
 
 /* "0,1" or "0-7". */
@@ -410,8 +392,8 @@ static const char *state_of(const struct top_process *row)
 
 static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTES])
 {
-	strcpy(out, live_log_totals(row->live->log)->command);
-	utf8_make_plain(out, '?');
+	strcpy(live_log_totals(row->live->log)->command);
+	utf8_make_plain('?');
 }
 
 /* "-" if the figure is unknown. */
@@ -421,7 +403,7 @@ static const char *percent_of(double ratio, bool is_known, char out[PERCENT_BYTE
 	return out;
 }
 
-static void put_process(FILE *out, const struct top_view *view, const struct top_process *row)
+static void put_process(const struct top_view *view, const struct top_process *row)
 {
 	bool is_recording = !row->live->has_ended && row->live->state == XT_STATE_RECORDING;
 	char gpus[32], launches[COUNT_BYTES] = "-", memory[TIME_BYTES], lost[COUNT_BYTES],
@@ -435,22 +417,21 @@ static void put_process(FILE *out, const struct top_view *view, const struct top
 	format_bytes(memory, row->allocated_bytes);
 	format_count(lost, row->lost_count);
 	command_of(row, command);
-	put_line(out, view, false, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", pid, state_of(row),
-		 gpus, percent_of(row->busy, row->is_known, busy), launches, memory, lost,
+	put_line(view, false, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", pid, state_of(row), gpus,
+		 percent_of(row->busy, row->is_known, busy), launches, memory, lost,
 		 percent_of(row->cost, is_recording || row->cost > 0, cost), command);
 }
 
-static void put_processes(FILE *out, const struct top_figures *top, const struct top_view *view,
-			  unsigned room)
+static void put_processes(const struct top_figures *top, const struct top_view *view, unsigned room)
 {
-	put_line(out, view, true, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", "PID", "STATE", "GPU",
+	put_line(view, true, "%7s %-9s %-4s %6s %10s %11s %4s %5s %s", "PID", "STATE", "GPU",
 		 "BUSY %", "LAUNCHES/S", "MEMORY", "LOST", "COST%", "COMMAND");
 	for (size_t i = 0; i < top->row_count && i < room; i++)
-		put_process(out, view, &top->rows[i]);
+		put_process(view, &top->rows[i]);
 }
 
 /* "GPU idle %: 20.1 nothing submitted, 1.7 launch late (CPU busy)", as many as fit. */
-static void put_idle(FILE *out, const struct top_figures *top, const struct top_view *view)
+static void put_idle(const struct top_figures *top, const struct top_view *view)
 {
 	char text[512] = "GPU idle %:", part[80];
 	size_t length = strlen(text), room = sizeof(text) - 1;
@@ -470,7 +451,7 @@ static void put_idle(FILE *out, const struct top_figures *top, const struct top_
 		memcpy(text + length, part, part_bytes + 1);
 		length += part_bytes;
 	}
-	put_line(out, view, false, "%s%s", text, top->has_idle ? "" : " -");
+	put_line(view, false, "%s%s", text, top->has_idle ? "" : " -");
 }
 
 /* The end of a path says most. */
@@ -489,7 +470,7 @@ static const char *end_of(const char *name, unsigned columns)
 
 typedef const char *name_function(const struct live_names *names, size_t row);
 
-static void put_ranking(FILE *out, const struct top_figures *top, const struct top_view *view,
+static void put_ranking(const struct top_figures *top, const struct top_view *view,
 			const char *heading, const struct top_ranking *ranking,
 			name_function *name_of, unsigned room)
 {
@@ -500,8 +481,8 @@ static void put_ranking(FILE *out, const struct top_figures *top, const struct t
 
 	for (size_t i = 0; i < ranking->count; i++)
 		sum += ranking->lines[i].ns;
-	put_line(out, view, false, "%s", "");
-	put_line(out, view, true, "%6s %11s  %s", "GPU %", "WORK/S", heading);
+	put_line(view, false, "%s", "");
+	put_line(view, true, "%6s %11s  %s", "GPU %", "WORK/S", heading);
 	for (size_t i = 0; i < ranking->count && room; i++) {
 		const struct top_line *line = &ranking->lines[i];
 		const char *name = name_of(&top->names, line->row);
@@ -511,14 +492,14 @@ static void put_ranking(FILE *out, const struct top_figures *top, const struct t
 		if (!matches(name, view->filter))
 			continue;
 		format_count(rate, (uint64_t)((double)line->count / seconds));
-		put_line(out, view, false, "%6.1f %11s  %s%s",
+		put_line(view, false, "%6.1f %11s  %s%s",
 			 sum ? 100 * (double)line->ns / (double)sum : 0, rate,
 			 end == name ? "" : "...", end);
 		room--;
 	}
 }
 
-static void put_status(FILE *out, const struct top_figures *top, const struct top_view *view)
+static void put_status(const struct top_figures *top, const struct top_view *view)
 {
 	char filter[160] = "";
 
@@ -526,13 +507,13 @@ static void put_status(FILE *out, const struct top_figures *top, const struct to
 	if (view->is_typing || *view->filter)
 		snprintf(filter, sizeof(filter), "  filter: %s%s", view->filter,
 			 view->is_typing ? "_" : "");
-	put_line(out, view, false, "xtrace top: %zu process%s, last %.1f s%s%s%s", top->row_count,
+	put_line(view, false, "xtrace top: %zu process%s, last %.1f s%s%s%s", top->row_count,
 		 top->row_count == 1 ? "" : "es", (double)top->window_ns / 1e9,
 		 view->is_paused ? "  [paused]" : "", filter,
 		 view->is_screen ? "  q quit  p pause  / filter" : "");
 }
 
-static void top_text(FILE *out, const struct top_figures *top, const struct top_view *view)
+static void top_text(const struct top_figures *top, const struct top_view *view)
 {
 	unsigned table = ONCE_LINES, processes = UINT32_MAX, rest = view->lines;
 
@@ -546,17 +527,17 @@ static void top_text(FILE *out, const struct top_figures *top, const struct top_
 		table = rest > 2 * TABLE_EXTRA + 1 ? (rest - 2 * TABLE_EXTRA) / 2 : 0;
 	}
 	if (view->is_screen)
-		fputs(CURSOR_HOME, out);
-	put_status(out, top, view);
-	put_processes(out, top, view, processes);
+		fputs(CURSOR_HOME, stdout);
+	put_status(top, view);
+	put_processes(top, view, processes);
 	if (top->row_count && (!view->lines || view->lines > 4))
-		put_idle(out, top, view);
+		put_idle(top, view);
 	if (table) {
-		put_ranking(out, top, view, "CALL PATH", &top->paths, live_names_path, table);
-		put_ranking(out, top, view, "KERNEL", &top->kernels, live_names_kernel, table);
+		put_ranking(top, view, "CALL PATH", &top->paths, live_names_path, table);
+		put_ranking(top, view, "KERNEL", &top->kernels, live_names_kernel, table);
 	}
 	if (view->is_screen)
-		fputs(CLEAR_REST, out);
+		fputs(CLEAR_REST, stdout);
 }
 
 static void add_ratio(cJSON *item, const char *key, double ratio, bool is_known)
@@ -618,7 +599,7 @@ static int print_json(const struct top_figures *top, const char *filter)
 	cJSON_AddNumberToObject(root, "window_ns", (double)top->window_ns);
 	add_lines(root, "paths", top, &top->paths, live_names_path, filter);
 	add_lines(root, "kernels", top, &top->kernels, live_names_kernel, filter);
-	return json_file_print(root);
+	return json_print(root);
 }
 
 #define INTERVAL_NS  UINT64_C(1000000000)
@@ -705,7 +686,7 @@ static void draw(struct screen *screen, const struct top_figures *top)
 	screen->view.columns = size.ws_col ? size.ws_col : 80;
 	screen->view.lines = size.ws_row ? size.ws_row : 24;
 	screen->view.filter = screen->filter;
-	top_text(stdout, top, &screen->view);
+	top_text(top, &screen->view);
 	fflush(stdout);
 }
 
@@ -824,7 +805,7 @@ static int print_once(struct top_figures *top, const struct top_request *request
 	if (request->is_json) {
 		error = print_json(top, filter);
 	} else if (top->row_count) {
-		top_text(stdout, top, &view);
+		top_text(top, &view);
 	} else {
 		print_note("no running process carries xtrace");
 	}
