@@ -127,6 +127,20 @@ static void format_time(char *out, size_t out_bytes, uint64_t realtime_ns)
 	snprintf(out, out_bytes, "%s.%09uZ", date, (unsigned)(realtime_ns % 1000000000));
 }
 
+/* Returns ns since 1970, or 0 if the text has another form. */
+static uint64_t read_time(const char *text)
+{
+	struct tm parts = {0};
+	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+	uint64_t ns = 0;
+
+	if (!rest)
+		return 0;
+	if (*rest == '.')
+		ns = strtoull(rest + 1, NULL, 10);
+	return (uint64_t)timegm(&parts) * 1000000000 + ns;
+}
+
 static void add_number(cJSON *object, const char *name, uint64_t value)
 {
 	cJSON_AddNumberToObject(object, name, (double)value);
@@ -270,14 +284,36 @@ int info_write(const char *data_dir, const struct info *info)
 	return write_to(data_dir, info, NULL);
 }
 
-bool info_is_ours(const char *data_dir)
+int info_read(const char *data_dir, struct info *info)
 {
 	cJSON *root = bench_runs_read_json(data_dir, DATA_DIR_INFO);
+	const cJSON *status = cJSON_GetObjectItem(root, "exit_status");
+
+	*info = (struct info){.finished = cJSON_IsNumber(status)};
+	if (info->finished) {
+		info->exit_status = status->valueint;
+		info->duration_ns =
+			(uint64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(root, "duration_ns"));
+		info->start_realtime_ns =
+			read_time(cJSON_GetStringValue(cJSON_GetObjectItem(root, "start_time")));
+	}
+	cJSON_Delete(root);
+	return info->finished ? 0 : -ENODATA;
+}
+
+bool json_has_format(const char *folder, const char *name, const char *wanted)
+{
+	cJSON *root = bench_runs_read_json(folder, name);
 	const char *format = cJSON_GetStringValue(cJSON_GetObjectItem(root, "format"));
-	bool ours = format && strcmp(format, DATA_DIR_FORMAT) == 0;
+	bool is_equal = format && !strcmp(format, wanted);
 
 	cJSON_Delete(root);
-	return ours;
+	return is_equal;
+}
+
+bool info_is_ours(const char *data_dir)
+{
+	return json_has_format(data_dir, DATA_DIR_INFO, DATA_DIR_FORMAT);
 }
 
 static bool is_dots(const char *name)

@@ -110,8 +110,17 @@ int info_create(const char *data_dir, const struct info *info, int *claim_out);
 /* Replaces info.json atomically. Returns 0 or -errno. */
 int info_write(const char *data_dir, const struct info *info);
 
+/*
+ * Reads the start, duration and exit status of a recording. Returns 0, or -ENODATA if it did not
+ * finish.
+ */
+int info_read(const char *data_dir, struct info *info);
+
 /* True if info.json marks the directory as a trace directory. */
 bool info_is_ours(const char *data_dir);
+
+/* Whether a file in the folder is a document whose "format" is this text. */
+bool json_has_format(const char *folder, const char *name, const char *wanted);
 
 /* Prints a document to stdout, and deletes it. Returns 0 or -ENOMEM. */
 int json_print(cJSON *root);

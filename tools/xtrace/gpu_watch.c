@@ -131,6 +131,18 @@ uint64_t gpu_reasons_text(uint64_t seen, char *out, size_t out_bytes)
 	return throttling;
 }
 
+void gpu_range_text(char *out, const struct gpu_range *range, double unit, const char *words)
+{
+	double min = range->min / unit, max = range->max / unit;
+
+	if (!range->count)
+		snprintf(out, GPU_TEXT_BYTES, "-");
+	else if ((long)(min + 0.5) == (long)(max + 0.5))
+		snprintf(out, GPU_TEXT_BYTES, "%.0f %s", min, words);
+	else
+		snprintf(out, GPU_TEXT_BYTES, "%.0f-%.0f %s", min, max, words);
+}
+
 static bool find_functions(struct gpu_watch *watch)
 {
 	for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
