@@ -215,12 +215,11 @@ int capture_find_parts(const struct capture_options *options, struct install_pat
 /* The caller frees it. */
 static char *before_search_path(const char *folder, const char *variable)
 {
-	const char *path = getenv(variable);
-	char *longer = NULL;
+	const char *path = user_setting(variable);
+	char *longer;
 
-	if (asprintf(&longer, "%s%s%s", folder, path && *path ? ":" : "", path ? path : "") < 0)
-		return NULL;
-	return longer;
+	return asprintf(&longer, "%s%s%s", folder, path ? ":" : "", path ? path : "") < 0 ? NULL
+											  : longer;
 }
 
 void capture_environment_add(struct capture_environment *environment, const char *name,

@@ -115,13 +115,6 @@ static bool has_capability(int bit)
 	       strtoull(text, NULL, 16) >> bit & 1;
 }
 
-static const char *setting(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	return value && *value ? value : NULL;
-}
-
 static void read_system(struct facts *facts)
 {
 	char *text = facts->system;
@@ -159,8 +152,8 @@ static struct facts facts_read(void)
 	facts.can_write = !access(".", W_OK | X_OK);
 	if (!statvfs(".", &space))
 		facts.free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
-	facts.injection_path = setting("CUDA_INJECTION64_PATH");
-	facts.preload = setting("LD_PRELOAD");
+	facts.injection_path = user_setting("CUDA_INJECTION64_PATH");
+	facts.preload = user_setting("LD_PRELOAD");
 	return facts;
 }
 

@@ -70,6 +70,13 @@ int install_paths_find(struct install_paths *paths)
 	return error;
 }
 
+const char *user_setting(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
 void version_commit(char *out, size_t out_bytes)
 {
 	/* The second is that of the Debian package. */
@@ -347,9 +354,9 @@ int child_cannot_run(const char *program, int error)
 const char *child_python(const struct install_paths *paths)
 {
 	static char own[PATH_MAX + sizeof("/bin/python3")];
-	const char *chosen = getenv("XTRACE_INTERPRETER");
+	const char *chosen = user_setting("XTRACE_INTERPRETER");
 
-	if (chosen && *chosen)
+	if (chosen)
 		return chosen;
 	snprintf(own, sizeof(own), "%s/pyvenv.cfg", paths->top);
 	if (access(own, F_OK))
@@ -360,13 +367,11 @@ const char *child_python(const struct install_paths *paths)
 
 char **child_with_python(char **command, const struct install_paths *paths)
 {
-	const char *chosen = getenv("XTRACE_INTERPRETER");
-	bool is_chosen = chosen && *chosen;
 	size_t count = 0;
 	char **longer;
 
 	if (!is_script(command[0]) || !is_file(command[0]) ||
-	    (!is_chosen && !child_find(command[0])))
+	    (!user_setting("XTRACE_INTERPRETER") && !child_find(command[0])))
 		return NULL;
 	while (command[count])
 		count++;

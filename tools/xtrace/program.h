@@ -23,6 +23,9 @@ struct install_paths {
 /* Returns 0, -ENOENT if libxtrace_inject.so is missing, or another -errno. */
 int install_paths_find(struct install_paths *paths);
 
+/* The value of a variable of the environment, or NULL if it is unset or empty. */
+const char *user_setting(const char *variable);
+
 /* The commit that this installation was built from. */
 void version_commit(char *out, size_t out_bytes);
 

@@ -104,18 +104,10 @@ static int parse(struct recording *recording, const struct command *command, int
 /* The driver loads only one such library. */
 static void warn_of_other_tool(const char *injected)
 {
-	const char *other = getenv("CUDA_INJECTION64_PATH");
+	const char *other = user_setting("CUDA_INJECTION64_PATH");
 
-	if (other && *other && strcmp(other, injected) != 0)
+	if (other && strcmp(other, injected) != 0)
 		print_note("CUDA_INJECTION64_PATH=%s is replaced for this run", other);
-}
-
-/* Returns the variable's value, or NULL if it is unset or empty. */
-static const char *user_setting(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	return value && *value ? value : NULL;
 }
 
 /*

@@ -74,6 +74,14 @@ static bool is_awaited(const char *directory)
 	return found;
 }
 
+/* The caller frees it. NULL if memory ran out. */
+static char *beside(const char *path, const char *suffix)
+{
+	char *place;
+
+	return asprintf(&place, "%s%s", path, suffix) < 0 ? NULL : place;
+}
+
 /*
  * A killed process leaves a crash buffer with the events that its log lacks. Recover it first. A
  * running process keeps its log locked.
@@ -90,9 +98,8 @@ static enum content look_into_log(struct trace *trace, const char *log)
 	if (error == -EBUSY)
 		return CONTENT_RUNNING;
 	if (error) {
-		if (!trace->stuck_crash_buffer &&
-		    asprintf(&trace->stuck_crash_buffer, "%s" XT_CRASH_BUFFER_SUFFIX, log) < 0)
-			trace->stuck_crash_buffer = NULL;
+		if (!trace->stuck_crash_buffer)
+			trace->stuck_crash_buffer = beside(log, XT_CRASH_BUFFER_SUFFIX);
 		trace->stuck_error = error;
 		return CONTENT_STUCK;
 	}
@@ -232,22 +239,15 @@ static void free_places(struct places *places)
 /* Returns 0, or -errno after an error message. The caller frees the places in any case. */
 static int find_places(struct places *places, const char *path)
 {
-	int error = 0;
-
 	*places = (struct places){.path = data_dir_resolve(path)};
-	if (!places->path)
-		error = -ENOMEM;
-	if (!error && asprintf(&places->waiting, "%s" WAITING_SUFFIX, places->path) < 0) {
-		places->waiting = NULL;
-		error = -ENOMEM;
+	if (places->path) {
+		places->waiting = beside(places->path, WAITING_SUFFIX);
+		places->old = beside(places->path, OLD_SUFFIX);
 	}
-	if (!error && asprintf(&places->old, "%s" OLD_SUFFIX, places->path) < 0) {
-		places->old = NULL;
-		error = -ENOMEM;
-	}
-	if (error)
-		print_error("out of memory");
-	return error;
+	if (places->waiting && places->old)
+		return 0;
+	print_error("out of memory");
+	return -ENOMEM;
 }
 
 static int check_owners(const struct places *places)
@@ -334,10 +334,8 @@ static int rotation_begin(const char *path, char **waiting_out)
 		print_error("cannot find '%s': %m", places.path);
 		error = -errno;
 	}
-	if (!error && asprintf(&waiting, "%s" WAITING_SUFFIX, whole) < 0) {
-		waiting = NULL;
+	if (!error && !(waiting = beside(whole, WAITING_SUFFIX)))
 		error = -ENOMEM;
-	}
 	if (!error)
 		error = move(places.path, places.waiting);
 	if (!error)

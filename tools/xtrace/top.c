@@ -392,8 +392,8 @@ static const char *state_of(const struct top_process *row)
 
 static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTES])
 {
-	strcpy(live_log_totals(row->live->log)->command);
-	utf8_make_plain('?');
+	strcpy(out, live_log_totals(row->live->log)->command);
+	utf8_make_plain(out, '?');
 }
 
 /* "-" if the figure is unknown. */
