@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
@@ -18,6 +17,7 @@
 #include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"
 #include "log/base/compare.h"
+#include "traced_call.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -81,18 +81,8 @@ void cost_take_modules(int yes)
 void cost_call(void)
 {
 	static uint32_t correlation_id;
-	int32_t result = 0;
-	uint64_t slot = 0;
-	struct cupti_callback_data data = {
-		.site = XT_CUPTI_API_ENTER,
-		.correlation_data = &slot,
-		.correlation_id = ++correlation_id,
-		.return_value = &result,
-	};
 
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	data.site = XT_CUPTI_API_EXIT;
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	traced_call(++correlation_id);
 	if (current_thread_buffer)
 		ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }

@@ -25,7 +25,6 @@
 #include <unwind.h>
 
 #include "inject/capture/stack_cache.h"
-#include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
@@ -35,6 +34,7 @@
 #include "inject/runtime/process.h"
 #include "inject/unwind/stack_walk.h"
 #include "log/base/compare.h"
+#include "traced_call.h"
 
 #define BATCHES	     31
 #define BATCH_NS     500000 /* minimum duration of a batch */
@@ -91,19 +91,8 @@ static void part_miss(const struct caller_regs *regs, unsigned *frames)
 
 static void part_call(const struct caller_regs *regs, unsigned *frames)
 {
-	int32_t result = 0;
-	uint64_t slot = 0;
-	struct cupti_callback_data data = {
-		.site = XT_CUPTI_API_ENTER,
-		.correlation_data = &slot,
-		.correlation_id = 1,
-		.return_value = &result,
-	};
-
 	(void)regs, (void)frames;
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	data.site = XT_CUPTI_API_EXIT;
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	traced_call(1);
 	drain();
 }
 

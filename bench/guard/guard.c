@@ -23,7 +23,6 @@
 
 #include "guard/autograd.h"
 #include "guard/interpreter.h"
-#include "inject/capture/callbacks.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
@@ -32,6 +31,7 @@
 #include "inject/unwind/stack_walk.h"
 #include "log/base/table.h"
 #include "log/write/writer.h"
+#include "traced_call.h"
 #include "xtrace/reader.h"
 
 #define DEPTH	     32 /* without main(), its callers, and the launching function */
@@ -47,18 +47,7 @@ static void fail(const char *what)
 
 static void launch(uint32_t correlation_id)
 {
-	int32_t result = 0;
-	uint64_t slot = 0;
-	struct cupti_callback_data data = {
-		.site = XT_CUPTI_API_ENTER,
-		.correlation_data = &slot,
-		.correlation_id = correlation_id,
-		.return_value = &result,
-	};
-
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
-	data.site = XT_CUPTI_API_EXIT;
-	callback_entry(NULL, XT_CUPTI_CB_DOMAIN_DRIVER_API, XT_CUPTI_CBID_cuLaunchKernel, &data);
+	traced_call(correlation_id);
 	ring_free(current_thread_buffer, ring_written(current_thread_buffer));
 }
 
