@@ -46,7 +46,7 @@ install(FILES tools/grafana/xtrace.json DESTINATION share/xtrace/grafana)
 install(TARGETS llm_inference RUNTIME DESTINATION share/xtrace/samples)
 install(FILES
 	samples/llm_inference.c samples/llm_inference_runtime.cu samples/llm_kernels.ptx.h
-	samples/llm_model.c samples/llm_model.h samples/llm_options.c samples/llm_options.h
+	samples/llm_model.c samples/llm_model.h
 	DESTINATION share/xtrace/samples)
 install(PROGRAMS samples/pytorch_train.py samples/python_work.py DESTINATION share/xtrace/samples)
 install(DIRECTORY samples/traces DESTINATION share/xtrace/samples FILES_MATCHING PATTERN "*.xtr")

@@ -22,12 +22,9 @@
 
 #include "llm_kernels.ptx.h"
 #include "llm_model.h"
-#include "llm_options.h"
 
-#define LLM_STREAMS_MAX	  8
-#define CONVERSATIONS_MAX 256
-#define VERIFY_TOLERANCE  1e-3f
-#define COUNT_OF(array)	  (sizeof(array) / sizeof((array)[0]))
+#define VERIFY_TOLERANCE 1e-3f
+#define COUNT_OF(array)	 (sizeof(array) / sizeof((array)[0]))
 
 enum kernel {
 	EMBED,

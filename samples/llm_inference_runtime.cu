@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "llm_model.h"
-#include "llm_options.h"
 
 static void check(cudaError_t result, const char *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model of samples/llm_inference.c: its shape, the layout of its weights, and a reference
- * forward pass on the CPU.
+ * The model of samples/llm_inference.c and llm_inference_runtime.cu: its shape, the layout of its
+ * weights, a reference forward pass on the CPU, and the command line that chooses them.
  *
  * All weights are floats in one array. A matrix of n_in by n_out stores the outputs of one input
  * side by side, w[in * n_out + out]. Neighbouring GPU threads then read neighbouring words.
@@ -9,6 +9,7 @@
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,20 @@ uint64_t llm_random(uint64_t *state);
  */
 int llm_reference_logits(const struct llm_model *model, const uint32_t *tokens,
 			 uint32_t token_count, float *logits_out);
+
+#define LLM_STREAMS_MAX 8
+#define LLM_THREADS_MAX 256
+
+struct llm_options {
+	uint32_t layers, dim, heads, prompt, tokens, threads, streams, seed;
+	bool verify;
+};
+
+/* Exits with status 2 on incorrect usage, and with 0 after --help. Call before any thread starts. */
+void llm_options_parse(struct llm_options *options, const char *program, int argc, char **argv);
+
+/* Returns the shape of the model that the options select. */
+struct llm_shape llm_options_shape(const struct llm_options *options);
 
 #ifdef __cplusplus
 }

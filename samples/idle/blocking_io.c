@@ -26,18 +26,18 @@ STACK_FRAME static void write_results(int step) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
+	pattern_begin(&p, argc, argv);
 	file = idle_open_file();
-	if (!idle.pattern.is_bad)
+	if (!p.is_bad)
 		workers_start(write_results, STEPS);
 	for (int step = 0; step < STEPS; step++) {
-		if (idle.pattern.is_bad)
+		if (p.is_bad)
 			write_results(step);
-		idle_launch(&idle);
+		idle_launch(&p);
 	}
-	if (!idle.pattern.is_bad)
+	if (!p.is_bad)
 		workers_join();
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -28,19 +28,19 @@ STACK_FRAME static void save_checkpoint(int number) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
+	pattern_begin(&p, argc, argv);
 	file = idle_open_file();
-	if (!idle.pattern.is_bad)
+	if (!p.is_bad)
 		workers_start(save_checkpoint, CHECKPOINTS);
 	for (int step = 0; step < STEPS; step++) {
-		idle_launch(&idle);
-		if (idle.pattern.is_bad && step % STEPS_EACH == STEPS_EACH - 1)
+		idle_launch(&p);
+		if (p.is_bad && step % STEPS_EACH == STEPS_EACH - 1)
 			save_checkpoint(step / STEPS_EACH);
 	}
-	idle_launch(&idle); /* ends the last gap */
-	if (!idle.pattern.is_bad)
+	idle_launch(&p); /* ends the last gap */
+	if (!p.is_bad)
 		workers_join();
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -21,21 +21,9 @@ static struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t was_done = PTHREAD_COND_INITIALIZER;
 
-void idle_begin(struct idle *idle, int argc, char **argv)
+void idle_launch(const struct pattern *p)
 {
-	pattern_begin(&idle->pattern, argc, argv);
-	CHECK(cuStreamCreate(&idle->stream, CU_STREAM_NON_BLOCKING));
-}
-
-void idle_launch(const struct idle *idle)
-{
-	pattern_spin(&idle->pattern, idle->stream, FULL_BLOCKS, KERNEL_NS);
-}
-
-int idle_end(struct idle *idle)
-{
-	CHECK(cuStreamSynchronize(idle->stream));
-	return pattern_end(&idle->pattern);
+	pattern_spin(p, p->stream, FULL_BLOCKS, KERNEL_NS);
 }
 
 static void *worker_main(void *unused)

@@ -21,18 +21,8 @@
 #define KERNEL_NS 12000000
 #define WORKERS	  5 /* enough to prepare a step in less than KERNEL_NS */
 
-struct idle {
-	struct pattern pattern;
-	CUstream stream;
-};
-
-void idle_begin(struct idle *idle, int argc, char **argv);
-
 /* Launches the kernel of a step, and does not wait for it. */
-void idle_launch(const struct idle *idle);
-
-/* Waits for all work. Returns the exit status. */
-int idle_end(struct idle *idle);
+void idle_launch(const struct pattern *p);
 
 /* Runs job(0) to job(count - 1) in WORKERS threads. */
 void workers_start(void (*job)(int number), int count);

@@ -53,22 +53,22 @@ STACK_FRAME static uint64_t read_statistics(void)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
+	pattern_begin(&p, argc, argv);
 	sem_init(&requested, 0, 0);
 	sem_init(&started, 0, 0);
-	if (pthread_create(&thread, NULL, statistics_main, idle.pattern.is_bad ? &idle : NULL))
+	if (pthread_create(&thread, NULL, statistics_main, p.is_bad ? &p : NULL))
 		return 1;
 	for (int step = 0; step < STEPS; step++) {
-		idle_launch(&idle);
+		idle_launch(&p);
 		sem_post(&requested);
-		if (idle.pattern.is_bad)
+		if (p.is_bad)
 			sem_wait(&started);
 		read_statistics();
 	}
 	is_over = true;
 	sem_post(&requested);
 	pthread_join(thread, NULL);
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -42,18 +42,18 @@ STACK_FRAME static void fill_fresh_buffers(void) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 	char *buffer;
 
-	idle_begin(&idle, argc, argv);
+	pattern_begin(&p, argc, argv);
 	buffer = map_buffer();
 	touch_pages(buffer);
 	for (int step = 0; step < STEPS; step++) {
-		if (idle.pattern.is_bad)
+		if (p.is_bad)
 			fill_fresh_buffers();
 		else
 			touch_pages(buffer);
-		idle_launch(&idle);
+		idle_launch(&p);
 	}
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -13,13 +13,13 @@ STACK_FRAME static void wait_for_poll(void) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
+	pattern_begin(&p, argc, argv);
 	for (int step = 0; step < STEPS; step++) {
-		if (idle.pattern.is_bad)
+		if (p.is_bad)
 			wait_for_poll();
-		idle_launch(&idle);
+		idle_launch(&p);
 	}
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -12,19 +12,19 @@ STACK_FRAME static void collate_batch(int step) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
-	if (!idle.pattern.is_bad)
+	pattern_begin(&p, argc, argv);
+	if (!p.is_bad)
 		workers_start(collate_batch, STEPS);
 	for (int step = 0; step < STEPS; step++) {
-		if (idle.pattern.is_bad)
+		if (p.is_bad)
 			collate_batch(step);
 		else
 			workers_wait(step);
-		idle_launch(&idle);
+		idle_launch(&p);
 	}
-	if (!idle.pattern.is_bad)
+	if (!p.is_bad)
 		workers_join();
-	return idle_end(&idle);
+	return pattern_end(&p);
 }

@@ -15,11 +15,11 @@ STACK_FRAME static void load_dataset(uint64_t ns) /* cause */
 
 int main(int argc, char **argv)
 {
-	struct idle idle;
+	struct pattern p;
 
-	idle_begin(&idle, argc, argv);
-	load_dataset(idle.pattern.is_bad ? LOAD_NS : LOAD_FIRST_NS);
+	pattern_begin(&p, argc, argv);
+	load_dataset(p.is_bad ? LOAD_NS : LOAD_FIRST_NS);
 	for (int step = 0; step < STEPS; step++)
-		idle_launch(&idle);
-	return idle_end(&idle);
+		idle_launch(&p);
+	return pattern_end(&p);
 }

@@ -23,16 +23,11 @@ static int gpu_of(const struct pattern *p, int piece)
 
 STACK_FRAME static void launch_pieces(const struct pattern *p, const struct gpu *gpus)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
-
 	for (int i = 0; i < PIECES; i++) {
 		const struct gpu *gpu = &gpus[gpu_of(p, i)];
 
 		CHECK(cuCtxSetCurrent(gpu->context));
-		CHECK(cuLaunchKernel(gpu->spin, FULL_BLOCKS, 1, 1, BLOCK_THREADS, 1,
-				     1, /* finding */
-				     0, NULL, arguments, NULL));
+		LAUNCH(gpu, NULL, FULL_BLOCKS, KERNEL_NS); /* finding */
 	}
 }
 

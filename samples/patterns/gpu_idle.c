@@ -49,33 +49,26 @@ static void wait_for(int input)
 	pthread_mutex_unlock(&lock);
 }
 
-STACK_FRAME static void step(const struct pattern *p, CUstream stream, int input)
+STACK_FRAME static void step(const struct pattern *p, int input)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
-
 	if (p->is_bad)
 		read_input();
 	else
 		wait_for(input);
-	CHECK(cuLaunchKernel(p->spin, FULL_BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, 0,
-			     stream, /* finding */
-			     arguments, NULL));
+	LAUNCH(p, p->stream, FULL_BLOCKS, KERNEL_NS); /* finding */
 }
 
 int main(int argc, char **argv)
 {
 	pthread_t readers[READERS];
-	CUstream stream;
 	struct pattern p;
 
 	pattern_begin(&p, argc, argv);
-	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < READERS && !p.is_bad; i++)
 		if (pthread_create(&readers[i], NULL, reader_main, NULL))
 			return 1;
 	for (int i = 0; i < STEPS; i++)
-		step(&p, stream, i);
+		step(&p, i);
 	for (int i = 0; i < READERS && !p.is_bad; i++)
 		pthread_join(readers[i], NULL);
 	return pattern_end(&p);

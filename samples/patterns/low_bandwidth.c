@@ -2,9 +2,6 @@
 /*
  * Makes large copies from pageable memory, which pass through a buffer of the driver.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "pattern.h"
 
 #define STEPS	    60
@@ -29,13 +26,7 @@ int main(int argc, char **argv)
 
 	pattern_begin(&p, argc, argv);
 	CHECK(cuMemAlloc(&to, INPUT_BYTES));
-	if (p.is_bad)
-		from = malloc(INPUT_BYTES);
-	else
-		CHECK(cuMemHostAlloc((void **)&from, INPUT_BYTES, 0));
-	if (!from)
-		return 1;
-	memset(from, 1, INPUT_BYTES);
+	from = pattern_input(&p, INPUT_BYTES);
 	for (int step = 0; step < STEPS; step++) {
 		(p.is_bad ? load_bad : load_good)(to, from);
 		pattern_spin(&p, NULL, FULL_BLOCKS, KERNEL_NS);

@@ -56,6 +56,20 @@ void pattern_begin(struct pattern *p, int argc, char **argv)
 	CHECK(cuCtxSetCurrent(p->context));
 	CHECK(cuModuleLoadData(&p->module, pattern_ptx));
 	CHECK(cuModuleGetFunction(&p->spin, p->module, "spin"));
+	CHECK(cuStreamCreate(&p->stream, CU_STREAM_NON_BLOCKING));
+}
+
+char *pattern_input(const struct pattern *p, size_t bytes)
+{
+	char *input = NULL;
+
+	if (p->is_bad)
+		input = malloc(bytes);
+	else
+		CHECK(cuMemHostAlloc((void **)&input, bytes, 0));
+	if (!input)
+		exit(1);
+	return memset(input, 1, bytes);
 }
 
 int pattern_end(struct pattern *p)
@@ -69,8 +83,5 @@ int pattern_end(struct pattern *p)
 STACK_FRAME void pattern_spin(const struct pattern *p, CUstream stream, unsigned blocks,
 			      uint64_t ns)
 {
-	void *arguments[] = {&ns};
-
-	CHECK(cuLaunchKernel(p->spin, blocks, 1, 1, BLOCK_THREADS, 1, 1, 0, stream, arguments,
-			     NULL));
+	LAUNCH(p, stream, blocks, ns);
 }

@@ -31,6 +31,7 @@ struct pattern {
 	CUcontext context;
 	CUmodule module;
 	CUfunction spin;
+	CUstream stream; /* for those that need only one */
 };
 
 /* The kernels as PTX: each thread of spin(u64 ns) runs for ns nanoseconds. */
@@ -38,6 +39,12 @@ extern const char pattern_ptx[];
 
 /* Initialises CUDA, with a context on device 0. Ends the program after an error. */
 void pattern_begin(struct pattern *p, int argc, char **argv);
+
+/*
+ * Memory on the host with input of so many bytes: pageable if the pattern is bad, else page-locked.
+ * Ends the program after an error.
+ */
+char *pattern_input(const struct pattern *p, size_t bytes);
 
 /* Waits for all work and destroys the context. Returns the exit status. */
 int pattern_end(struct pattern *p);
@@ -47,6 +54,11 @@ void pattern_check(CUresult result, const char *call);
 #define CHECK(call) pattern_check((call), #call)
 
 /* Launches a kernel that occupies `blocks` multiprocessors for ns nanoseconds. */
+#define LAUNCH(p, stream, blocks, ns)                                                              \
+	CHECK(cuLaunchKernel((p)->spin, blocks, 1, 1, BLOCK_THREADS, 1, 1, 0, stream,              \
+			     (void *[]){&(uint64_t){ns}}, NULL))
+
+/* The same in a function of its own. */
 void pattern_spin(const struct pattern *p, CUstream stream, unsigned blocks, uint64_t ns);
 
 #endif

@@ -13,12 +13,8 @@
 
 STACK_FRAME static void step(const struct pattern *p, const CUstream *streams, CUdeviceptr counter)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
-
 	for (int i = 0; i < STREAMS; i++) {
-		CHECK(cuLaunchKernel(p->spin, BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, 0, /* finding */
-				     streams[i], arguments, NULL));
+		LAUNCH(p, streams[i], BLOCKS, KERNEL_NS); /* finding */
 		if (p->is_bad)
 			CHECK(cuMemsetD8Async(counter, 0, CLEAR_BYTES, NULL));
 	}

@@ -8,24 +8,20 @@
 #define STEPS	  100
 #define KERNEL_NS 500
 
-STACK_FRAME static void run_kernels(const struct pattern *p, CUstream stream)
+STACK_FRAME static void run_kernels(const struct pattern *p)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
-
 	for (int i = 0; i < KERNELS; i++)
-		CHECK(cuLaunchKernel(p->spin, 1, 1, 1, BLOCK_THREADS, 1, 1, 0, /* finding */
-				     stream, arguments, NULL));
+		LAUNCH(p, p->stream, 1, KERNEL_NS); /* finding */
 }
 
-STACK_FRAME static CUgraphExec capture(const struct pattern *p, CUstream stream)
+STACK_FRAME static CUgraphExec capture(const struct pattern *p)
 {
 	CUgraphExec exec;
 	CUgraph graph;
 
-	CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	run_kernels(p, stream);
-	CHECK(cuStreamEndCapture(stream, &graph));
+	CHECK(cuStreamBeginCapture(p->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	run_kernels(p);
+	CHECK(cuStreamEndCapture(p->stream, &graph));
 	CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	return exec;
 }
@@ -33,18 +29,16 @@ STACK_FRAME static CUgraphExec capture(const struct pattern *p, CUstream stream)
 int main(int argc, char **argv)
 {
 	CUgraphExec exec = NULL;
-	CUstream stream;
 	struct pattern p;
 
 	pattern_begin(&p, argc, argv);
-	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	if (!p.is_bad)
-		exec = capture(&p, stream);
+		exec = capture(&p);
 	for (int step = 0; step < STEPS; step++) {
 		if (p.is_bad)
-			run_kernels(&p, stream);
+			run_kernels(&p);
 		else
-			CHECK(cuGraphLaunch(exec, stream));
+			CHECK(cuGraphLaunch(exec, p.stream));
 	}
 	return pattern_end(&p);
 }

@@ -29,12 +29,10 @@ int main(int argc, char **argv)
 {
 	size_t step_bytes = (size_t)PIECES * PIECE_BYTES;
 	char *from, *gathered;
-	CUstream stream;
 	struct pattern p;
 	CUdeviceptr to;
 
 	pattern_begin(&p, argc, argv);
-	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&to, step_bytes));
 	CHECK(cuMemHostAlloc((void **)&from, 2 * step_bytes, 0));
 	CHECK(cuMemHostAlloc((void **)&gathered, STEPS * step_bytes, 0));
@@ -42,10 +40,10 @@ int main(int argc, char **argv)
 	memset(gathered, 0, STEPS * step_bytes);
 	for (int step = 0; step < STEPS; step++) {
 		if (p.is_bad)
-			copy_bad(to, from, stream);
+			copy_bad(to, from, p.stream);
 		else
-			copy_good(to, from, gathered + (size_t)step * step_bytes, stream);
-		pattern_spin(&p, stream, FULL_BLOCKS, KERNEL_NS);
+			copy_good(to, from, gathered + (size_t)step * step_bytes, p.stream);
+		pattern_spin(&p, p.stream, FULL_BLOCKS, KERNEL_NS);
 	}
 	return pattern_end(&p);
 }

@@ -8,24 +8,19 @@
 #define KERNEL_NS 200000
 #define FEW	  4 /* blocks */
 
-STACK_FRAME static void step(const struct pattern *p, CUstream stream)
+STACK_FRAME static void step(const struct pattern *p)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
 	unsigned blocks = p->is_bad ? FEW : FULL_BLOCKS;
 
-	CHECK(cuLaunchKernel(p->spin, blocks, 1, 1, BLOCK_THREADS, 1, 1, 0, stream, /* finding */
-			     arguments, NULL));
+	LAUNCH(p, p->stream, blocks, KERNEL_NS); /* finding */
 }
 
 int main(int argc, char **argv)
 {
-	CUstream stream;
 	struct pattern p;
 
 	pattern_begin(&p, argc, argv);
-	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < STEPS; i++)
-		step(&p, stream);
+		step(&p);
 	return pattern_end(&p);
 }

@@ -19,12 +19,8 @@ static int stream_of(const struct pattern *p, int piece)
 
 STACK_FRAME static void launch_pieces(const struct pattern *p, const CUstream *streams)
 {
-	uint64_t ns = KERNEL_NS;
-	void *arguments[] = {&ns};
-
 	for (int i = 0; i < PIECES; i++)
-		CHECK(cuLaunchKernel(p->spin, BLOCKS, 1, 1, BLOCK_THREADS, 1, 1, 0, /* finding */
-				     streams[stream_of(p, i)], arguments, NULL));
+		LAUNCH(p, streams[stream_of(p, i)], BLOCKS, KERNEL_NS); /* finding */
 }
 
 int main(int argc, char **argv)

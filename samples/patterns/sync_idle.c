@@ -7,22 +7,20 @@
 #define STEPS	  400
 #define KERNEL_NS 30000
 
-STACK_FRAME static void step(const struct pattern *p, CUstream stream)
+STACK_FRAME static void step(const struct pattern *p)
 {
-	pattern_spin(p, stream, FULL_BLOCKS, KERNEL_NS);
+	pattern_spin(p, p->stream, FULL_BLOCKS, KERNEL_NS);
 	if (p->is_bad)
-		CHECK(cuStreamSynchronize(stream)); /* finding */
+		CHECK(cuStreamSynchronize(p->stream)); /* finding */
 }
 
 int main(int argc, char **argv)
 {
-	CUstream stream;
 	struct pattern p;
 
 	pattern_begin(&p, argc, argv);
-	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < STEPS; i++)
-		step(&p, stream);
-	CHECK(cuStreamSynchronize(stream));
+		step(&p);
+	CHECK(cuStreamSynchronize(p.stream));
 	return pattern_end(&p);
 }

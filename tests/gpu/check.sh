@@ -199,7 +199,7 @@ for cudart in static shared; do
 	toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 	twin=$work/llm_inference_runtime_$cudart
 	if "$nvcc" -O2 -g -cudart $cudart -Xcompiler -fno-optimize-sibling-calls -o "$twin" \
-		"$samples/llm_inference_runtime.cu" "$samples/llm_model.c" "$samples/llm_options.c" \
+		"$samples/llm_inference_runtime.cu" "$samples/llm_model.c" \
 		>"$work/nvcc.$cudart" 2>&1; then
 		check "runtime-$cudart" 1 env LD_LIBRARY_PATH="$toolkit/lib64:${LD_LIBRARY_PATH:-}" "$twin"
 	else
