@@ -46,7 +46,6 @@ LIMITS = {
     'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
     'comparison': 17, # src/diff/compare/comparison.h
-    'option_row': 16, # src/cli/option.h
     'track_span': 16, # src/merge/tracks/track_state.h
 }
 

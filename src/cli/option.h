@@ -27,7 +27,6 @@ typedef int option_apply(void *context, const struct option_row *row, const char
 struct option_row {
 	const char *name;     /* without the dashes; NULL: help is a heading */
 	char letter;	      /* 0: none */
-	bool is_output;	      /* chooses a format, and value is where it goes */
 	bool is_single;	      /* giving it twice is an error */
 	bool is_hidden;	      /* --help does not list it */
 	const char *value;    /* placeholder; "a|b|c": one of these words; NULL: no value */
@@ -39,7 +38,7 @@ struct option_row {
 	size_t offset;			    /* in context, for the functions below */
 	unsigned min, max;		    /* of option_number(); option_word() adds min */
 	unsigned uses;			    /* for checks of the command itself */
-	const struct output_choice *choice; /* of an output: output_options.h */
+	const struct output_choice *choice; /* of an output */
 	const char *(*key)(size_t i);	    /* key i of a value KEY=…, NULL at the end */
 };
 
@@ -73,5 +72,55 @@ bool option_is_given(const struct option_list *list, const char *name);
  */
 int option_parse(struct option_list *list, void *context, int argc, char **argv,
 		 bool stops_at_operand);
+
+/*
+ * The outputs of a command: one option for each format, whose value is the file to write, and
+ * --output FILE, which takes the format from the ending of FILE.
+ */
+#define OUTPUTS_MAX 16
+
+/* The outputs that a command line asks for. All zeros is an empty list. */
+struct outputs {
+	struct output_option {
+		const void *writer; /* of the command's type */
+		const char *path;   /* "-" is stdout */
+	} list[OUTPUTS_MAX];
+	size_t count;
+};
+
+struct output_format {
+	const char *name;   /* of the option */
+	const char *help;   /* as in option_row */
+	const char *value;  /* placeholder; NULL: "FILE" */
+	const char *absent; /* why this build lacks it; NULL: it does not */
+	const char *needs;  /* "file" or "directory": it cannot go to stdout; NULL: it can */
+	const void *writer;
+};
+
+/* The format that a file name asks for by its ending. */
+struct output_ending {
+	const char *ending; /* without the dot */
+	const char *name;   /* of the format */
+};
+
+/* What a command can write. One format is "text". */
+struct output_choice {
+	bool (*format)(size_t i, struct output_format *out); /* false after the last */
+	const struct output_ending *endings;		     /* end with a row of zeros */
+	const char *help;				     /* of --output */
+	size_t offset;	    /* of struct outputs in the context of the options */
+	bool checks_folder; /* refuse a file in a missing directory, before minutes of work */
+};
+
+/* Adds the outputs to a list, and the other options under a heading of their own. */
+void output_options_list(struct option_list *list, const struct output_choice *choice,
+			 const struct option_row *others);
+
+/* Whether the option chooses a format, and its value is where the output goes. */
+bool option_is_output(const struct option_row *row);
+
+/* Adds an output. Refuses a path that is there already. Returns as option_apply. */
+int outputs_add(struct outputs *outputs, const struct output_choice *choice, const char *name,
+		const char *path);
 
 #endif

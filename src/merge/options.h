@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cli/command.h"
-#include "cli/output_options.h"
+#include "cli/option.h"
 #include "merge/findings/rules.h"
 #include "merge/sums/settings.h"
 

@@ -95,7 +95,6 @@ static int refuse_output(void *context, const struct option_row *row, const char
 
 static void list_options(struct option_list *list)
 {
-	static const char *const not_passed[] = {"completion"};
 	struct option_list merge = {0};
 	size_t kept = 0;
 
@@ -104,9 +103,9 @@ static void list_options(struct option_list *list)
 	for (size_t i = 0; i < merge.count; i++) {
 		struct option_row row = merge.rows[i];
 
-		if (!row.name || !strcmp(row.name, not_passed[0]))
+		if (!row.name || !strcmp(row.name, "completion"))
 			continue;
-		row.apply = row.is_output ? refuse_output : pass_on;
+		row.apply = option_is_output(&row) ? refuse_output : pass_on;
 		row.is_hidden = true;
 		merge.rows[kept++] = row;
 	}

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
-#include "cli/output_options.h"
+#include "cli/option.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
 
