@@ -15,13 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attach/attach.h"
 #include "capture_options.h"
 #include "commands.h"
-#include "control.h"
 #include "data_dir.h"
 #include "log/base/monotonic.h"
 #include "log/base/snapshot_trigger.h"
@@ -153,17 +151,6 @@ struct request {
 	struct install_paths paths;
 };
 
-/* The options of xtrace record that make sense for a process that runs already. */
-static const char *const capture_names[] = {
-	"output",	"api",
-	"armed",	"cpu",
-	"python",	"modules",
-	"graph-detail", "no-yield",
-	"max-size",	"flight-recorder",
-	"snapshot-on",	"snapshot-interval",
-	"snapshot-max",
-};
-
 static const struct option_row option_rows[] = {
 	{"duration", .value = "TIME", .expected = "a time such as 10s or 500ms",
 	 .help = "Stop recording after TIME, and wait for that. Ctrl-C stops earlier",
@@ -171,7 +158,7 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-/* The others, and -p, which other tools have. */
+/* The options of xtrace record that make no sense here, and -p, which other tools have. */
 static const struct {
 	const char *name;
 	char letter;
@@ -191,19 +178,26 @@ static int apply_missing(void *context, const struct option_row *row, const char
 	return -ENOTSUP;
 }
 
+static bool is_missing(const char *name)
+{
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++)
+		if (!strcmp(missing[i].name, name))
+			return true;
+	return false;
+}
+
 static void list_options(struct option_list *list)
 {
 	struct option_row row[2] = {0};
 
-	for (size_t i = 0; i < sizeof(capture_names) / sizeof(*capture_names); i++)
-		for (const struct option_row *from = capture_option_rows; from->name; from++)
-			if (!strcmp(from->name, capture_names[i])) {
-				row[0] = *from;
-				/* A number after a space would be taken from the process id. */
-				if (row[0].number && *row[0].number != '=')
-					row[0].number = "=HZ";
-				option_list_add(list, row);
-			}
+	for (const struct option_row *from = capture_option_rows; from->name; from++) {
+		row[0] = *from;
+		/* A number after a space would be taken from the process id. */
+		if (row[0].number && *row[0].number != '=')
+			row[0].number = "=HZ";
+		if (!is_missing(from->name))
+			option_list_add(list, row);
+	}
 	option_list_add(list, option_rows);
 	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
 		row[0] = (struct option_row){.name = missing[i].name,

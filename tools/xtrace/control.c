@@ -13,10 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "control.h"
 #include "data_dir.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -514,6 +513,21 @@ static void read_log(struct finished *f, size_t index)
 	if (summary->readable && (!path || summary_read(path, summary)))
 		summary->readable = false;
 	free(path);
+}
+
+bool finish_has_content(const struct finished *f)
+{
+	enum summary_content content = SUMMARY_EMPTY;
+
+	for (size_t i = 0; i < f->log_count && content != SUMMARY_CONTENT; i++) {
+		char *path = path_of(f, i);
+
+		if (!path)
+			return true;
+		summary_find_content(path, &content);
+		free(path);
+	}
+	return content == SUMMARY_CONTENT;
 }
 
 int finish_logs(struct finished *f)

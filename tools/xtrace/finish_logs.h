@@ -44,6 +44,9 @@ struct finished {
 int finish_logs(struct finished *finished);
 void finish_free(struct finished *finished);
 
+/* Whether a log has an event. An empty recording may be replaced by the previous trace. */
+bool finish_has_content(const struct finished *finished);
+
 /* By the file name, which is known even if the log cannot be read. */
 bool finish_is_cpu_log(const char *name);
 

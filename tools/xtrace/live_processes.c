@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/text.h"
 #include "cli/message.h"
@@ -318,19 +317,6 @@ static void add(struct live_processes *processes, const struct traced_process *f
 		processes->rows[processes->count++] = row;
 }
 
-static void search_directory(struct process_list *list, const char *directory)
-{
-	char **logs;
-	size_t log_count;
-
-	/* It may appear later. */
-	if (data_dir_list_logs(directory, &logs, &log_count))
-		return;
-	for (size_t i = 0; i < log_count; i++)
-		processes_add_log(list, directory, logs[i]);
-	data_dir_free_logs(logs, log_count);
-}
-
 static bool has_new_process(const struct live_processes *processes, const struct process_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -344,8 +330,9 @@ static void search(struct live_processes *processes)
 {
 	struct process_list list = {0};
 
+	/* A directory that is missing may appear later. */
 	for (size_t d = 0; d < processes->directory_count; d++)
-		search_directory(&list, processes->directories[d]);
+		processes_find_logs(&list, processes->directories[d]);
 	if (processes->pid)
 		processes_find_pid(&list, processes->pid);
 	else if (!processes->directory_count)

@@ -5,13 +5,11 @@
 #include <cjson/cJSON.h>
 #include <elfutils/libdwfl.h>
 #include <event2/event.h>
-#include <limits.h>
 #include <lzma.h>
 #include <protobuf-c/protobuf-c.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -26,20 +24,10 @@
 #include "program.h"
 #include "xtrace/log_format.h"
 
-static bool is_verbose;
-
-static int set_verbose(void *context, const struct option_row *row, const char *value)
-{
-	(void)context;
-	(void)row;
-	(void)value;
-	is_verbose = true;
-	return 0;
-}
-
+/* The context is a bool. */
 static const struct option_row option_rows[] = {
 	{"verbose", 'v', .help = "Also print the commit, the compiler and the libraries",
-	 .apply = set_verbose},
+	 .apply = option_flag},
 	{0},
 };
 
@@ -71,9 +59,9 @@ static void print_details(void)
 
 static int run_version(const struct command *command, int argc, char **argv)
 {
-	int count, status;
+	bool is_verbose = false;
+	int count, status = command_parse(command, NULL, &is_verbose, argc, argv, 0, &count);
 
-	status = command_parse(command, NULL, NULL, argc, argv, 0, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	printf("xtrace %s\n", XTRACE_VERSION);

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -274,7 +273,8 @@ static pid_t pid_of(const struct process_list *all, const char *crash_buffer)
 	return 0;
 }
 
-int processes_add_log(struct process_list *list, const char *directory, const char *name)
+/* Adds the process that writes this log, if there is one. Returns 0 or -ENOMEM. */
+static int add_log(struct process_list *list, const char *directory, const char *name)
 {
 	char *log = NULL, *crash_buffer = NULL;
 	int error = 0;
@@ -301,7 +301,7 @@ void processes_find_pids(struct process_list *list)
 	processes_free(&all);
 }
 
-int processes_find_directory(struct process_list *list, const char *directory)
+int processes_find_logs(struct process_list *list, const char *directory)
 {
 	size_t log_count;
 	char **logs;
@@ -310,8 +310,15 @@ int processes_find_directory(struct process_list *list, const char *directory)
 	if (error)
 		return error;
 	for (size_t i = 0; i < log_count && !error; i++)
-		error = processes_add_log(list, directory, logs[i]);
+		error = add_log(list, directory, logs[i]);
 	data_dir_free_logs(logs, log_count);
+	return error;
+}
+
+int processes_find_directory(struct process_list *list, const char *directory)
+{
+	int error = processes_find_logs(list, directory);
+
 	if (list->count)
 		processes_find_pids(list);
 	return error;
@@ -424,13 +431,9 @@ bool process_is_alive(const struct traced_process *process)
 #define INTERVAL_NS  500000000
 #define COMMAND_SHOW 48
 
-struct ps_request {
-	bool is_json;
-};
-
+/* The context is a bool. */
 static const struct option_row option_rows[] = {
-	{"json", .help = "Print JSON", .apply = option_flag,
-	 .offset = offsetof(struct ps_request, is_json)},
+	{"json", .help = "Print JSON", .apply = option_flag},
 	{0},
 };
 
@@ -591,12 +594,12 @@ static void print_json(const struct row *rows, const struct process_list *list)
 
 static int run_ps(const struct command *command, int argc, char **argv)
 {
-	struct ps_request request = {0};
 	struct process_list list = {0};
+	bool is_json = false;
 	int status, count, error = 0;
 	struct row *rows;
 
-	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS, &count);
+	status = command_parse(command, NULL, &is_json, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
 	if (!count)
@@ -609,8 +612,8 @@ static int run_ps(const struct command *command, int argc, char **argv)
 	rows = error ? NULL : calloc(list.count + 1, sizeof(*rows));
 	if (rows) {
 		read_rows(rows, &list);
-		(request.is_json ? print_json : print_rows)(rows, &list);
-		if (!request.is_json)
+		(is_json ? print_json : print_rows)(rows, &list);
+		if (!is_json)
 			note_deleted(&list);
 	}
 	free(rows);

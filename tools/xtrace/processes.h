@@ -45,8 +45,8 @@ bool process_may_load_xtrace(pid_t pid);
 /* Those that record into a directory. Also finds processes of containers that share it. */
 int processes_find_directory(struct process_list *list, const char *directory);
 
-/* Adds the process that writes this log, if there is one, with pid 0. Returns 0 or -ENOMEM. */
-int processes_add_log(struct process_list *list, const char *directory, const char *name);
+/* The same with pid 0. */
+int processes_find_logs(struct process_list *list, const char *directory);
 
 /* Sets the pids of rows without one, if they are visible. Reads the maps of all processes. */
 void processes_find_pids(struct process_list *list);
@@ -90,5 +90,15 @@ enum request_progress process_progress(const struct traced_process *process, uin
  * file system has no locks.
  */
 bool process_is_alive(const struct traced_process *process);
+
+/*
+ * Starts recording in these processes, and prints the messages of 'xtrace start'. target is their
+ * name in commands that a message suggests. With duration_ns 0, returns when they record, else
+ * after that time. Returns false if no process confirmed. Changes the order of the list.
+ */
+bool control_start(struct process_list *list, const char *target, uint64_t duration_ns);
+
+/* From now on, Ctrl-C ends control_start(), also if it comes before it. */
+void control_handle_interrupts(void);
 
 #endif

@@ -9,13 +9,10 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture_options.h"
@@ -210,22 +207,6 @@ static void print_next_step(const struct recording *recording)
 	free(data);
 }
 
-/* Whether a log has an event. An empty recording may be replaced by the previous trace. */
-static bool has_content(const struct recording *recording)
-{
-	enum summary_content content = SUMMARY_EMPTY;
-	char *path;
-
-	for (size_t i = 0; i < recording->finished.log_count && content != SUMMARY_CONTENT; i++) {
-		if (asprintf(&path, "%s/%s", recording->finished.data_dir,
-			     recording->finished.logs[i]) < 0)
-			return true;
-		summary_find_content(path, &content);
-		free(path);
-	}
-	return content == SUMMARY_CONTENT;
-}
-
 /* Problems that a recording without CUDA calls may also have. */
 static void report_logs(const struct totals *totals, const struct sampler_result *sampled)
 {
@@ -312,7 +293,7 @@ static void report(const struct recording *recording)
 				   ? ": the program did not call cudaProfilerStart() before its "
 				     "launches"
 				   : "");
-	if (has_content(recording))
+	if (finish_has_content(&recording->finished))
 		print_next_step(recording);
 }
 
