@@ -4,8 +4,6 @@
  * CUPTI would call it. See python_cost.py.
  */
 #include <alloca.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "inject/capture/ring.h"

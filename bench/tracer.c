@@ -311,21 +311,14 @@ static void parse(int argc, char **argv)
 						{0}};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 't':
-			bench.threads = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'd':
-			bench.depth = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'l':
-			bench.library = optarg;
-			break;
-		default:
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (option == '?')
 			exit(2);
-		}
-	}
+		else if (option == 'l')
+			bench.library = optarg;
+		else
+			*(option == 't' ? &bench.threads : &bench.depth) =
+				(unsigned)strtoul(optarg, NULL, 10);
 	if (!bench.threads || bench.threads > THREADS_MAX || optind < argc)
 		exit(2);
 }

@@ -16,23 +16,118 @@
  */
 #include <alloca.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "guard/autograd.h"
 #include "guard/interpreter.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
 #include "inject/runtime/loader.h"
 #include "inject/capture/stack_capture.h"
+#include "inject/torch/torch_runtime.h"
 #include "inject/unwind/stack_walk.h"
 #include "log/base/table.h"
 #include "log/write/writer.h"
 #include "traced_call.h"
 #include "xtrace/reader.h"
+
+/* A stand-in for PyTorch's autograd: just the state that the tracer reads at a launch. */
+
+#define TYPES 30 /* of nodes in a training step */
+
+/* The tracer hashes the address of a type, so a linker's choice would change the count. */
+#define VTABLES_ADDRESS UINT64_C(0x200000000)
+
+struct counts {
+	void *vtable;
+	int32_t shared, weak;
+};
+
+/* Has PyTorch's layout: inject/torch/torch_runtime.h. */
+struct node {
+	const void *vtable;
+	struct node *weak_this;
+	struct counts *weak_counts;
+	uint64_t sequence, topological, has_parent, thread;
+	pthread_mutex_t mutex;
+	uint64_t edges[3];
+};
+
+static const struct {
+	void *vtable;
+	const char *name;
+} type_info = {NULL, "N5torch8autograd9generated14AddmmBackward0E"};
+struct vtable {
+	const void *type_info;
+	void *function;
+};
+static struct counts counts = {&counts, 1, 1};
+static struct node nodes[TYPES];
+static _Thread_local struct node *running;
+static _Thread_local uint64_t next_number;
+
+static uint64_t peek(void)
+{
+	return next_number;
+}
+
+static void current_node(struct torch_shared_node *result)
+{
+	*result = (struct torch_shared_node){(uintptr_t)running, running ? (uintptr_t)&counts : 0};
+	if (running)
+		__atomic_fetch_add(&counts.shared, 1, __ATOMIC_RELAXED);
+}
+
+static int graph_task_id(void)
+{
+	return 7;
+}
+
+static uint64_t thread_id(void)
+{
+	return 1;
+}
+
+/* Installs the stand-in. False if out of memory. */
+static bool autograd_begin(void)
+{
+	static const struct torch_runtime runtime = {
+		.sequence = peek,
+		.current_node = current_node,
+		.graph_task_id = graph_task_id,
+		.thread_id = thread_id,
+		.tls_module = 1, /* exists in every thread */
+	};
+	struct vtable *vtables =
+		mmap((void *)VTABLES_ADDRESS, TYPES * sizeof(*vtables), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (vtables == MAP_FAILED)
+		return false;
+	for (int t = 0; t < TYPES; t++) {
+		vtables[t].type_info = &type_info;
+		nodes[t] = (struct node){.vtable = &vtables[t].function,
+					 .weak_this = &nodes[t],
+					 .weak_counts = &counts,
+					 .thread = 1};
+	}
+	torch_runtime = &runtime;
+	return true;
+}
+
+/* Makes the next node run, or none. Each launch of a forward pass makes a node. */
+static void autograd_next(bool is_backward)
+{
+	next_number++;
+	running = is_backward ? &nodes[next_number % TYPES] : NULL;
+	if (running)
+		running->sequence = next_number;
+}
 
 #define DEPTH	     32 /* without main(), its callers, and the launching function */
 #define CHUNK_ROWS   4096u
@@ -137,31 +232,6 @@ static void do_launches(const struct launches *launches)
 	if (!counters[XT_RING_PYTHON_STACKS] == launches->is_in_python ||
 	    counters[XT_RING_PYTHON_UNREADABLE] + counters[XT_RING_PYTHON_UNPLACED])
 		fail("unexpected Python frames");
-}
-
-static void do_launch(uint32_t count)
-{
-	do_launches(&(struct launches){.count = count});
-}
-
-static void do_launch_python(uint32_t count)
-{
-	do_launches(&(struct launches){.count = count, .is_in_python = true});
-}
-
-static void do_walk(uint32_t count)
-{
-	do_launches(&(struct launches){.count = count, .is_walked = true});
-}
-
-static void do_cold(uint32_t count)
-{
-	do_launches(&(struct launches){.count = count, .is_cold = true});
-}
-
-static void do_cold_python(uint32_t count)
-{
-	do_launches(&(struct launches){.count = count, .is_cold = true, .is_in_python = true});
 }
 
 static void do_autograd(uint32_t count, bool is_backward)
@@ -300,24 +370,31 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*work)(uint32_t count);
-	} parts[] = {{"launch", do_launch},
-		     {"launch_python", do_launch_python},
-		     {"walk", do_walk},
-		     {"forward", do_forward},
-		     {"backward", do_backward},
-		     {"cold", do_cold},
-		     {"cold_python", do_cold_python},
-		     {"ring", do_ring},
-		     {"encode", do_encode},
-		     {"make_log", make_log},
-		     {"decode", do_decode}};
+		void (*work)(uint32_t count); /* NULL: launches of this kind */
+		struct launches launches;
+	} parts[] = {{"launch", .launches = {0}},
+		     {"launch_python", .launches = {.is_in_python = true}},
+		     {"walk", .launches = {.is_walked = true}},
+		     {"forward", .work = do_forward},
+		     {"backward", .work = do_backward},
+		     {"cold", .launches = {.is_cold = true}},
+		     {"cold_python", .launches = {.is_cold = true, .is_in_python = true}},
+		     {"ring", .work = do_ring},
+		     {"encode", .work = do_encode},
+		     {"make_log", .work = make_log},
+		     {"decode", .work = do_decode}};
 	uint32_t count = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
 	for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && count; p++) {
+		struct launches launches = parts[p].launches;
+
 		if (strcmp(argv[1], parts[p].name) != 0)
 			continue;
-		parts[p].work(count);
+		launches.count = count;
+		if (parts[p].work)
+			parts[p].work(count);
+		else
+			do_launches(&launches);
 		return 0;
 	}
 	fprintf(stderr,
