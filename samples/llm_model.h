@@ -77,7 +77,9 @@ struct llm_options {
 	bool verify;
 };
 
-/* Exits with status 2 on incorrect usage, and with 0 after --help. Call before any thread starts. */
+/*
+ * Exits with status 2 on incorrect usage, and with 0 after --help. Call before any thread starts.
+ */
 void llm_options_parse(struct llm_options *options, const char *program, int argc, char **argv);
 
 /* Returns the shape of the model that the options select. */

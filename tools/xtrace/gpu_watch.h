@@ -69,7 +69,7 @@ uint32_t gpu_watch_other(const struct gpu_watch *watch);
 /* The last run as the document for gpu.json. NULL if memory ran out. */
 cJSON *gpu_watch_json(const struct gpu_watch *watch);
 
-/* "1980 MHz" or "1755-1980 MHz", or "-" if it is unknown. unit: of the text, in that of the value. */
+/* "1980 MHz" or "1755-1980 MHz", or "-" if it is unknown. unit: of the text, as a value. */
 #define GPU_TEXT_BYTES 64
 void gpu_range_text(char *out, const struct gpu_range *range, double unit, const char *words);
 

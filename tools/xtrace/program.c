@@ -235,8 +235,8 @@ static int find_path(const char *program, char **path_out)
 }
 
 /*
- * The ELF machine of a 64-bit program for another processor, which cannot load this build's library.
- * EM_NONE: it is none.
+ * The ELF machine of a 64-bit program for another processor, which cannot load this build's
+ * library. EM_NONE: it is none.
  */
 static unsigned foreign_machine(const char *path)
 {

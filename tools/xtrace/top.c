@@ -217,8 +217,8 @@ static struct top_process *find_row(struct top_figures *top, uint64_t log_id)
 }
 
 /*
- * Points the rows to their processes, which an update may have moved, and removes the rows of others.
- * adds_new: adds rows for processes without one. Returns 0 or -ENOMEM.
+ * Points the rows to their processes, which an update may have moved, and removes the rows of
+ * others. adds_new: adds rows for processes without one. Returns 0 or -ENOMEM.
  */
 static int match_rows(struct top_figures *top, bool adds_new)
 {
