@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tables.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/compared_ranks.h"
@@ -171,6 +172,194 @@ static float **find_absorbed(const struct collectives_report *report, const stru
 }
 
 /*
+ * A part of the collectives of a communicator. All ranks go on together after a block, so what made
+ * a rank late in it began in it.
+ */
+struct comm_block {
+	uint32_t communicator;
+	size_t from, until; /* numbers; the last one held up most ranks */
+	double end_ns;	    /* the last arrival at the last one */
+	size_t late;	    /* the member that the others waited for */
+	double late_ns;	    /* mean cost to the others, in which nothing else ran on their GPU */
+	double hidden_ns;   /* upper limit of their mean cost from waits beside other work */
+	double apart_ns;    /* sum over its collectives: last arrival less mean of the others */
+};
+
+/* Zeros are an empty list. */
+struct comm_blocks {
+	struct comm_block *list; /* by end_ns */
+	size_t count, capacity;
+};
+
+/*
+ * Whether most ranks could not go on before the end of a collective. In the last rank it is short,
+ * so other work may come after it by chance. In the others, within graphs, other work may have
+ * ended before it.
+ */
+static bool holds_up(const struct communicator *communicator, size_t number)
+{
+	size_t overlapped = 0, present = 0, last = communicator->arrivals[number].late;
+	const struct rank_collective *late = comm_item(&communicator->members[last], number);
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct rank_collective *item = comm_item(&communicator->members[m], number);
+
+		present += item != NULL;
+		overlapped += item && item->is_overlapped;
+	}
+	return overlapped * 2 < present && !(late && late->is_overlapped);
+}
+
+/*
+ * Returns the time that a member lost in the collectives of a block: nothing else ran on its GPU,
+ * and its CPU had launched what came next.
+ */
+static double lost_ns(const struct comm_member *member, const struct comm_block *block,
+		      float *const *absorbed_ns)
+{
+	const float *absorbed = absorbed_ns[member->log->log];
+	double sum_ns = 0;
+
+	for (size_t i = block->from; i < block->until; i++) {
+		const struct rank_collective *item = comm_item(member, i);
+		int64_t from_ns = item ? item->start_ns : 0;
+
+		if (item && item->alone_from_ns > from_ns)
+			from_ns = item->alone_from_ns;
+		if (item && item->end_ns > from_ns)
+			sum_ns += (double)(item->end_ns - from_ns) -
+				  (double)absorbed[item - member->log->list];
+	}
+	return sum_ns;
+}
+
+/*
+ * Whether a member is compared with others in a block: its log has all of the block, and the time
+ * before it.
+ */
+static bool comm_block_compares(const struct comm_block *block,
+				const struct communicator *communicator, size_t m)
+{
+	const struct comm_member *member = &communicator->members[m];
+
+	return !member->log->lacks_times && member->first <= block->from &&
+	       member->first + member->count >= block->until;
+}
+
+/* How far apart the ranks come, over a block. */
+static double apart_ns(const struct comm_block *block, const struct communicator *communicator)
+{
+	double sum_ns = 0;
+
+	for (size_t i = block->from; i < block->until; i++)
+		if (communicator->arrivals[i].has_waits)
+			sum_ns += communicator->arrivals[i].last_ns -
+				  communicator->arrivals[i].mean_ns;
+	return sum_ns;
+}
+
+/*
+ * Finds the member that the others waited for in a block: the one with the least lost time. The
+ * others have more, as their work has ended: waits, and transfers that work would have hidden. If
+ * all come together, nobody waits: some only leave later. How far apart the program begins is not
+ * known to matter, so the first collective costs nothing.
+ */
+static void find_cost(struct comm_block *block, const struct communicator *communicator,
+		      float *const *absorbed_ns)
+{
+	double sum_ns = 0, least_ns = 0;
+	size_t count = 0;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		double own_ns = lost_ns(&communicator->members[m], block, absorbed_ns);
+
+		if (!comm_block_compares(block, communicator, m))
+			continue;
+		sum_ns += own_ns;
+		if (count++ && own_ns >= least_ns)
+			continue;
+		least_ns = own_ns;
+		block->late = m;
+	}
+	if (count > 1 && block->from)
+		block->late_ns = (sum_ns - least_ns) / (double)(count - 1) - least_ns;
+	block->apart_ns = apart_ns(block, communicator);
+	if (block->late_ns > block->apart_ns)
+		block->late_ns = block->apart_ns;
+}
+
+/*
+ * Finds how long the others waited beside other work. Where launches decide the speed, waits after
+ * all other work cost only a part of their time. The same part of the hidden waits counts.
+ */
+static void find_hidden(struct comm_block *block, const struct communicator *communicator,
+			const struct rank_clocks *clocks, float *const *absorbed_ns)
+{
+	double hidden_ns = 0, all_ns = 0, lost_ns = 0;
+	size_t count = 0;
+
+	for (size_t m = 0; m < communicator->member_count; m++) {
+		const struct comm_member *member = &communicator->members[m];
+
+		if (m == block->late || !comm_block_compares(block, communicator, m))
+			continue;
+		count++;
+		for (size_t i = block->from; i < block->until; i++) {
+			const struct rank_collective *item = comm_item(member, i);
+			double exposed_ns;
+			double wait_ns = arrivals_wait_ns(communicator, m, i, clocks, &exposed_ns);
+
+			hidden_ns += wait_ns - exposed_ns;
+			all_ns += exposed_ns;
+			lost_ns += item ? exposed_ns - (double)absorbed_ns[member->log->log]
+									  [item - member->log->list]
+					: 0;
+		}
+	}
+	if (count && all_ns > 0 && lost_ns > 0)
+		block->hidden_ns = hidden_ns / (double)count * fmin(lost_ns / all_ns, 1);
+}
+
+COMPARE_BY(compare_blocks, struct comm_block, UP(end_ns) UP(communicator) UP(from))
+
+static void add_block(struct comm_blocks *blocks, const struct communicator *communicator,
+		      const struct comm_block *block, const struct rank_clocks *clocks,
+		      float *const *absorbed_ns)
+{
+	struct comm_block *added;
+
+	added = xt_new(blocks->list, blocks->count, blocks->capacity);
+	*added = *block;
+	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
+	find_cost(added, communicator, absorbed_ns);
+	if (added->late_ns > 0)
+		find_hidden(added, communicator, clocks, absorbed_ns);
+}
+
+/*
+ * Finds the blocks of all communicators, whose arrivals must be known. absorbed_ns is indexed by
+ * log of the inputs and by collective: the part of a wait that costs the rank nothing.
+ */
+static void comm_blocks_find(struct comm_blocks *blocks, const struct communicators *communicators,
+			     const struct rank_clocks *clocks, float *const *absorbed_ns)
+{
+	for (uint32_t c = 0; c < communicators->count; c++) {
+		const struct communicator *communicator = &communicators->list[c];
+		struct comm_block block = {.communicator = c};
+
+		for (size_t i = 0; i < communicator->instance_count; i++) {
+			if (i + 1 < communicator->instance_count && !holds_up(communicator, i))
+				continue;
+			block.until = i + 1;
+			add_block(blocks, communicator, &block, clocks, absorbed_ns);
+			block.from = i + 1;
+		}
+	}
+	if (blocks->count)
+		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
+}
+
+/*
  * Time by call path of the ranks in a block, and how much slower collectives made it.
  *
  * A collective that waits keeps a part of the GPU busy. Kernels beside it take longer, large matrix
@@ -186,50 +375,6 @@ struct path_sums {
 	size_t touched_count;
 	size_t node_count;
 };
-
-static void path_sums_init(struct path_sums *sums, const struct paths *paths)
-{
-	size_t node_count = paths->node_count;
-
-	*sums = (struct path_sums){
-		.all_ns = xt_calloc(node_count, sizeof(*sums->all_ns)),
-		.beside_ns = xt_calloc(node_count, sizeof(*sums->beside_ns)),
-		.is_kernel = xt_calloc(node_count, sizeof(*sums->is_kernel)),
-		.is_touched = xt_calloc(node_count, sizeof(*sums->is_touched)),
-		.touched = xt_calloc(node_count, sizeof(*sums->touched)),
-		.node_count = node_count,
-	};
-	for (uint32_t node = 0; node < node_count; node++)
-		sums->is_kernel[node] = wait_cause_is_kernel(paths, node);
-}
-
-static void path_sums_free(struct path_sums *sums)
-{
-	free_all(sums->all_ns, sums->beside_ns, sums->is_kernel, sums->is_touched, sums->touched);
-}
-
-/* Leaves out nodes that do not exist. */
-static void path_sums_add(struct path_sums *sums, uint32_t node, uint64_t ns, uint64_t beside_ns)
-{
-	if (node >= sums->node_count)
-		return;
-	if (!sums->is_touched[node])
-		sums->touched[sums->touched_count++] = node;
-	sums->is_touched[node] = true;
-	saturating_add(&sums->all_ns[node], ns);
-	saturating_add(&sums->beside_ns[node], beside_ns);
-}
-
-static void path_sums_clear(struct path_sums *sums)
-{
-	for (size_t t = 0; t < sums->touched_count; t++) {
-		uint32_t node = sums->touched[t];
-
-		sums->all_ns[node] = sums->beside_ns[node] = 0;
-		sums->is_touched[node] = false;
-	}
-	sums->touched_count = 0;
-}
 
 /*
  * Time of the others divided by that of the late rank, for the same kernels without a collective
@@ -368,13 +513,21 @@ static void find_suspects(struct blame *blame, const struct comm_block *block)
 			add_suspect(blame, blame->communicator->arrivals[i].late);
 }
 
+/* Leaves out nodes that do not exist. */
 static void add_path_time(struct blame *blame, struct suspect *suspect, uint32_t node, uint64_t ns,
 			  uint64_t beside_ns)
 {
-	bool is_late = suspect && suspect->member == blame->block->late;
+	struct path_sums *sums = &blame->sums;
 
-	path_sums_add(&blame->sums, node, ns, is_late ? 0 : beside_ns);
-	if (suspect && node < blame->sums.node_count)
+	if (node >= sums->node_count)
+		return;
+	if (!sums->is_touched[node])
+		sums->touched[sums->touched_count++] = node;
+	sums->is_touched[node] = true;
+	saturating_add(&sums->all_ns[node], ns);
+	if (!suspect || suspect->member != blame->block->late)
+		saturating_add(&sums->beside_ns[node], beside_ns);
+	if (suspect)
 		saturating_add(&suspect->ns[node], ns);
 }
 
@@ -637,12 +790,20 @@ static void charge_cost(struct blame *blame)
 	blame->share_count = shares; /* nothing inherits them */
 }
 
+/* Forgets the times of the block. */
 static void clear(struct blame *blame)
 {
-	for (size_t t = 0; t < blame->sums.touched_count; t++)
+	struct path_sums *sums = &blame->sums;
+
+	for (size_t t = 0; t < sums->touched_count; t++) {
+		uint32_t node = sums->touched[t];
+
+		sums->all_ns[node] = sums->beside_ns[node] = 0;
+		sums->is_touched[node] = false;
 		for (size_t s = 0; s < blame->suspect_count; s++)
-			blame->suspects[s].ns[blame->sums.touched[t]] = 0;
-	path_sums_clear(&blame->sums);
+			blame->suspects[s].ns[node] = 0;
+	}
+	sums->touched_count = 0;
 	blame->waited_ns = 0;
 }
 
@@ -696,26 +857,36 @@ static void find_places(struct blame *blame, const struct run *run)
 static void begin(struct blame *blame, const struct run *run)
 {
 	const struct communicators *communicators = &blame->report->communicators;
+	struct path_sums *sums = &blame->sums;
+	size_t node_count = run->paths.node_count;
 
 	blame->places = xt_calloc(run->inputs->count + 1, sizeof(*blame->places));
 	blame->spans = xt_calloc(communicators->count + 1, sizeof(*blame->spans));
-	path_sums_init(&blame->sums, &run->paths);
 	for (size_t c = 0; c < communicators->count; c++)
 		blame->spans[c] = xt_calloc(communicators->list[c].instance_count + 1,
 					    sizeof(**blame->spans));
+	*sums = (struct path_sums){.all_ns = xt_calloc(node_count, sizeof(*sums->all_ns)),
+				   .beside_ns = xt_calloc(node_count, sizeof(*sums->beside_ns)),
+				   .is_kernel = xt_calloc(node_count, sizeof(*sums->is_kernel)),
+				   .is_touched = xt_calloc(node_count, sizeof(*sums->is_touched)),
+				   .touched = xt_calloc(node_count, sizeof(*sums->touched)),
+				   .node_count = node_count};
+	for (uint32_t node = 0; node < node_count; node++)
+		sums->is_kernel[node] = wait_cause_is_kernel(&run->paths, node);
 	find_places(blame, run);
 }
 
 static void end(struct blame *blame, const struct run *run)
 {
+	struct path_sums *sums = &blame->sums;
+
 	free_list((void **)blame->spans, blame->report->communicators.count);
 	for (size_t l = 0; l < run->inputs->count; l++)
 		free_all(blame->places[l].members, blame->places[l].numbers);
 	for (size_t s = 0; s < SUSPECTS_MAX; s++)
 		free_all(blame->suspects[s].ns, blame->suspects[s].waits);
-	free_all(blame->spans, blame->places, blame->shares);
-	comm_blocks_free(&blame->blocks);
-	path_sums_free(&blame->sums);
+	free_all(blame->spans, blame->places, blame->shares, blame->blocks.list, sums->all_ns,
+		 sums->beside_ns, sums->is_kernel, sums->is_touched, sums->touched);
 }
 
 void blame_waits(struct collectives_report *report, const struct run *run)

@@ -6,14 +6,128 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/tables.h"
 #include "log/base/compare.h"
 #include "merge/ranks/blame.h"
 #include "merge/sums/run.h"
 #include "merge/sums/settings.h"
 #include "merge/sums/sums.h"
 
-#define LISTED_MAX 1000 /* mismatches and unfinished collectives */
+#define LISTED_MAX  1000 /* mismatches and unfinished collectives */
+#define SLOW_FACTOR 1.5	 /* a transfer is slow if it takes so much longer than comparable ones */
+#define FAST_PART   0.05 /* comparable transfers: the fastest twentieth */
+
+/* Returns the group of a collective, which is added if needed. */
+static struct collective_group *group_of(struct collective_groups *groups, size_t communicator,
+					 const struct arrivals *arrivals)
+{
+	const uint64_t key[] = {communicator, arrivals->bytes, arrivals->operation};
+	bool is_new;
+	uint32_t id = xt_intern(&groups->ids, key, sizeof(key), &is_new);
+
+	if (is_new)
+		xt_append(groups->list, groups->count, groups->capacity,
+			  (struct collective_group){.communicator = communicator,
+						    .operation = arrivals->operation,
+						    .bytes = arrivals->bytes});
+	return &groups->list[id - 1];
+}
+
+/* Adds a collective to its group. */
+static void collective_groups_add(struct collective_groups *groups, size_t communicator,
+				  size_t rank_count, const struct arrivals *arrivals)
+{
+	struct collective_group *group = group_of(groups, communicator, arrivals);
+
+	group->rank_count = rank_count;
+	group->count++;
+	group->wait_ns += (uint64_t)arrivals->wait_ns;
+	if (!arrivals->has_transfer)
+		return;
+	xt_append(group->transfers, group->transfer_count, group->transfer_capacity,
+		  (struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns});
+}
+
+COMPARE_BY(compare_transfers, struct transfer_time, UP(ns))
+
+/* Orders groups whose transfers should take the same time next to each other. */
+static int compare_kinds(const void *a, const void *b)
+{
+	const struct collective_group *x = *(struct collective_group *const *)a;
+	const struct collective_group *y = *(struct collective_group *const *)b;
+
+	return ORDER(x->operation, y->operation) ?: ORDER(x->bytes, y->bytes)
+		       ?: ORDER(x->rank_count, y->rank_count);
+}
+
+/* Sums up what is slow in comparable groups. Transfers of unknown sizes cannot be compared. */
+static void find_slow(struct collective_group **like, size_t count)
+{
+	size_t all_count = 0, at = 0;
+	double *all_ns, fast_ns;
+
+	for (size_t g = 0; g < count; g++)
+		all_count += like[g]->transfer_count;
+	if (!all_count || !like[0]->bytes)
+		return;
+	all_ns = xt_malloc(all_count * sizeof(*all_ns));
+	for (size_t g = 0; g < count; g++)
+		for (size_t t = 0; t < like[g]->transfer_count; t++)
+			all_ns[at++] = like[g]->transfers[t].ns;
+	qsort(all_ns, all_count, sizeof(*all_ns), compare_doubles);
+	fast_ns = all_ns[(size_t)(FAST_PART * (double)all_count)];
+	free(all_ns);
+	for (size_t g = 0; g < count; g++)
+		for (size_t t = 0; t < like[g]->transfer_count; t++) {
+			const struct transfer_time *transfer = &like[g]->transfers[t];
+
+			if (transfer->ns > SLOW_FACTOR * fast_ns)
+				like[g]->slow_ns += (uint64_t)fmin(transfer->ns - fast_ns,
+								   transfer->exposed_ns);
+		}
+}
+
+static void find_median(struct collective_group *group)
+{
+	size_t count = group->transfer_count;
+
+	if (!count)
+		return;
+	qsort(group->transfers, count, sizeof(*group->transfers), compare_transfers);
+	group->transfer_ns =
+		(uint64_t)((group->transfers[(count - 1) / 2].ns + group->transfers[count / 2].ns) /
+			   2);
+}
+
+/* Computes the medians, and what is slow. */
+static void collective_groups_finish(struct collective_groups *groups)
+{
+	struct collective_group **sorted = xt_malloc((groups->count + 1) * sizeof(*sorted));
+
+	for (size_t g = 0; g < groups->count; g++) {
+		find_median(&groups->list[g]);
+		sorted[g] = &groups->list[g];
+	}
+	if (groups->count)
+		qsort(sorted, groups->count, sizeof(struct collective_group *), compare_kinds);
+	for (size_t from = 0, until; from < groups->count; from = until) {
+		for (until = from + 1;
+		     until < groups->count && !compare_kinds(&sorted[from], &sorted[until]);
+		     until++)
+			;
+		find_slow(sorted + from, until - from);
+	}
+	free(sorted);
+}
+
+static void collective_groups_free(struct collective_groups *groups)
+{
+	for (size_t g = 0; g < groups->count; g++)
+		free(groups->list[g].transfers);
+	free(groups->list);
+	interner_free(&groups->ids);
+	*groups = (struct collective_groups){0};
+}
 
 static void add_mismatch(struct collectives_report *report, size_t communicator, size_t number)
 {
@@ -216,7 +330,7 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 			report->largest_count = report->communicators.list[c].member_count;
 }
 
-static size_t group_of(const size_t *parents, size_t log)
+static size_t job_group(const size_t *parents, size_t log)
 {
 	while (parents[log] != log)
 		log = parents[log];
@@ -239,7 +353,7 @@ static bool are_several_jobs(const struct inputs *inputs, const size_t *parents)
 
 			if ((is_same || ids_differ(a->run, b->run) ||
 			     ids_differ(a->batch_job, b->batch_job)) &&
-			    group_of(parents, i) != group_of(parents, j))
+			    job_group(parents, i) != job_group(parents, j))
 				return true;
 		}
 	return false;
@@ -253,7 +367,7 @@ static size_t count_groups(const size_t *parents, size_t log_count)
 	for (size_t group = 0; group < log_count; group++) {
 		size_t l = 0;
 
-		while (l < log_count && (l == group || group_of(parents, l) != group))
+		while (l < log_count && (l == group || job_group(parents, l) != group))
 			l++;
 		count += l < log_count;
 	}
@@ -273,10 +387,10 @@ static void count_jobs(struct collectives_report *report, const struct inputs *i
 		parents[l] = l;
 	for (size_t c = 0; c < report->communicators.count; c++) {
 		const struct communicator *communicator = &report->communicators.list[c];
-		size_t first = group_of(parents, communicator->members[0].log->log);
+		size_t first = job_group(parents, communicator->members[0].log->log);
 
 		for (size_t m = 1; m < communicator->member_count; m++)
-			parents[group_of(parents, communicator->members[m].log->log)] = first;
+			parents[job_group(parents, communicator->members[m].log->log)] = first;
 	}
 	if (are_several_jobs(inputs, parents))
 		report->job_count = count_groups(parents, inputs->count);

@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_COMPARED_RANKS_H
 #define XT_MERGE_COMPARED_RANKS_H
 
+#include "log/base/hash_table.h"
 #include "merge/base/weights.h"
 #include "merge/ranks/arrivals.h"
 #include "merge/ranks/mpi_waits.h"
@@ -37,6 +38,31 @@ struct wait_cause {
 	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
 	uint64_t wait_ns;
 	uint64_t cost_ns; /* ranks were later because of it, in all */
+};
+
+struct transfer_time {
+	double ns, exposed_ns; /* as in struct arrivals */
+};
+
+/* Collectives of one communicator with the same operation and size. */
+struct collective_group {
+	size_t communicator; /* index in communicators */
+	size_t rank_count;   /* members of the communicator */
+	uint64_t bytes;
+	uint64_t count;
+	uint64_t wait_ns;     /* of all ranks */
+	uint64_t transfer_ns; /* median */
+	uint64_t slow_ns;     /* exposed time beyond what comparable transfers take, in all */
+	struct transfer_time *transfers;
+	size_t transfer_count, transfer_capacity;
+	uint8_t operation;
+};
+
+/* Zeros are an empty list. */
+struct collective_groups {
+	struct collective_group *list;
+	size_t count, capacity;
+	struct interner ids; /* of communicator, bytes and operation */
 };
 
 enum mismatch { MISMATCH_OPERATION, MISMATCH_BYTES };
