@@ -222,12 +222,10 @@ CUresult sim_mem_alloc_managed(CUdeviceptr *out, size_t bytes, unsigned int flag
 CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
 {
 	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
+	CUstream stream = sim_stream_resolve_uncaptured(handle, &error);
 
 	if (!stream)
 		return error;
-	if (atomic_load(&stream->capture))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, stream);
 }
 
@@ -250,12 +248,10 @@ static void record_free_async(CUdeviceptr start)
 CUresult sim_mem_free_async(CUdeviceptr start, CUstream handle)
 {
 	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
+	CUstream stream = sim_stream_resolve_uncaptured(handle, &error);
 
 	if (!stream)
 		return error;
-	if (atomic_load(&stream->capture))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	record_free_async(start);
 	return release((uintptr_t)start, false, stream);
 }

@@ -235,6 +235,8 @@ uint32_t sim_stream_take_id(void);
  * NULL and sets *error if there is no such stream.
  */
 CUstream sim_stream_resolve(CUstream handle, CUresult *error);
+/* The same for a call that a captured stream does not permit. */
+CUstream sim_stream_resolve_uncaptured(CUstream handle, CUresult *error);
 struct sim_place sim_stream_place(CUstream stream);
 uint32_t sim_stream_id(CUcontext context, CUstream handle, bool is_per_thread);
 /* Frees the calling thread's default stream of one context, or of all if NULL. */

@@ -317,6 +317,16 @@ CUstream sim_stream_resolve(CUstream handle, CUresult *error)
 	return stream;
 }
 
+CUstream sim_stream_resolve_uncaptured(CUstream handle, CUresult *error)
+{
+	CUstream stream = sim_stream_resolve(handle, error);
+
+	if (!stream || !atomic_load(&stream->capture))
+		return stream;
+	*error = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	return NULL;
+}
+
 struct sim_place sim_stream_place(CUstream stream)
 {
 	return (struct sim_place){
@@ -373,12 +383,10 @@ CUresult sim_stream_destroy(CUstream stream)
 CUresult sim_stream_synchronize(CUstream handle)
 {
 	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
+	CUstream stream = sim_stream_resolve_uncaptured(handle, &error);
 
 	if (!stream)
 		return error;
-	if (atomic_load(&stream->capture))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	sim_stream_drain(stream);
 	return sim_context_failure(stream->context);
 }
@@ -386,12 +394,10 @@ CUresult sim_stream_synchronize(CUstream handle)
 CUresult sim_stream_query(CUstream handle)
 {
 	CUresult error;
-	CUstream stream = sim_stream_resolve(handle, &error);
+	CUstream stream = sim_stream_resolve_uncaptured(handle, &error);
 
 	if (!stream)
 		return error;
-	if (atomic_load(&stream->capture))
-		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (sim_is_deferred(stream))
 		return CUDA_ERROR_NOT_READY;
 	if (atomic_load(&stream->host_pending_count) || sim_stream_done_ns(stream) > sim_now_ns())

@@ -69,6 +69,11 @@ static _Atomic bool is_enabled[KINDS];
 static _Atomic bool devices_are_due; /* DEVICE is enabled, but its records are not written yet */
 static _Atomic uint64_t contexts_recorded; /* bits of context ids below 64 */
 
+static bool is_kind_enabled(uint32_t kind)
+{
+	return atomic_load_explicit(&is_enabled[kind], memory_order_relaxed);
+}
+
 static size_t tracer_record_bytes(uint32_t kind)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -180,21 +185,15 @@ static void append_devices(void)
 	for (int i = 0; i < seam->device_count(); i++) {
 		const struct sim_device_facts *facts = seam->device_facts(i);
 		struct device_record record = {
-			.device =
-				{
-					.kind = XT_CUPTI_ACTIVITY_DEVICE,
-					.global_memory_bytes = facts->memory_bytes,
-					.multiprocessor_count =
-						(uint32_t)facts->multiprocessor_count,
-					.threads_per_warp = 32,
-					.max_threads_per_block = 1024,
-					.compute_capability_major =
-						(uint32_t)facts->capability_major,
-					.compute_capability_minor =
-						(uint32_t)facts->capability_minor,
-					.id = (uint32_t)i,
-					.name = facts->name,
-				},
+			.device.kind = XT_CUPTI_ACTIVITY_DEVICE,
+			.device.global_memory_bytes = facts->memory_bytes,
+			.device.multiprocessor_count = (uint32_t)facts->multiprocessor_count,
+			.device.threads_per_warp = 32,
+			.device.max_threads_per_block = 1024,
+			.device.compute_capability_major = (uint32_t)facts->capability_major,
+			.device.compute_capability_minor = (uint32_t)facts->capability_minor,
+			.device.id = (uint32_t)i,
+			.device.name = facts->name,
 		};
 
 		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
@@ -206,30 +205,33 @@ static void introduce(const struct sim_place *place)
 {
 	uint64_t bit = UINT64_C(1) << (place->context_id % 64);
 	struct context_record record = {
-		.context =
-			{
-				.kind = XT_CUPTI_ACTIVITY_CONTEXT,
-				.context_id = place->context_id,
-				.device_id = place->device_id,
-				.compute_api_kind = 1, /* CUDA */
-				/* That of other contexts is not known here. */
-				.null_stream_id = place->context_id == 1 ? SIM_LEGACY_STREAM_ID : 0,
-			},
+		.context.kind = XT_CUPTI_ACTIVITY_CONTEXT,
+		.context.context_id = place->context_id,
+		.context.device_id = place->device_id,
+		.context.compute_api_kind = 1, /* CUDA */
+		/* That of other contexts is not known here. */
+		.context.null_stream_id = place->context_id == 1 ? SIM_LEGACY_STREAM_ID : 0,
 	};
 
 	if (atomic_load_explicit(&devices_are_due, memory_order_relaxed) &&
 	    atomic_exchange(&devices_are_due, false))
 		append_devices();
-	if (atomic_load_explicit(&is_enabled[XT_CUPTI_ACTIVITY_CONTEXT], memory_order_relaxed) &&
+	if (is_kind_enabled(XT_CUPTI_ACTIVITY_CONTEXT) &&
 	    !(atomic_load_explicit(&contexts_recorded, memory_order_relaxed) & bit) &&
 	    !(atomic_fetch_or(&contexts_recorded, bit) & bit))
 		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
 }
 
+static void append_work(const struct sim_place *place, const void *record, size_t bytes,
+			struct sim_span span)
+{
+	introduce(place);
+	tracer_append(record, bytes, span);
+}
+
 static void tracer_on_kernel(const struct sim_kernel_run *run)
 {
-	bool is_concurrent = atomic_load_explicit(&is_enabled[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL],
-						  memory_order_relaxed);
+	bool is_concurrent = is_kind_enabled(XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	const struct cupti_activity_kernel record = {
 		.kind = is_concurrent ? XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL
 				      : XT_CUPTI_ACTIVITY_KERNEL,
@@ -250,13 +252,7 @@ static void tracer_on_kernel(const struct sim_kernel_run *run)
 		.channel_type = 1, /* compute */
 	};
 
-	introduce(&run->place);
-	tracer_append(&record, sizeof(record), run->span);
-}
-
-static bool is_kind_enabled(uint32_t kind)
-{
-	return atomic_load_explicit(&is_enabled[kind], memory_order_relaxed);
+	append_work(&run->place, &record, sizeof(record), run->span);
 }
 
 static void append_peer_copy(const struct sim_memory_run *run)
@@ -281,8 +277,7 @@ static void append_peer_copy(const struct sim_memory_run *run)
 		.channel_type = 2, /* copy engine */
 	};
 
-	introduce(&run->place);
-	tracer_append(&record, sizeof(record), run->span);
+	append_work(&run->place, &record, sizeof(record), run->span);
 }
 
 static void tracer_on_copy(const struct sim_memory_run *run)
@@ -311,8 +306,7 @@ static void tracer_on_copy(const struct sim_memory_run *run)
 	}
 	if (!is_kind_enabled(XT_CUPTI_ACTIVITY_MEMCPY))
 		return;
-	introduce(&run->place);
-	tracer_append(&record, sizeof(record), run->span);
+	append_work(&run->place, &record, sizeof(record), run->span);
 }
 
 static void tracer_on_set(const struct sim_memory_run *run)
@@ -332,8 +326,7 @@ static void tracer_on_set(const struct sim_memory_run *run)
 		.channel_type = 1,
 	};
 
-	introduce(&run->place);
-	tracer_append(&record, sizeof(record), run->span);
+	append_work(&run->place, &record, sizeof(record), run->span);
 }
 
 static void tracer_on_graph(const struct sim_graph_run *run)
@@ -349,32 +342,27 @@ static void tracer_on_graph(const struct sim_graph_run *run)
 		.end_context_id = run->place.context_id,
 	};
 
-	introduce(&run->place);
-	tracer_append(&record, sizeof(record), run->span);
+	append_work(&run->place, &record, sizeof(record), run->span);
 }
 
 static void tracer_on_allocation(const struct sim_allocation *allocation)
 {
 	const struct memory_record record = {
-		.memory =
-			{
-				.kind = XT_CUPTI_ACTIVITY_MEMORY2,
-				.operation = allocation->is_release ? XT_CUPTI_MEMORY_RELEASE
-								    : XT_CUPTI_MEMORY_ALLOC,
-				.memory_kind = allocation->memory_kind,
-				.correlation_id = allocation->correlation_id,
-				.address = allocation->address,
-				.bytes = allocation->bytes,
-				.timestamp_ns = tracer_clock_convert(allocation->when_ns),
-				.process_id = (uint32_t)getpid(),
-				.device_id = allocation->place.device_id,
-				.context_id = allocation->place.context_id,
-				.stream_id = allocation->place.stream_id,
-			},
+		.memory.kind = XT_CUPTI_ACTIVITY_MEMORY2,
+		.memory.operation =
+			allocation->is_release ? XT_CUPTI_MEMORY_RELEASE : XT_CUPTI_MEMORY_ALLOC,
+		.memory.memory_kind = allocation->memory_kind,
+		.memory.correlation_id = allocation->correlation_id,
+		.memory.address = allocation->address,
+		.memory.bytes = allocation->bytes,
+		.memory.timestamp_ns = tracer_clock_convert(allocation->when_ns),
+		.memory.process_id = (uint32_t)getpid(),
+		.memory.device_id = allocation->place.device_id,
+		.memory.context_id = allocation->place.context_id,
+		.memory.stream_id = allocation->place.stream_id,
 	};
 
-	introduce(&allocation->place);
-	tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
+	append_work(&allocation->place, &record, sizeof(record), (struct sim_span){0, 0});
 }
 
 static void tracer_record_api(const struct sim_call *call, uint64_t exit_ns)
