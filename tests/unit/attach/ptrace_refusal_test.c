@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "attach/refusal.h"
+#include "attach/target.h"
 
 /* Emulates a machine with this scope, on which this process has no capability. */
 static const char *emulated_scope;
