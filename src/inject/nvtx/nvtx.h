@@ -48,21 +48,4 @@ uint64_t nvtx_last_key(void); /* that nvtx_next_key() returned */
 /* Stops recording NVTX events: if tracing does not start, in a forked child, or at process exit. */
 void nvtx_abandon(void);
 
-/*
- * A payload in a ring record. Its data follow, then a struct taken_text for each text that the
- * schema points to; each padded to a multiple of 8 bytes.
- */
-struct taken_payload {
-	uint32_t schema; /* number; 0: not registered */
-	uint32_t data_bytes;
-	uint64_t schema_id;    /* NVTX's id; XT_NVTX_TYPE_NONE: payloads that did not fit */
-	uint64_t stated_bytes; /* stated by the program; or how many payloads did not fit */
-};
-
-struct taken_text {
-	uint32_t text_bytes; /* or TEXT_NULL */
-	uint32_t is_cut;     /* the text may be longer */
-};
-#define TEXT_NULL UINT32_MAX
-
 #endif

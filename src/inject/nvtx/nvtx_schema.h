@@ -12,6 +12,7 @@
 #include <wchar.h>
 
 #include "cuda_abi/nvtx_abi.h"
+#include "xtrace/crash_buffer_format.h"
 
 #define SCHEMA_ENTRIES_MAX 128 /* larger schemas are refused */
 #define SCHEMA_TEXTS_MAX   16  /* per payload, by pointer */
@@ -81,18 +82,6 @@ bool payload_is_pointed_text(const struct payload_entry *entry);
 bool payload_extent(const struct payload_entry *entry, uint64_t *bytes, uint32_t *align,
 		    uint64_t *count);
 
-static inline enum xt_nvtx_array payload_array(const struct payload_entry *entry)
-{
-	return (enum xt_nvtx_array)((entry->flags & XT_NVTX_ENTRY_ARRAY) >>
-				    XT_NVTX_ENTRY_ARRAY_BIT);
-}
-
-/* Whether the value is at an offset stated in the payload. Such entries are not decoded. */
-bool payload_has_offset(const struct payload_entry *entry);
-
-/* Whether the value is a pointer, as a text without a length is. */
-bool payload_is_pointer(const struct payload_entry *entry);
-
 /* Registers a schema or an enum and returns its id, or 0. */
 uint64_t nvtx_register_schema(uint32_t domain, const struct xt_nvtx_schema *schema);
 uint64_t nvtx_register_enum(uint32_t domain, const struct xt_nvtx_enum *described);
@@ -111,5 +100,30 @@ int nvtx_is_registered(const char *text);
 
 /* Converts to UTF-8. Cuts at the end of a character; returns the length. */
 size_t nvtx_narrow(const wchar_t *wide, char *out, size_t out_bytes);
+
+/*
+ * A payload in a ring record. Its data follow, then a struct taken_text for each text that the
+ * schema points to; each padded to a multiple of 8 bytes.
+ */
+struct taken_payload {
+	uint32_t schema; /* number; 0: not registered */
+	uint32_t data_bytes;
+	uint64_t schema_id;    /* NVTX's id; XT_NVTX_TYPE_NONE: payloads that did not fit */
+	uint64_t stated_bytes; /* stated by the program; or how many payloads did not fit */
+};
+
+struct taken_text {
+	uint32_t text_bytes; /* or TEXT_NULL */
+	uint32_t is_cut;     /* the text may be longer */
+};
+#define TEXT_NULL UINT32_MAX
+
+#define VALUES_BYTES_MAX 4096
+
+/*
+ * Writer: decodes what payload_take() copied into at most VALUES_BYTES_MAX bytes. Returns the
+ * length.
+ */
+size_t nvtx_payload_values(const struct xt_record_range *record, char *out);
 
 #endif

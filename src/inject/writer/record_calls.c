@@ -14,7 +14,6 @@
 #include "inject/capture/ring.h"
 #include "inject/cupti/cupti.h"
 #include "inject/nvtx/nvtx.h"
-#include "inject/nvtx/nvtx_values.h"
 #include "inject/runtime/clock.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"

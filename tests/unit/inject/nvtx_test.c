@@ -18,7 +18,7 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/nvtx/nvtx.h"
-#include "inject/nvtx/nvtx_values.h"
+#include "inject/nvtx/nvtx_schema.h"
 
 #define EVENTS 20000 /* several times the capacity of a ring */
 
