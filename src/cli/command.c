@@ -428,15 +428,21 @@ static int run_named(const char *name, const char *const *arguments)
 	return status;
 }
 
-pid_t subprocess_start(const char *command, const char *const *arguments, int output)
+/* As fork(), but returns -errno after an error. What was printed is not printed again. */
+static pid_t fork_flushed(void)
 {
 	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid > 0)
+	return pid < 0 ? -errno : pid;
+}
+
+pid_t subprocess_start(const char *command, const char *const *arguments, int output)
+{
+	pid_t pid = fork_flushed();
+
+	if (pid)
 		return pid;
 	if (output >= 0 && dup2(output, STDOUT_FILENO) < 0)
 		_exit(STATUS_NOT_EXECUTABLE);
@@ -445,14 +451,10 @@ pid_t subprocess_start(const char *command, const char *const *arguments, int ou
 
 pid_t subprocess_start_program(const char *const *arguments, int input, int output)
 {
-	pid_t pid;
+	pid_t pid = fork_flushed();
 	int null;
 
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid > 0)
+	if (pid)
 		return pid;
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0 && dup2(input >= 0 ? input : null, STDIN_FILENO) >= 0 &&

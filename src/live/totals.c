@@ -106,20 +106,7 @@ static uint64_t live_calls_waiting_since_ns(struct live_calls *calls, uint64_t n
 	return UINT64_MAX;
 }
 
-static void live_calls_free(struct live_calls *calls)
-{
-	free(calls->rows);
-	free(calls->nodes);
-	*calls = (struct live_calls){0};
-}
-
 COMPARE_BY(compare_spans, struct live_span, UP(start_ns))
-
-/* The first row that ends at or after `ns`. */
-static size_t find_span(const struct live_spans *spans, uint64_t ns)
-{
-	return FIRST_NOT(i, 0, spans->count, spans->rows[i].end_ns < ns);
-}
 
 /* Appends a span that starts no earlier than the last row. */
 static void append_span(struct live_spans *spans, size_t first, struct live_span span)
@@ -185,7 +172,7 @@ int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t cou
 	count = prepare(spans, batch, count);
 	if (!count)
 		return 0;
-	first = find_span(spans, batch[0].start_ns);
+	first = FIRST_NOT(i, 0, spans->count, spans->rows[i].end_ns < batch[0].start_ns);
 	tail_count = spans->count - first;
 	if (grow(&spans->rows, &spans->capacity, spans->count + count, sizeof(*spans->rows)) ||
 	    grow(&spans->tail, &spans->tail_capacity, tail_count, sizeof(*spans->tail)))
@@ -416,9 +403,7 @@ static void live_gaps_free(struct live_gaps *gaps)
 {
 	for (size_t t = 0; t < gaps->timeline_capacity; t++)
 		thread_timeline_free(&gaps->timelines[t]);
-	free(gaps->timelines);
-	free(gaps->switches);
-	live_calls_free(&gaps->calls);
+	free_all(gaps->timelines, gaps->switches, gaps->calls.rows, gaps->calls.nodes);
 	*gaps = (struct live_gaps){0};
 }
 
@@ -909,7 +894,6 @@ void live_totals_free(struct live_totals *totals)
 		 totals->tables.class_of_api.values, totals->tables.state_of_api.values);
 	live_gaps_free(&totals->gaps);
 	xt_allocations_free(&totals->memory.allocations);
-	free(totals->batch.spans);
-	free(totals->batch.gpus);
+	free_all(totals->batch.spans, totals->batch.gpus);
 	*totals = (struct live_totals){0};
 }

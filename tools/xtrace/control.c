@@ -413,13 +413,14 @@ bool control_start(struct process_list *list, const char *target, uint64_t durat
 	return control_all(list, &control) > 0;
 }
 
-static int run_request(const struct command *command, int argc, char **argv,
-		       enum xt_crash_buffer_request request)
+static int run_request(const struct command *command, int argc, char **argv)
 {
 	struct control_request control = {
-		.request = request,
+		.request = command == &command_start  ? XT_REQUEST_START
+			   : command == &command_stop ? XT_REQUEST_STOP
+						      : XT_REQUEST_SNAPSHOT,
 		.target = DEFAULT_DATA_DIR,
-		.wait_ns = request == XT_REQUEST_START ? WAIT_NS : 0,
+		.wait_ns = command == &command_start ? WAIT_NS : 0,
 	};
 	struct process_list list = {0};
 	struct option_list options;
@@ -446,21 +447,6 @@ static int run_request(const struct command *command, int argc, char **argv,
 	confirmed = find_processes(&list, &control) < 0 ? 0 : control_all(&list, &control);
 	processes_free(&list);
 	return confirmed ? STATUS_OK : STATUS_FAILED;
-}
-
-static int run_start(const struct command *command, int argc, char **argv)
-{
-	return run_request(command, argc, argv, XT_REQUEST_START);
-}
-
-static int run_stop(const struct command *command, int argc, char **argv)
-{
-	return run_request(command, argc, argv, XT_REQUEST_STOP);
-}
-
-static int run_snapshot(const struct command *command, int argc, char **argv)
-{
-	return run_request(command, argc, argv, XT_REQUEST_SNAPSHOT);
 }
 
 #define TARGET_DETAILS                                                                             \
@@ -499,7 +485,7 @@ const struct command command_snapshot = {
 	.summary = "Save what running processes have recorded so far",
 	.details = snapshot_details,
 	.options = common_rows,
-	.run = run_snapshot,
+	.run = run_request,
 };
 
 const struct command command_start = {
@@ -509,7 +495,7 @@ const struct command command_start = {
 	.details = start_details,
 	.list_options = list_common_options,
 	.options = start_rows,
-	.run = run_start,
+	.run = run_request,
 };
 
 const struct command command_stop = {
@@ -518,5 +504,5 @@ const struct command command_stop = {
 	.summary = "Stop recording in running processes",
 	.details = stop_details,
 	.options = common_rows,
-	.run = run_stop,
+	.run = run_request,
 };

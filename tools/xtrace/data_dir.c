@@ -180,14 +180,6 @@ static void add_process(cJSON *processes, const struct log_summary *summary)
 	cJSON_AddBoolToObject(process, "running", summary->running);
 }
 
-static bool has_cpu_logs(const struct info *info)
-{
-	for (size_t i = 0; i < info->process_count; i++)
-		if (info->processes[i].is_cpu)
-			return true;
-	return false;
-}
-
 /* A process can have a log of its CUDA calls and one of its samples. They are in two lists. */
 static void add_processes(cJSON *list, const struct info *info, bool are_cpu)
 {
@@ -219,19 +211,11 @@ static cJSON *build(const struct info *info)
 	add_number(root, "duration_ns", info->duration_ns);
 	cJSON_AddNumberToObject(root, "exit_status", info->exit_status);
 	add_processes(cJSON_AddArrayToObject(root, "processes"), info, false);
-	if (has_cpu_logs(info))
-		add_processes(cJSON_AddArrayToObject(root, "cpu"), info, true);
+	list = cJSON_AddArrayToObject(root, "cpu");
+	add_processes(list, info, true);
+	if (!cJSON_GetArraySize(list))
+		cJSON_DeleteItemFromObject(root, "cpu");
 	return root;
-}
-
-/* The caller frees it. */
-static char *make_text(const struct info *info)
-{
-	cJSON *root = build(info);
-	char *text = json_text(root);
-
-	cJSON_Delete(root);
-	return text;
 }
 
 static int create(int folder, const char *text, int *claim_out)
@@ -258,11 +242,14 @@ static int create(int folder, const char *text, int *claim_out)
 static int write_to(const char *data_dir, const struct info *info, int *claim_out)
 {
 	int folder = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
+	cJSON *root;
 	char *text;
 
 	if (folder < 0)
 		return -errno;
-	text = make_text(info);
+	root = build(info);
+	text = json_text(root);
+	cJSON_Delete(root);
 	if (!text)
 		error = -ENOMEM;
 	else

@@ -552,13 +552,6 @@ static const struct {
 	[PROBE_SIMULATED] = {"simulated", "record on the simulated GPU"},
 };
 
-/* "12.8", from CUDA's 1000 * major + 10 * minor. */
-static const char *cuda_release(char out[16], uint32_t version)
-{
-	snprintf(out, 16, "%u.%u", version / 1000, version / 10 % 100);
-	return out;
-}
-
 /* The probe that saw the GPUs, or else the first. */
 static const struct probe *best_probe(const struct findings *found)
 {
@@ -592,13 +585,12 @@ static void print_gpus(const struct probe *probe)
 static void print_driver(const struct findings *found)
 {
 	uint32_t version = found->probes[PROBE_PYTHON].cuda_version;
-	char release[16];
 
 	if (!version)
 		version = found->probes[PROBE_PROGRAM].cuda_version;
 	printf("%-12s%s", "driver", *found->facts.driver ? found->facts.driver : "none found");
-	if (version)
-		printf(", CUDA %s", cuda_release(release, version));
+	if (version) /* 1000 * major + 10 * minor */
+		printf(", CUDA %u.%u", version / 1000, version / 10 % 100);
 	printf("\n");
 }
 

@@ -199,7 +199,7 @@ static void summary_probe(const char *path, struct log_summary *summary)
 
 /*
  * Counts launches and kernels, and takes the losses from the log's account. Returns 0 or -errno.
- * Call summary_clear() in both cases.
+ * summary->exe is owned in both cases.
  */
 static int summary_read(const char *path, struct log_summary *summary)
 {
@@ -318,12 +318,6 @@ int summary_find_content(const char *path, enum summary_content *content_out)
 		*content_out = SUMMARY_EMPTY;
 	xt_reader_close(reader);
 	return 0;
-}
-
-static void summary_clear(struct log_summary *summary)
-{
-	free(summary->exe);
-	summary->exe = NULL;
 }
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
@@ -553,7 +547,7 @@ int finish_logs(struct finished *f)
 void finish_free(struct finished *f)
 {
 	for (size_t i = 0; f->summaries && i < f->log_count; i++)
-		summary_clear(&f->summaries[i]);
+		free(f->summaries[i].exe);
 	free(f->summaries);
 	free(f->torch_trace);
 	data_dir_free_logs(f->logs, f->log_count);

@@ -166,11 +166,6 @@ static uint16_t name_kernel(void *context, const char *text, size_t length)
 	return row_of(&names->kernels, demangled(names, text, length));
 }
 
-static struct live_namer live_names_namer(struct live_names *names)
-{
-	return (struct live_namer){names, name_path, name_kernel};
-}
-
 int live_names_init(struct live_names *names)
 {
 	*names = (struct live_names){
@@ -247,7 +242,7 @@ static void set_name(struct live_process *row)
 static int open_row(struct live_process *row, const struct traced_process *found,
 		    struct live_names *names)
 {
-	struct live_namer namer = names ? live_names_namer(names) : (struct live_namer){0};
+	const struct live_namer namer = {names, name_path, name_kernel};
 
 	*row = (struct live_process){.traced.pid = found->pid};
 	row->traced.crash_buffer = strdup(found->crash_buffer);

@@ -323,12 +323,6 @@ static void keep_last_trace(struct recording *recording)
 		rotation_discard(dir->place);
 }
 
-static void release(struct recording *recording)
-{
-	finish_free(&recording->finished);
-	recording_dir_close(&recording->dir);
-}
-
 /* Nsight's tools need CUPTI for themselves, and refuse to start or see nothing. */
 static bool is_other_profiler(const char *command)
 {
@@ -395,7 +389,8 @@ static int run_record(const struct command *command, int argc, char **argv)
 	report(&recording);
 	keep_last_trace(&recording);
 out:
-	release(&recording);
+	finish_free(&recording.finished);
+	recording_dir_close(&recording.dir);
 	free(longer);
 	return status;
 }

@@ -50,19 +50,6 @@ struct family {
 	bool is_early;	  /* also before the whole log was read */
 };
 
-/* The format that an Accept header asks for. NULL: no header. */
-static enum metrics_format metrics_choose(const char *accept)
-{
-	return accept && strstr(accept, OPENMETRICS_TYPE) ? METRICS_OPENMETRICS
-							  : METRICS_PROMETHEUS;
-}
-
-static const char *metrics_content_type(enum metrics_format format)
-{
-	return format == METRICS_OPENMETRICS ? OPENMETRICS_TYPE "; version=1.0.0; charset=utf-8"
-					     : "text/plain; version=0.0.4; charset=utf-8";
-}
-
 /* Appends NAME="VALUE" with escapes. Leaves out what does not fit. */
 static void add_label(char *labels, const char *name, const char *value, size_t value_bytes)
 {
@@ -463,7 +450,9 @@ static void answer_metrics(struct metrics_server *server, struct evhttp_request 
 {
 	const char *accept =
 		evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
-	enum metrics_format format = metrics_choose(accept);
+	enum metrics_format format = accept && strstr(accept, OPENMETRICS_TYPE)
+					     ? METRICS_OPENMETRICS
+					     : METRICS_PROMETHEUS;
 	struct body **body = &server->bodies[format];
 	bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 	struct evbuffer *content = evbuffer_new();
@@ -479,7 +468,10 @@ static void answer_metrics(struct metrics_server *server, struct evhttp_request 
 			goto fail;
 		(*body)->use_count++;
 	}
-	http_add_header(request, "Content-Type", metrics_content_type(format));
+	http_add_header(request, "Content-Type",
+			format == METRICS_OPENMETRICS ? OPENMETRICS_TYPE
+				"; version=1.0.0; charset=utf-8"
+						      : "text/plain; version=0.0.4; charset=utf-8");
 	http_add_header(request, "Content-Length", length);
 	http_add_header(request, "Cache-Control", "no-store");
 	http_add_header(request, "Vary", "Accept");

@@ -89,13 +89,6 @@ static int top_figures_init(struct top_figures *top)
 	return live_names_init(&top->names);
 }
 
-static void top_figures_free(struct top_figures *top)
-{
-	live_processes_free(&top->processes);
-	live_names_free(&top->names);
-	free_all(top->rows, top->paths.lines, top->kernels.lines);
-}
-
 static struct top_snapshot snapshot_of(struct top_process *row)
 {
 	const struct live_totals *totals = live_log_totals(row->live->log);
@@ -825,7 +818,9 @@ static int show(struct top_figures *top, const struct top_request *request)
 		error = refresh(&screen, top, request->interval_ns);
 		close_screen(&screen);
 	}
-	top_figures_free(top);
+	live_processes_free(&top->processes);
+	live_names_free(&top->names);
+	free_all(top->rows, top->paths.lines, top->kernels.lines);
 	if (error)
 		print_error("cannot show processes: %s", strerror(-error));
 	return error ? STATUS_FAILED : STATUS_OK;
