@@ -382,29 +382,16 @@ static char *find_foreign_file(DIR *folder)
 	return NULL;
 }
 
-/* True if a process holds an exclusive lock. False on file systems without locks. */
-static bool is_locked(DIR *folder, const char *name)
+int data_dir_log_lock(int folder, const char *name)
 {
-	int fd = openat(dirfd(folder), name,
-			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool locked;
+	int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int state = fd < 0 ? -errno : 0;
 
-	if (fd < 0)
-		return false;
-	locked = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-	close(fd);
-	return locked;
-}
-
-bool data_dir_log_is_held(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* If this process has no descriptor left, the other is not known to have ended. */
-	bool is_held = fd < 0 ? errno != ENOENT : flock(fd, LOCK_SH | LOCK_NB) != 0;
-
+	if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB))
+		state = errno == EWOULDBLOCK ? 1 : -errno;
 	if (fd >= 0)
 		close(fd);
-	return is_held;
+	return state;
 }
 
 static int cannot_open(const char *path)
@@ -426,7 +413,7 @@ int data_dir_check_idle(const char *path)
 		return cannot_open(path);
 	while (!error && (entry = readdir(folder)))
 		if (has_ending(entry->d_name, DATA_DIR_LOG_SUFFIX) &&
-		    is_locked(folder, entry->d_name)) {
+		    data_dir_log_lock(dirfd(folder), entry->d_name) == 1) {
 			print_error("cannot replace '%s/%s': a process still writes it; choose "
 				    "another directory with -o",
 				    path, entry->d_name);

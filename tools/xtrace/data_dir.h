@@ -38,8 +38,11 @@ int data_dir_check_removable(const char *path);
 /* Returns 0, or -ETXTBSY after an error message if a process still writes to a log. */
 int data_dir_check_idle(const char *path);
 
-/* False if no process holds the lock of the log, or there is no log. True if that is unknown. */
-bool data_dir_log_is_held(const char *path);
+/*
+ * Whether a process holds the lock of a log: 1 or 0, -ENOENT if there is no log, or another -errno
+ * if that is unknown. folder: of a relative name.
+ */
+int data_dir_log_lock(int folder, const char *name);
 
 /*
  * Returns 0, or -EACCES after an error message if another user owns or can replace the directory.

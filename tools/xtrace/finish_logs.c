@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,21 +155,6 @@ static bool is_running(uint32_t pid)
 }
 
 /*
- * True if the process that wrote the log still has its lock. The pid may belong to another pid
- * namespace, so use it only if the file system has no locks.
- */
-static bool is_held(const char *path, uint32_t pid)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	bool is_free = fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB);
-	bool is_locked = fd >= 0 && !is_free && errno == EWOULDBLOCK;
-
-	if (fd >= 0)
-		close(fd);
-	return is_locked || (!is_free && is_running(pid));
-}
-
-/*
  * Finds out whether the process is still writing and whether it closed the log. Call it before
  * appending to the log.
  */
@@ -178,7 +162,7 @@ static void summary_probe(const char *path, struct log_summary *summary)
 {
 	struct xt_reader *reader;
 	char *crash_buffer = NULL;
-	int error = open_log(path, &reader);
+	int lock, error = open_log(path, &reader);
 
 	summary->readable = summary->running = false;
 	summary->empty = error == -ENODATA;
@@ -193,7 +177,13 @@ static void summary_probe(const char *path, struct log_summary *summary)
 	/* The crash buffer exists while the process runs, and after it was killed. */
 	if (asprintf(&crash_buffer, "%s.spool", path) < 0)
 		return;
-	summary->running = access(crash_buffer, F_OK) == 0 && is_held(path, summary->pid);
+	/*
+	 * The pid may belong to another pid namespace, so use it only if the file system has no
+	 * locks.
+	 */
+	lock = data_dir_log_lock(AT_FDCWD, path);
+	summary->running = access(crash_buffer, F_OK) == 0 &&
+			   (lock == 1 || (lock < 0 && is_running(summary->pid)));
 	free(crash_buffer);
 }
 

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/message.h"
 #include "data_dir.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "merge/symbolize/addresses.h"
@@ -226,18 +227,6 @@ static void remove_row(struct live_processes *processes, size_t at)
 		(--processes->count - at) * sizeof(*processes->rows));
 }
 
-/* The name of a log is HOST.PID.xtr. */
-static void set_name(struct live_process *row)
-{
-	const char *slash = strrchr(row->traced.log, '/');
-	size_t suffix_bytes = strlen(DATA_DIR_LOG_SUFFIX);
-
-	row->name = slash ? slash + 1 : row->traced.log;
-	row->name_length = strlen(row->name);
-	if (row->name_length > suffix_bytes)
-		row->name_length -= suffix_bytes;
-}
-
 /* Opens the log. Returns 0, or a negative number if that has to be tried again later. */
 static int open_row(struct live_process *row, const struct traced_process *found,
 		    struct live_names *names)
@@ -251,7 +240,11 @@ static int open_row(struct live_process *row, const struct traced_process *found
 		strndup(found->crash_buffer, strlen(found->crash_buffer) - strlen(".spool"));
 	if (!row->traced.crash_buffer || !row->traced.log)
 		return -ENOMEM;
-	set_name(row);
+	/* HOST.PID.xtr */
+	row->name = base_name(row->traced.log);
+	row->name_length = strlen(row->name);
+	if (has_ending(row->name, DATA_DIR_LOG_SUFFIX))
+		row->name_length -= strlen(DATA_DIR_LOG_SUFFIX);
 	return live_log_open(&row->log, row->traced.log, names ? &namer : NULL);
 }
 

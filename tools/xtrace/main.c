@@ -235,10 +235,9 @@ static int run_completion(const struct command *command, int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	static char name[64];
-	const char *slash = strrchr(argv[0] ? argv[0] : "", '/');
 	const struct command *command;
 
-	if (argc && !strcmp(slash ? slash + 1 : argv[0], MERGE_LINK)) {
+	if (argc && !strcmp(base_name(argv[0]), MERGE_LINK)) {
 		message_set_name(MERGE_LINK);
 		return command_merge.run(&command_merge, argc, argv);
 	}

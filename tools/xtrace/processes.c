@@ -418,7 +418,9 @@ bool process_is_alive(const struct traced_process *process)
 {
 	char *log =
 		strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
-	bool is_alive = log && data_dir_log_is_held(log);
+	int lock = log ? data_dir_log_lock(AT_FDCWD, log) : 0;
+	/* If this process has no descriptor left, the other is not known to have ended. */
+	bool is_alive = lock && lock != -ENOENT;
 
 	/* The lock of a log cannot be tested if only the log was deleted. */
 	if (log && !is_alive && process->pid && !access(process->crash_buffer, F_OK) &&

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "log/base/compare.h"
 #include "log/base/monotonic.h"
 #include "xtrace/log_format.h"
 
@@ -195,9 +196,7 @@ static int probe(const char *path)
 
 static bool is_script(const char *program)
 {
-	const char *ending = strrchr(program, '.');
-
-	return ending && !strcmp(ending, ".py");
+	return ends_with(program, ".py");
 }
 
 /* Stores the path to execute, which the caller frees. Returns 0 or -errno. */

@@ -186,7 +186,7 @@ static bool is_empty_recording(const struct request *request)
 /* True if the user wants another format than HTML, by the ending of the name. */
 static bool names_other_format(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	const char *dot = strrchr(base_name(path), '.');
 
 	return dot && strcmp(dot, ".html") != 0 && strcmp(dot, ".htm") != 0;
 }
