@@ -17,7 +17,7 @@
 #include "merge/sums/owner.h"
 #include "merge/sums/rank_collector.h"
 #include "merge/sums/sums.h"
-#include "merge/symbolize/resolve.h"
+#include "merge/symbolize/addresses.h"
 
 #define ENTRIES_MAX UINT32_MAX
 

@@ -22,7 +22,6 @@
 #include "merge/findings/conclusions.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
-#include "merge/naming/run_names.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/communicators.h"
 #include "merge/read/model.h"
@@ -35,7 +34,7 @@
 #include "merge/sums/sampled.h"
 #include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
-#include "merge/symbolize/resolve.h"
+#include "merge/symbolize/addresses.h"
 #include "merge/worker_pool.h"
 
 #define ANALYSES_MAX 8 /* of all outputs together */

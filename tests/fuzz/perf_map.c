@@ -2,7 +2,7 @@
 /*
  * Fuzzes the lines of a perf map. Skips the checks of the file's identity.
  */
-#include "merge/symbolize/perf_map.c"
+#include "merge/symbolize/addresses.c"
 
 #include "fuzz.h"
 

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/compare.h"
+#include "merge/symbolize/addresses.h"
 #include "base/text.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
-#include "merge/symbolize/addresses.h"
 
 #define PATH_FRAMES 8 /* the innermost ones */
 #define PATH_BYTES  1024
@@ -33,7 +34,7 @@ static const char *const outer_functions[] = {
 
 static bool is_hidden(const struct live_module *module)
 {
-	const char *file = path_file_name(module->path);
+	const char *file = base_name(module->path);
 
 	for (size_t i = 0; i < sizeof(hidden_libraries) / sizeof(*hidden_libraries); i++)
 		if (module_is_library(file, hidden_libraries[i]))
@@ -74,7 +75,7 @@ static void name_frame(struct live_names *names, const struct live_module *modul
 		snprintf(out, out_bytes, "%s",
 			 demangled(names, symbol->name, strlen(symbol->name)));
 	else
-		snprintf(out, out_bytes, "[%s]", path_file_name(module->path));
+		snprintf(out, out_bytes, "[%s]", base_name(module->path));
 	if (open)
 		module_cache_release(&names->modules, open);
 }

@@ -12,7 +12,7 @@
 
 #include "live/follow.h"
 #include "merge/naming/demangle.h"
-#include "merge/symbolize/resolve.h"
+#include "merge/symbolize/module_cache.h"
 #include "processes.h"
 
 struct live_names {

@@ -22,8 +22,8 @@
 
 #include "merge/base/names.h"
 #include "merge/naming/demangle.h"
-#include "merge/naming/disambiguate.h"
 #include "merge/naming/paths.h"
+#include "merge/naming/unique_names.h"
 #include "merge/read/inputs.h"
 #include "merge/read/model.h"
 #include "merge/symbolize/addresses.h"
@@ -53,6 +53,23 @@ void file_names_assign(struct file_names *files);
 const char *file_names_shown(struct file_names *files, const char *path);
 
 void file_names_free(struct file_names *files);
+
+/*
+ * What the naming of frames remembers from log to log, so that names are the same in all of them.
+ * Zeros are empty.
+ */
+struct run_names {
+	struct unique_names unique_names;
+	struct file_names file_names;
+	struct unnamed_modules unnamed_modules;
+};
+
+static inline void run_names_free(struct run_names *names)
+{
+	unnamed_modules_free(&names->unnamed_modules);
+	unique_names_free(&names->unique_names);
+	file_names_free(&names->file_names);
+}
 
 /* Returns whether the file belongs to a library, not to the user's program. */
 bool file_is_library(const char *path);

@@ -240,4 +240,15 @@ static inline uint32_t frames_api_name(const struct frames *frames, uint32_t sta
 	return frames->api_shown[api < frames->api_count ? api : MODEL_API_UNKNOWN];
 }
 
+/* Returns whether a function of that name opens ranges for XLA. */
+bool xla_is_profiler(const char *function);
+
+/*
+ * Adds the frames of an NVTX range of XLA (read/xla.h) below a node: jit(step), jvp(), dot_general
+ * and [hlo gemm_fusion.1]. Scopes of the ranges around it are left out.
+ * is_root: no Python frame precedes it, so the program becomes "[jit step]". Returns the last node.
+ */
+uint32_t xla_add_frames(struct paths *paths, const struct model *model, uint32_t base,
+			uint32_t range, bool is_root);
+
 #endif

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/naming/xla_frames.h"
+#include "merge/naming/frames.h"
 #include "merge/read/xla.h"
 #include "merge/sums/owner.h"
 #include "merge/sums/build_tree_ranges.h"

@@ -17,7 +17,7 @@
 #include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 #include "merge/base/report.h"
-#include "merge/naming/run_names.h"
+#include "merge/naming/frame_names.h"
 #include "merge/sums/run.h"
 
 #define LINE_REASONS 3 /* reasons shown in a line */

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The distinct addresses in the stacks of a log, and the functions that contain them.
+ * The distinct addresses in the stacks of a log, and the functions that contain them. Where debug
+ * information exists, also their source lines.
+ *
+ * Modules are resolved one after the other. Unless the module cache keeps it for other logs, an ELF
+ * file is closed after its addresses are resolved. Memory therefore does not grow with the number
+ * of modules.
  *
  * Modules with functions that have no name, neither in the module nor in a debug file. They are
  * shown as "module+0x1f3c".
@@ -11,9 +16,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
+#include "merge/base/report.h"
 #include "merge/read/model.h"
+#include "merge/symbolize/module_cache.h"
 
 struct address {
 	uint64_t frame;	 /* as in the log: kind and value */
@@ -38,11 +44,20 @@ struct addresses {
 	size_t place_capacity;
 };
 
+/* Which addresses get names, and how much is looked up. */
+struct resolve_options {
+	bool drivers; /* include hidden modules: see module_is_driver() */
+	bool places;  /* find inlined functions and lines */
+	struct debug_search *search;
+	const char *log_path;
+};
+
 /*
- * Collects the distinct addresses of the model's frames. On success, frees the model's frames.
- * Free it with addresses_free().
+ * Collects the addresses of the model, frees its frames, and names the addresses. Reports modules
+ * whose names cannot be found. Free it with addresses_free().
  */
-void addresses_collect(struct addresses *addresses, struct model *model);
+void addresses_resolve(struct addresses *addresses, struct model *model,
+		       const struct resolve_options *options, struct report *report);
 void addresses_free(struct addresses *addresses);
 
 /* The address without its kind. */
@@ -63,14 +78,6 @@ static inline uint64_t address_lookup(const struct address *address)
 static inline uint64_t address_virtual(const struct address *address, const struct module *module)
 {
 	return address_lookup(address) - module->bias;
-}
-
-/* The last component of a path. */
-static inline const char *path_file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* The last component of a module's path. */

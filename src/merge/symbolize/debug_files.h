@@ -99,7 +99,7 @@ struct debuginfod {
 struct debug_search {
 	const char *directory; /* searched before /usr/lib/debug; NULL: none */
 	struct debuginfod server;
-	struct module_cache *modules; /* open modules, see resolve.h */
+	struct module_cache *modules; /* open modules, see module_cache.h */
 };
 
 /* Closes the connection to servers. The struct can be used again. */

@@ -11,7 +11,7 @@
 #include "log/read/rows.h"
 #include "log/write/writer.h"
 #include "merge/symbolize/compiled_lines.h"
-#include "merge/symbolize/resolve.h"
+#include "merge/symbolize/addresses.h"
 #include "merge/read/model.h"
 
 #define CHUNK_ROWS	 4096

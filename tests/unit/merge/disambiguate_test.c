@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/naming/disambiguate.h"
+#include "merge/naming/unique_names.h"
 
 #define FUNCTIONS_MAX 6
 

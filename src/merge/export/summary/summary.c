@@ -20,7 +20,7 @@
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
 #include "merge/findings/conclusions.h"
-#include "merge/naming/run_names.h"
+#include "merge/naming/frame_names.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/cpu_logs.h"
