@@ -127,15 +127,19 @@ void xt_put_range(struct xt_table *table, const struct xt_record_range *range, u
 			      });
 }
 
-static void read_kernel(const struct cupti_activity_kernel *kernel, struct xt_gpu_work *work)
+/* The members that the records of kernels, copies and memsets share. */
+#define GPU_WORK(work_kind, record)                                                                \
+	.kind = (work_kind), .correlation_id = (record)->correlation_id,                           \
+	.place = {(record)->device_id, (record)->context_id, (record)->stream_id},                 \
+	.start_ns = (record)->start_ns, .end_ns = (record)->end_ns,                                \
+	.graph_node_id = (record)->graph_node_id
+
+static void read_kernel(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_kernel *kernel = record;
+
 	*work = (struct xt_gpu_work){
-		.kind = XT_KIND_KERNEL,
-		.correlation_id = kernel->correlation_id,
-		.place = {kernel->device_id, kernel->context_id, kernel->stream_id},
-		.start_ns = kernel->start_ns,
-		.end_ns = kernel->end_ns,
-		.graph_node_id = kernel->graph_node_id,
+		GPU_WORK(XT_KIND_KERNEL, kernel),
 		.name = (uintptr_t)kernel->name,
 		.like = {(uint32_t)kernel->grid[0], (uint32_t)kernel->grid[1],
 			 (uint32_t)kernel->grid[2], (uint32_t)kernel->block[0],
@@ -146,8 +150,9 @@ static void read_kernel(const struct cupti_activity_kernel *kernel, struct xt_gp
 }
 
 /* One execution of a graph that was recorded as a whole (inject/cupti/graph_level.h). */
-static void read_graph(const struct cupti_activity_graph_trace *graph, struct xt_gpu_work *work)
+static void read_graph(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_graph_trace *graph = record;
 	bool starts_on_host = graph->device_id == INT32_MAX; /* its first node is a host function */
 
 	*work = (struct xt_gpu_work){
@@ -162,30 +167,24 @@ static void read_graph(const struct cupti_activity_graph_trace *graph, struct xt
 	};
 }
 
-static void read_copy(const struct cupti_activity_memcpy *copy, struct xt_gpu_work *work)
+static void read_copy(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_memcpy *copy = record;
+
 	*work = (struct xt_gpu_work){
-		.kind = XT_KIND_COPY,
-		.correlation_id = copy->correlation_id,
-		.place = {copy->device_id, copy->context_id, copy->stream_id},
-		.start_ns = copy->start_ns,
-		.end_ns = copy->end_ns,
-		.graph_node_id = copy->graph_node_id,
+		GPU_WORK(XT_KIND_COPY, copy),
 		.bytes = copy->bytes,
 		.like = {copy->copy_kind, copy->source_kind, copy->destination_kind,
 			 copy->flags & XT_CUPTI_FLAG_ASYNC},
 	};
 }
 
-static void read_peer_copy(const struct cupti_activity_memcpy_peer *copy, struct xt_gpu_work *work)
+static void read_peer_copy(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_memcpy_peer *copy = record;
+
 	*work = (struct xt_gpu_work){
-		.kind = XT_KIND_COPY,
-		.correlation_id = copy->correlation_id,
-		.place = {copy->device_id, copy->context_id, copy->stream_id},
-		.start_ns = copy->start_ns,
-		.end_ns = copy->end_ns,
-		.graph_node_id = copy->graph_node_id,
+		GPU_WORK(XT_KIND_COPY, copy),
 		.bytes = copy->bytes,
 		.like = {copy->copy_kind, copy->source_kind, copy->destination_kind,
 			 copy->flags & XT_CUPTI_FLAG_ASYNC, copy->source_device_id + 1,
@@ -193,22 +192,21 @@ static void read_peer_copy(const struct cupti_activity_memcpy_peer *copy, struct
 	};
 }
 
-static void read_set(const struct cupti_activity_memset *set, struct xt_gpu_work *work)
+static void read_set(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_memset *set = record;
+
 	*work = (struct xt_gpu_work){
-		.kind = XT_KIND_SET,
-		.correlation_id = set->correlation_id,
-		.place = {set->device_id, set->context_id, set->stream_id},
-		.start_ns = set->start_ns,
-		.end_ns = set->end_ns,
-		.graph_node_id = set->graph_node_id,
+		GPU_WORK(XT_KIND_SET, set),
 		.bytes = set->bytes,
 		.like = {set->memory_kind},
 	};
 }
 
-static void read_memory(const struct cupti_activity_memory *memory, struct xt_gpu_work *work)
+static void read_memory(const void *record, struct xt_gpu_work *work)
 {
+	const struct cupti_activity_memory *memory = record;
+
 	*work = (struct xt_gpu_work){
 		.kind = XT_KIND_MEMORY,
 		.correlation_id = memory->correlation_id,
@@ -220,31 +218,22 @@ static void read_memory(const struct cupti_activity_memory *memory, struct xt_gp
 	};
 }
 
+static void (*const readers[])(const void *record, struct xt_gpu_work *work) = {
+	[XT_CUPTI_ACTIVITY_KERNEL] = read_kernel,
+	[XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL] = read_kernel,
+	[XT_CUPTI_ACTIVITY_GRAPH_TRACE] = read_graph,
+	[XT_CUPTI_ACTIVITY_MEMCPY] = read_copy,
+	[XT_CUPTI_ACTIVITY_MEMCPY2] = read_peer_copy,
+	[XT_CUPTI_ACTIVITY_MEMSET] = read_set,
+	[XT_CUPTI_ACTIVITY_MEMORY2] = read_memory,
+};
+
 bool xt_gpu_work_of(uint32_t kind, const struct cupti_activity *record, struct xt_gpu_work *work)
 {
-	switch (kind) {
-	case XT_CUPTI_ACTIVITY_KERNEL:
-	case XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL:
-		read_kernel((const void *)record, work);
-		return true;
-	case XT_CUPTI_ACTIVITY_GRAPH_TRACE:
-		read_graph((const void *)record, work);
-		return true;
-	case XT_CUPTI_ACTIVITY_MEMCPY:
-		read_copy((const void *)record, work);
-		return true;
-	case XT_CUPTI_ACTIVITY_MEMCPY2:
-		read_peer_copy((const void *)record, work);
-		return true;
-	case XT_CUPTI_ACTIVITY_MEMSET:
-		read_set((const void *)record, work);
-		return true;
-	case XT_CUPTI_ACTIVITY_MEMORY2:
-		read_memory((const void *)record, work);
-		return true;
-	default:
+	if (kind >= sizeof(readers) / sizeof(readers[0]) || !readers[kind])
 		return false;
-	}
+	readers[kind](record, work);
+	return true;
 }
 
 /* Memsets have the columns of copies. */
