@@ -20,7 +20,7 @@
 #include "log/base/hash_table.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
-#include "log/read/tail.h"
+#include "log/read/decode.h"
 
 /* Rows with ids are defined once: a compacted log repeats them, which is ignored. */
 

@@ -22,7 +22,7 @@
 #include "commands.h"
 #include "data_dir.h"
 #include "log/base/monotonic.h"
-#include "log/base/snapshot_trigger.h"
+#include "log/base/number_format.h"
 #include "processes.h"
 #include "program.h"
 #include "rotation.h"

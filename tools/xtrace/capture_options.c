@@ -16,7 +16,6 @@
 #include "commands.h"
 #include "data_dir.h"
 #include "log/base/number_format.h"
-#include "log/base/snapshot_trigger.h"
 #include "program.h"
 #include "sample.h"
 

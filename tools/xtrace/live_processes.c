@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/compare.h"
-#include "merge/symbolize/addresses.h"
 #include "base/text.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
+#include "merge/symbolize/addresses.h"
 
 #define PATH_FRAMES 8 /* the innermost ones */
 #define PATH_BYTES  1024

@@ -15,7 +15,6 @@
 #include "diff/compare/rows.h"
 #include "diff/load/check_runs.h"
 #include "log/base/compare.h"
-#include "log/base/weighted_median.h"
 
 /* The absolute change of the value, for sorting. -1 if it is unknown. */
 static double change_size(const struct comparison_row *row)

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "diff/stats/statistics.h"
-#include "log/base/weighted_median.h"
+#include "log/base/compare.h"
 
 void run_values_init(struct run_values *v, const struct comparison *c)
 {

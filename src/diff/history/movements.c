@@ -15,7 +15,6 @@
 #include "diff/rules/rule.h"
 #include "diff/stats/statistics.h"
 #include "log/base/compare.h"
-#include "log/base/weighted_median.h"
 
 #define WORDS_MAX 512 /* the last word contains the rest */
 

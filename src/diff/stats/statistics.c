@@ -12,7 +12,6 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "log/base/weighted_median.h"
 
 #define INTERVAL_STEPS 30  /* bisections; bounds are exact to 1e-9 */
 #define NORMAL_DOF     1e7 /* above, use the normal distribution */

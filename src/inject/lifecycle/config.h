@@ -13,7 +13,6 @@
 #include "inject/cupti/cupti.h"
 #include "inject/writer/snapshot.h"
 #include "log/base/number_format.h"
-#include "log/base/snapshot_trigger.h"
 
 enum start_mode {
 	START_RECORDING,

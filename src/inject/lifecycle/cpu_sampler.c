@@ -26,7 +26,7 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/writer/writer_thread.h"
-#include "log/base/guarded_fd.h"
+#include "log/base/regular_file.h"
 #include "log/base/sampler_socket.h"
 
 #define STACK_BYTES   (64u << 10) /* of each of the two */

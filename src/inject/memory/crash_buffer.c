@@ -19,7 +19,7 @@
 #include "inject/memory/memory.h"
 #include "inject/runtime/process.h"
 #include "inject/runtime/signal_guard.h"
-#include "log/base/guarded_fd.h"
+#include "log/base/regular_file.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; in the headers of glibc 2.35 */

@@ -27,7 +27,7 @@
 
 #include "inject/runtime/clock.h"
 #include "inject/runtime/signal_guard.h"
-#include "log/base/guarded_fd.h"
+#include "log/base/regular_file.h"
 #include "log/base/spellcheck.h"
 
 /* The file behind descriptor 2 when the library was loaded. */

@@ -14,7 +14,7 @@
 #include "inject/capture/thread_buffer.h"
 #include "inject/writer/recorder.h"
 #include "log/base/hash_table.h"
-#include "log/base/snapshot_trigger.h"
+#include "log/base/number_format.h"
 
 /* Limits of automatic snapshots. Beyond them, triggers are only counted. */
 struct snapshot_limits {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ascending orders for qsort() and bsearch(), and other small helpers. */
+/* Ascending orders for qsort() and bsearch(), medians, and other small helpers. */
 #ifndef XT_LOG_COMPARE_H
 #define XT_LOG_COMPARE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* As qsort() wants it. Several orders are chained by "?:". */
@@ -35,14 +37,17 @@ DEFINE_COMPARE(compare_doubles, double)
                                                                                                    \
 		steps return 0;                                                                    \
 	}
-/* The same for indexes of an array of such structs, which is the context of qsort_r(). */
+/*
+ * The same for indexes of an array of such structs, which is the context of qsort_r(). Equal ones
+ * keep their order in that array.
+ */
 #define COMPARE_INDEXES_BY(name, type, steps)                                                      \
 	static int name(const void *a, const void *b, void *rows)                                  \
 	{                                                                                          \
 		const type *x = (const type *)rows + *(const uint32_t *)a;                         \
 		const type *y = (const type *)rows + *(const uint32_t *)b;                         \
                                                                                                    \
-		steps return 0;                                                                    \
+		steps return ORDER(x, y);                                                          \
 	}
 #define UP(member)                                                                                 \
 	if (x->member != y->member)                                                                \
@@ -70,6 +75,35 @@ DEFINE_COMPARE(compare_doubles, double)
 		low_;                                                                              \
 	})
 
+/* Sorts the list. NAN if it is empty. */
+static inline double median(double *list, size_t count)
+{
+	qsort(list, count, sizeof(*list), compare_doubles);
+	if (!count)
+		return NAN;
+	return count % 2 ? list[count / 2] : (list[count / 2 - 1] + list[count / 2]) / 2.0;
+}
+
+struct weighted_value {
+	double value, weight; /* in this order */
+};
+
+/* Sorts the list. NAN if it is empty. */
+static inline double weighted_median(struct weighted_value *list, size_t count)
+{
+	double sum = 0.0, below = 0.0;
+
+	qsort(list, count, sizeof(*list), compare_doubles); /* of the first member */
+	for (size_t i = 0; i < count; i++)
+		sum += list[i].weight;
+	for (size_t i = 0; i < count; i++) {
+		below += list[i].weight;
+		if (below >= sum / 2.0)
+			return list[i].value;
+	}
+	return NAN;
+}
+
 static inline uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -96,6 +130,17 @@ static inline bool ends_with(const char *text, const char *end)
 static inline bool has_ending(const char *name, const char *ending)
 {
 	return strlen(name) > strlen(ending) && ends_with(name, ending);
+}
+
+/* Whether the text begins with one of the texts of an array. */
+#define BEGINS_WITH_ANY(text, starts)                                                              \
+	begins_with_any((text), (starts), sizeof(starts) / sizeof((starts)[0]))
+static inline bool begins_with_any(const char *text, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (begins_with(text, starts[i]))
+			return true;
+	return false;
 }
 
 static inline const char *base_name(const char *path)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/base/grow.h"
+
 #define SLOTS_MIN 64
 
 uint32_t xt_hash_bytes(const void *data, size_t data_bytes)
@@ -51,8 +53,6 @@ void xt_hash_free(struct xt_hash_table *table)
 	*table = (struct xt_hash_table){0};
 }
 
-#define FIRST_CAPACITY 64
-
 struct interned_key {
 	size_t offset;
 	uint32_t bytes;
@@ -79,27 +79,11 @@ static struct xt_hash_slot *find(const struct interner *interner, const void *ke
 
 static bool make_room(struct interner *interner, size_t key_bytes)
 {
-	if (!xt_hash_reserve(&interner->table, interner->count + 1))
-		return false;
-	if (interner->count == interner->capacity) {
-		size_t capacity = interner->capacity ? interner->capacity * 2 : FIRST_CAPACITY;
-		struct interned_key *keys = reallocarray(interner->keys, capacity, sizeof(*keys));
-
-		if (!keys)
-			return false;
-		interner->keys = keys;
-		interner->capacity = capacity;
-	}
-	if (interner->bytes_capacity - interner->bytes_used < key_bytes) {
-		size_t capacity = interner->bytes_capacity * 2 + key_bytes + FIRST_CAPACITY;
-		uint8_t *bytes = realloc(interner->bytes, capacity);
-
-		if (!bytes)
-			return false;
-		interner->bytes = bytes;
-		interner->bytes_capacity = capacity;
-	}
-	return true;
+	return xt_hash_reserve(&interner->table, interner->count + 1) &&
+	       !grow(&interner->keys, &interner->capacity, interner->count + 1,
+		     sizeof(*interner->keys)) &&
+	       !grow(&interner->bytes, &interner->bytes_capacity, interner->bytes_used + key_bytes,
+		     1);
 }
 
 uint32_t interner_find(const struct interner *interner, const void *key, size_t key_bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats numbers for people, masks the numbers in names, and parses the limits that users write:
- * log sizes (500M, 2G, 2G:newest), times (30s, 1.5ms) and overheads (5, 0.5). Never allocates; any
- * thread may call.
+ * log sizes (500M, 2G, 2G:newest), times (30s, 1.5ms) and triggers of snapshots
+ * (range:step>500ms,iteration>3x,hang>10s,error,oom). Never allocates; any thread may call.
  */
 #ifndef XT_LOG_NUMBER_FORMAT_H
 #define XT_LOG_NUMBER_FORMAT_H
@@ -68,5 +68,40 @@ bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns);
 
 /* Parses a factor above 1, such as 3x or 2.5x. False if malformed, or not below a million. */
 bool xt_factor_parse(const char *text, size_t length, double *factor);
+
+#define XT_SNAPSHOT_TRIGGERS_MAX 16
+#define XT_SNAPSHOT_TEXT_BYTES	 4096 /* of all triggers, with the final 0 */
+
+/* Limits of automatic snapshots, unless the user chooses others. */
+#define XT_SNAPSHOT_INTERVAL_NS UINT64_C(60000000000)
+#define XT_SNAPSHOT_COUNT_MAX	20
+
+enum xt_trigger_kind {
+	XT_TRIGGER_RANGE,
+	XT_TRIGGER_ITERATION,
+	XT_TRIGGER_HANG,
+	XT_TRIGGER_ERROR,
+	XT_TRIGGER_OOM
+};
+
+/* The texts are parts of the parsed text. */
+struct xt_snapshot_trigger {
+	enum xt_trigger_kind kind;
+	const char *text; /* the whole trigger */
+	size_t text_bytes;
+	const char *name; /* of the NVTX range; NULL: none */
+	size_t name_bytes;
+	/* The limit: a time, or a multiple of the median. A longer time fires the trigger. */
+	uint64_t limit_ns;
+	double factor; /* 0: the limit is limit_ns */
+};
+
+/*
+ * Parses triggers separated by commas. The name of a range ends at the first ">" that a limit
+ * follows, so it may contain commas. Returns their number, or -EINVAL if one is malformed or there
+ * are too many.
+ */
+int xt_snapshot_triggers_parse(const char *text,
+			       struct xt_snapshot_trigger triggers[XT_SNAPSHOT_TRIGGERS_MAX]);
 
 #endif

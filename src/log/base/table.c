@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/byte_shuffle.h"
 #include "log/base/grow.h"
 #include "log/base/varint.h"
 

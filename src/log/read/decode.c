@@ -11,7 +11,6 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "log/base/byte_shuffle.h"
 #include "log/base/varint.h"
 
 #define FRAME_DESCRIPTOR_OFFSET	  4 /* RFC 8878: follows the magic number */

@@ -2,7 +2,7 @@
 /*
  * Plain loops, so that the compiler vectorises them.
  */
-#include "log/read/packed_column.h"
+#include "log/read/decode.h"
 
 #include <errno.h>
 #include <stdlib.h>

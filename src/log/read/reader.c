@@ -24,7 +24,6 @@
 
 #include "log/base/regular_file.h"
 #include "log/read/decode.h"
-#include "log/read/tail.h"
 #include "xtrace/log_format.h"
 #include "xtrace/reader.h"
 

@@ -69,17 +69,7 @@ static bool is_droppable(const struct chunk_note *note)
 /* Makes room for `more` notes. */
 static int make_room(struct chunk_notes *notes, size_t more)
 {
-	size_t capacity = 2 * notes->count + more + 1024;
-	struct chunk_note *rows;
-
-	if (notes->count + more <= notes->capacity)
-		return 0;
-	rows = reallocarray(notes->rows, capacity, sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	notes->rows = rows;
-	notes->capacity = capacity;
-	return 0;
+	return grow(&notes->rows, &notes->capacity, notes->count + more, sizeof(*notes->rows));
 }
 
 static int add_note(struct chunk_notes *notes, const struct chunk_note *note)
@@ -253,7 +243,7 @@ static int begin(struct xt_writer *writer, size_t cut, uint64_t calls_bytes)
 	new->first_kept_call = choose_first_call(writer, cut, calls_bytes);
 	return 0;
 fail:
-	compact_give_up(writer);
+	xt_compact_end(writer);
 	return error;
 }
 
@@ -318,7 +308,7 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 
 	/* The program may have closed the descriptors and reused their numbers. */
 	if (!xt_guarded_fd_is_ours(&writer->file) || !xt_guarded_fd_is_ours(&new->file)) {
-		compact_give_up(writer);
+		xt_compact_end(writer);
 		return -EBADF;
 	}
 	while (new->next < writer->flushed_notes) {
@@ -330,7 +320,7 @@ int xt_compact_step(struct xt_writer *writer, uint64_t budget_bytes)
 		if (is_kept(new, new->next, note)) {
 			error = copy_chunk(writer, note);
 			if (error) {
-				compact_give_up(writer);
+				xt_compact_end(writer);
 				return error;
 			}
 			copied_bytes += note->bytes;
@@ -354,11 +344,6 @@ void xt_compact_finish(struct xt_writer *writer, struct xt_compacted *compacted)
 bool xt_compact_is_finished(const struct xt_writer *writer)
 {
 	return writer->is_switched;
-}
-
-void xt_compact_end(struct xt_writer *writer)
-{
-	compact_give_up(writer);
 }
 
 int compact_commit(struct xt_writer *writer)
@@ -393,7 +378,7 @@ int compact_commit(struct xt_writer *writer)
 	return 0;
 }
 
-void compact_give_up(struct xt_writer *writer)
+void xt_compact_end(struct xt_writer *writer)
 {
 	struct compaction *new = writer->compaction;
 
@@ -415,7 +400,7 @@ void compact_give_up(struct xt_writer *writer)
 
 void compact_free(struct xt_writer *writer)
 {
-	compact_give_up(writer);
+	xt_compact_end(writer);
 	free(writer->notes.rows);
 }
 

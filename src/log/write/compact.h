@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/base/guarded_fd.h"
+#include "log/base/regular_file.h"
 #include "log/write/writer.h"
 
 /*
@@ -74,7 +74,7 @@ void xt_compact_finish(struct xt_writer *writer, struct xt_compacted *compacted)
 /* Whether xt_compact_finish() was called and the flush is still to come. */
 bool xt_compact_is_finished(const struct xt_writer *writer);
 
-/* Gives up an unfinished compaction, if there is one. */
+/* Gives up an unfinished compaction, if there is one: deletes the copy and keeps the old log. */
 void xt_compact_end(struct xt_writer *writer);
 
 /*
@@ -83,12 +83,10 @@ void xt_compact_end(struct xt_writer *writer);
  * - compact_note: a chunk was added to the writer's buffer. 0 or -ENOMEM.
  * - compact_flushed: the buffer was written to the file.
  * - compact_commit: renames the copy to the log's name and continues with it. 0 or -errno.
- * - compact_give_up: deletes the unfinished copy and keeps the old log. Does nothing without one.
  */
 int compact_note(struct xt_writer *writer, uint32_t kind, uint32_t row_count, size_t chunk_bytes);
 void compact_flushed(struct xt_writer *writer);
 int compact_commit(struct xt_writer *writer);
-void compact_give_up(struct xt_writer *writer);
 void compact_free(struct xt_writer *writer);
 
 #define XT_SNAPSHOT_FOLDER "snapshots" /* in the trace directory, which readers do not enter */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "log/write/compact.h"
-#include "log/read/tail.h"
+#include "log/read/decode.h"
 #include "log/write/writer_state.h"
 
 #define LOGS_OF_ONE_PID_MAX 100 /* then the log's id becomes part of its name */
@@ -315,7 +315,7 @@ static int flush_switched(struct xt_writer *writer)
 		writer->pending_bytes = 0;
 		return 0;
 	}
-	compact_give_up(writer);
+	xt_compact_end(writer);
 	return error;
 }
 
@@ -385,7 +385,7 @@ int xt_writer_reopen(struct xt_writer *writer)
 	/* After xt_compact_finish(), the next flush fails and gives up instead. */
 	if (!writer->path || writer->is_switched)
 		return -EBADF;
-	compact_give_up(writer);
+	xt_compact_end(writer);
 	error = xt_guarded_fd_reopen(&writer->file, writer->path, &again);
 	if (error)
 		return error;

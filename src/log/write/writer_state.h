@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <zstd.h>
 
-#include "log/base/guarded_fd.h"
+#include "log/base/regular_file.h"
 #include "log/write/writer.h"
 
 /* A chunk in the file or in the buffer. */

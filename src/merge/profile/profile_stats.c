@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/tables.h"
-#include "log/base/weighted_median.h"
+#include "log/base/compare.h"
 #include "merge/profile/profile.h"
 
 #define BATCHES_MIN	4    /* minimum number of batches for a variance */

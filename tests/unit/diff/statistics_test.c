@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "diff/stats/statistics.h"
-#include "log/base/weighted_median.h"
+#include "log/base/compare.h"
 
 static void near(double value, double wanted, double within)
 {

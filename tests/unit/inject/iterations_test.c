@@ -12,7 +12,7 @@
 
 #include "inject/writer/snapshot.h"
 #include "log/base/call_result.h"
-#include "log/base/snapshot_trigger.h"
+#include "log/base/number_format.h"
 
 #define MAIN_THREAD  1
 #define OTHER_THREAD 2

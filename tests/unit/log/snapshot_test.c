@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/base/snapshot_trigger.h"
+#include "log/base/number_format.h"
 #include "log/write/compact.h"
 #include "support.h"
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log/base/byte_shuffle.h"
 #include "log/base/varint.h"
 
 #define COUNT_MAX 1000
