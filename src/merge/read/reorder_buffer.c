@@ -23,14 +23,14 @@ void reorder_buffer_init(struct reorder_buffer *buffer, size_t item_bytes, uint3
 
 void reorder_buffer_free(struct reorder_buffer *buffer)
 {
-	free_all(buffer->slots, buffer->free_slots, buffer->runs, buffer->free_runs, buffer->ends,
-		 buffer->heap);
+	free_all(buffer->slots.rows, buffer->free_slots.rows, buffer->runs.rows,
+		 buffer->free_runs.rows, buffer->ends.rows, buffer->heap.rows);
 	*buffer = (struct reorder_buffer){0};
 }
 
 static struct reorder_slot *slot_at(const struct reorder_buffer *buffer, uint32_t slot)
 {
-	return (struct reorder_slot *)(buffer->slots + slot * buffer->slot_bytes);
+	return (struct reorder_slot *)(buffer->slots.rows + slot * buffer->slot_bytes);
 }
 
 static void *item_at(const struct reorder_buffer *buffer, uint32_t slot)
@@ -45,8 +45,8 @@ static bool is_before(const struct reorder_end *a, const struct reorder_end *b)
 
 static void heap_push(struct reorder_buffer *buffer, struct reorder_end begin)
 {
-	struct reorder_end *heap = buffer->heap;
-	uint32_t i = buffer->heap_count++;
+	struct reorder_end *heap = buffer->heap.rows;
+	uint32_t i = buffer->heap.count++;
 
 	for (; i && is_before(&begin, &heap[(i - 1) / 2]); i = (i - 1) / 2)
 		heap[i] = heap[(i - 1) / 2];
@@ -74,7 +74,7 @@ static void heap_replace(struct reorder_end *heap, uint32_t count, struct reorde
 
 static struct reorder_end first_of_run(const struct reorder_buffer *buffer, uint32_t run)
 {
-	const struct reorder_slot *slot = slot_at(buffer, buffer->runs[run].first);
+	const struct reorder_slot *slot = slot_at(buffer, buffer->runs.rows[run].first);
 
 	return (struct reorder_end){slot->time_ns, slot->sequence, run};
 }
@@ -83,7 +83,7 @@ static void release_slot(struct reorder_buffer *buffer, uint32_t slot, bool is_l
 {
 	buffer->release(buffer->context, item_at(buffer, slot), is_late);
 	slot_at(buffer, slot)->generation++;
-	buffer->free_slots[buffer->free_count++] = slot;
+	buffer->free_slots.rows[buffer->free_slots.count++] = slot;
 }
 
 /*
@@ -97,17 +97,19 @@ static void prefetch_slot(const struct reorder_buffer *buffer, uint32_t slot)
 
 static void release_first(struct reorder_buffer *buffer)
 {
-	struct reorder_end first = buffer->heap[0];
-	struct reorder_run *run = &buffer->runs[first.run];
+	struct reorder_end first = buffer->heap.rows[0];
+	struct reorder_run *run = &buffer->runs.rows[first.run];
 	uint32_t slot = run->first;
 
 	run->first = slot_at(buffer, slot)->next;
 	if (run->first == REORDER_NONE) {
-		buffer->heap_count--;
-		heap_replace(buffer->heap, buffer->heap_count, buffer->heap[buffer->heap_count]);
+		buffer->heap.count--;
+		heap_replace(buffer->heap.rows, buffer->heap.count,
+			     buffer->heap.rows[buffer->heap.count]);
 	} else {
 		prefetch_slot(buffer, slot_at(buffer, run->first)->next);
-		heap_replace(buffer->heap, buffer->heap_count, first_of_run(buffer, first.run));
+		heap_replace(buffer->heap.rows, buffer->heap.count,
+			     first_of_run(buffer, first.run));
 	}
 	buffer->count--;
 	buffer->released_ns = first.time_ns;
@@ -117,15 +119,16 @@ static void release_first(struct reorder_buffer *buffer)
 /* Allocates a slot. */
 static uint32_t take_slot(struct reorder_buffer *buffer)
 {
-	uint32_t slot = buffer->slot_count;
+	uint32_t slot = buffer->slots.count;
 
 	if (buffer->count == buffer->window)
 		release_first(buffer);
-	if (buffer->free_count)
-		return buffer->free_slots[--buffer->free_count];
-	xt_grow(&buffer->slots, &buffer->slot_capacity, slot + 1, buffer->slot_bytes);
-	xt_grow(&buffer->free_slots, &buffer->free_capacity, slot + 1, sizeof(*buffer->free_slots));
-	buffer->slot_count++;
+	if (buffer->free_slots.count)
+		return buffer->free_slots.rows[--buffer->free_slots.count];
+	xt_grow(&buffer->slots.rows, &buffer->slots.capacity, slot + 1, buffer->slot_bytes);
+	xt_grow(&buffer->free_slots.rows, &buffer->free_slots.capacity, slot + 1,
+		sizeof(*buffer->free_slots.rows));
+	buffer->slots.count++;
 	return slot;
 }
 
@@ -143,26 +146,27 @@ static uint64_t make_ticket(const struct reorder_buffer *buffer, uint32_t slot)
 /* Returns the index of the latest end that is not later than that time; end_count: none. */
 static uint32_t find_end(const struct reorder_buffer *buffer, uint64_t time_ns)
 {
-	const struct reorder_end *ends = buffer->ends;
+	const struct reorder_end *ends = buffer->ends.rows;
 	uint32_t last = buffer->last_end;
 
-	if (last < buffer->end_count && ends[last].time_ns <= time_ns &&
+	if (last < buffer->ends.count && ends[last].time_ns <= time_ns &&
 	    (!last || ends[last - 1].time_ns > time_ns))
 		return last;
-	return FIRST_NOT(i, 0, buffer->end_count, ends[i].time_ns > time_ns);
+	return FIRST_NOT(i, 0, buffer->ends.count, ends[i].time_ns > time_ns);
 }
 
 static void drop_empty_runs(struct reorder_buffer *buffer)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < buffer->end_count; i++) {
-		if (buffer->runs[buffer->ends[i].run].first == REORDER_NONE)
-			buffer->free_runs[buffer->free_run_count++] = buffer->ends[i].run;
+	for (uint32_t i = 0; i < buffer->ends.count; i++) {
+		if (buffer->runs.rows[buffer->ends.rows[i].run].first == REORDER_NONE)
+			buffer->free_runs.rows[buffer->free_runs.count++] =
+				buffer->ends.rows[i].run;
 		else
-			buffer->ends[kept++] = buffer->ends[i];
+			buffer->ends.rows[kept++] = buffer->ends.rows[i];
 	}
-	buffer->end_count = kept;
+	buffer->ends.count = kept;
 }
 
 /* Adds an empty run that is earlier than all others. */
@@ -170,27 +174,30 @@ static void add_run(struct reorder_buffer *buffer)
 {
 	uint32_t run;
 
-	if (buffer->end_count > 2 * buffer->heap_count + SPARE_RUNS)
+	if (buffer->ends.count > 2 * buffer->heap.count + SPARE_RUNS)
 		drop_empty_runs(buffer);
-	if (buffer->free_run_count) {
-		run = buffer->free_runs[--buffer->free_run_count];
+	if (buffer->free_runs.count) {
+		run = buffer->free_runs.rows[--buffer->free_runs.count];
 	} else {
-		run = buffer->run_count;
-		xt_grow(&buffer->runs, &buffer->run_capacity, run + 1, sizeof(*buffer->runs));
-		xt_grow(&buffer->free_runs, &buffer->free_run_capacity, run + 1,
-			sizeof(*buffer->free_runs));
-		xt_grow(&buffer->ends, &buffer->end_capacity, run + 1, sizeof(*buffer->ends));
-		xt_grow(&buffer->heap, &buffer->heap_capacity, run + 1, sizeof(*buffer->heap));
-		buffer->run_count++;
+		run = buffer->runs.count;
+		xt_grow(&buffer->runs.rows, &buffer->runs.capacity, run + 1,
+			sizeof(*buffer->runs.rows));
+		xt_grow(&buffer->free_runs.rows, &buffer->free_runs.capacity, run + 1,
+			sizeof(*buffer->free_runs.rows));
+		xt_grow(&buffer->ends.rows, &buffer->ends.capacity, run + 1,
+			sizeof(*buffer->ends.rows));
+		xt_grow(&buffer->heap.rows, &buffer->heap.capacity, run + 1,
+			sizeof(*buffer->heap.rows));
+		buffer->runs.count++;
 	}
-	buffer->runs[run] = (struct reorder_run){REORDER_NONE, REORDER_NONE};
-	buffer->ends[buffer->end_count++].run = run;
+	buffer->runs.rows[run] = (struct reorder_run){REORDER_NONE, REORDER_NONE};
+	buffer->ends.rows[buffer->ends.count++].run = run;
 }
 
 static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 {
-	uint32_t number = buffer->ends[end].run;
-	struct reorder_run *run = &buffer->runs[number];
+	uint32_t number = buffer->ends.rows[end].run;
+	struct reorder_run *run = &buffer->runs.rows[number];
 	bool was_empty = run->first == REORDER_NONE;
 
 	if (was_empty)
@@ -198,7 +205,7 @@ static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 	else
 		slot_at(buffer, run->last)->next = slot;
 	run->last = slot;
-	buffer->ends[end].time_ns = slot_at(buffer, slot)->time_ns;
+	buffer->ends.rows[end].time_ns = slot_at(buffer, slot)->time_ns;
 	buffer->last_end = end;
 	if (was_empty)
 		heap_push(buffer, first_of_run(buffer, number));
@@ -217,9 +224,9 @@ void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const 
 		return;
 	}
 	end = find_end(buffer, time_ns);
-	if (end == buffer->end_count) {
+	if (end == buffer->ends.count) {
 		add_run(buffer);
-		end = buffer->end_count - 1;
+		end = buffer->ends.count - 1;
 	}
 	slot_at(buffer, slot)->time_ns = time_ns;
 	slot_at(buffer, slot)->sequence = buffer->sequence++;
@@ -232,14 +239,14 @@ void *reorder_buffer_item(struct reorder_buffer *buffer, uint64_t ticket)
 {
 	uint32_t slot = ticket & (REORDER_WINDOW_MAX - 1);
 
-	if (!ticket || slot >= buffer->slot_count || make_ticket(buffer, slot) != ticket)
+	if (!ticket || slot >= buffer->slots.count || make_ticket(buffer, slot) != ticket)
 		return NULL;
 	return item_at(buffer, slot);
 }
 
 uint64_t reorder_buffer_ticket(const struct reorder_buffer *buffer, const void *item)
 {
-	return make_ticket(buffer, (uint32_t)((size_t)((const char *)item - buffer->slots) /
+	return make_ticket(buffer, (uint32_t)((size_t)((const char *)item - buffer->slots.rows) /
 					      buffer->slot_bytes));
 }
 

@@ -41,31 +41,27 @@ struct reorder_end {
 	uint32_t run;
 };
 
+#define REORDER_LIST(type)                                                                         \
+	struct {                                                                                   \
+		type *rows;                                                                        \
+		size_t capacity;                                                                   \
+		uint32_t count;                                                                    \
+	}
+
 struct reorder_buffer {
 	size_t item_bytes;
 	uint32_t window; /* largest number of waiting items */
 	void (*release)(void *context, void *item, bool is_late);
 	void *context;
-	char *slots; /* struct reorder_slot, each with its item */
 	size_t slot_bytes;
-	size_t slot_capacity;
-	uint32_t *free_slots;
-	size_t free_capacity;
-	struct reorder_run *runs;
-	size_t run_capacity;
-	uint32_t *free_runs;
-	size_t free_run_capacity;
+	REORDER_LIST(char) slots; /* struct reorder_slot, each with its item */
+	REORDER_LIST(uint32_t) free_slots;
+	REORDER_LIST(struct reorder_run) runs;
+	REORDER_LIST(uint32_t) free_runs;
 	/* last items of all runs, the latest first; also of runs that are now empty */
-	struct reorder_end *ends;
-	size_t end_capacity;
-	struct reorder_end *heap; /* first items of non-empty runs, the earliest first */
-	size_t heap_capacity;
-	uint32_t slot_count;
-	uint32_t free_count;
-	uint32_t run_count;
-	uint32_t free_run_count;
-	uint32_t end_count;
-	uint32_t heap_count;
+	REORDER_LIST(struct reorder_end) ends;
+	REORDER_LIST(struct reorder_end)
+	heap;		   /* first items of non-empty runs, the earliest first */
 	uint32_t last_end; /* the run extended last */
 	uint32_t count;
 	uint64_t sequence;

@@ -140,8 +140,8 @@ static void hold(enum pattern pattern, uint64_t seed)
 		late_count += expected_late[i];
 	assert_int_equal(order.late_count, late_count);
 	/* Memory depends only on the window size. */
-	assert_in_range(order.slot_count, 1, WINDOW);
-	assert_in_range(order.run_count, 1, 3 * WINDOW + 100);
+	assert_in_range(order.slots.count, 1, WINDOW);
+	assert_in_range(order.runs.count, 1, 3 * WINDOW + 100);
 	reorder_buffer_free(&order);
 }
 
