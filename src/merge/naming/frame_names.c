@@ -65,9 +65,8 @@ static const char *file_public_part(const char *path)
 		"/usr/share/", "/lib/",		"/lib64/",   "/bin/",
 	};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (!strncmp(path, folders[i], strlen(folders[i])))
-			return path;
+	if (BEGINS_WITH_ANY(path, folders))
+		return path;
 	for (size_t i = 0; i < sizeof(library_paths) / sizeof(*library_paths); i++) {
 		const char *found = strstr(path, library_paths[i]);
 
@@ -84,12 +83,8 @@ bool module_is_of_c_runtime(const char *path)
 	static const char *const names[] = {"libc.so",	 "libc-",   "libpthread", "libm.so",
 					    "libm-",	 "librt",   "libdl",	  "ld-linux",
 					    "libstdc++", "libgcc_s"};
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(name, names[i], strlen(names[i])))
-			return true;
-	return false;
+	return BEGINS_WITH_ANY(base_name(path), names);
 }
 
 /* Returns whether a program or library with this absolute path is part of an installed package. */
@@ -97,10 +92,7 @@ static bool module_is_installed(const char *path)
 {
 	static const char *const folders[] = {"/usr/", "/lib", "/bin/", "/nix/", "/snap/"};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if (!strncmp(path, folders[i], strlen(folders[i])))
-			return true;
-	return file_is_library(path);
+	return BEGINS_WITH_ANY(path, folders) || file_is_library(path);
 }
 
 /*
@@ -326,7 +318,7 @@ static void redact_text(struct names *names, const char *prefix, char *out, size
 /* "python3 train.py [arguments redacted]": titles are read from the first words. */
 static void redact_command(char *out, size_t out_bytes, const char *program, const char *command)
 {
-	const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+	const char *name = base_name(program);
 	char script[INPUT_TITLE_BYTES];
 	const char *backslash;
 	bool has_script =
@@ -750,10 +742,13 @@ uint32_t frame_inlined_name(struct frame_names *c, uint32_t a, size_t p)
 	return name;
 }
 
-static void add_file(struct frame_names *c, uint32_t path)
+/* Adds a file, unless it is unknown or the last one, which *last remembers. */
+static void add_file(struct frame_names *c, uint32_t path, uint32_t *last)
 {
-	file_names_add(c->files,
-		       redact_path(c->redaction, names_text(&c->model->names, path, NULL)));
+	if (path != NAME_EMPTY && path != *last)
+		file_names_add(c->files,
+			       redact_path(c->redaction, names_text(&c->model->names, path, NULL)));
+	*last = path;
 }
 
 /* Assigns names to all files that will be shown. */
@@ -763,30 +758,14 @@ static void assign_files(struct frame_names *c)
 	const struct addresses *addresses = c->addresses;
 	uint32_t last = NAME_EMPTY;
 
-	for (size_t id = 0; id < model->python_frames.count; id++) {
-		uint32_t file = model_string(model, model->python_frames.rows[id].file);
-
-		if (file != NAME_EMPTY && file != last)
-			add_file(c, file);
-		last = file;
-	}
-	for (size_t r = 1; r < model->compiled.count; r++) {
-		uint32_t file = model->compiled.rows[r].place.file;
-
-		if (file != NAME_EMPTY && file != last)
-			add_file(c, file);
-		last = file;
-	}
-	for (size_t p = 0; c->lines && p < addresses->place_count; p++) {
-		uint32_t file = addresses->places[p].file;
-
-		if (file != NAME_EMPTY && file != last)
-			add_file(c, file);
-		last = file;
-	}
+	for (size_t id = 0; id < model->python_frames.count; id++)
+		add_file(c, model_string(model, model->python_frames.rows[id].file), &last);
+	for (size_t r = 1; r < model->compiled.count; r++)
+		add_file(c, model->compiled.rows[r].place.file, &last);
+	for (size_t p = 0; c->lines && p < addresses->place_count; p++)
+		add_file(c, addresses->places[p].file, &last);
 	for (uint32_t a = 0; a < addresses->count; a++)
-		if (c->qualifiers[a].path != NAME_EMPTY)
-			add_file(c, c->qualifiers[a].path);
+		add_file(c, c->qualifiers[a].path, &last);
 	file_names_assign(c->files);
 }
 

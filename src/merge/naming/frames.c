@@ -21,6 +21,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "merge/symbolize/compiled_lines.h"
 #include "merge/symbolize/symbols.h"
 
@@ -63,9 +64,7 @@ static bool is_runtime_api(const char *name, bool in_library)
 		name += 2;
 	if (strncmp(name, "cuda", 4) || !isupper((unsigned char)name[4]))
 		return false;
-	for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
-		in_library |= !strncmp(name + 4, subjects[i], strlen(subjects[i]));
-	return in_library;
+	return in_library || BEGINS_WITH_ANY(name + 4, subjects);
 }
 
 static bool is_libc(const char *file_name)
@@ -123,10 +122,9 @@ uint32_t frame_hidden_interpreter(const struct model *model, const struct addres
 	for (uint32_t a = 0; a < addresses->count; a++) {
 		const char *name = names_text(&model->names, addresses->list[a].name, NULL);
 
-		for (size_t l = 0; l < sizeof(loops) / sizeof(loops[0]); l++)
-			if (!strncmp(name, loops[l], strlen(loops[l])) &&
-			    !frame_is_interpreter(model, addresses->list[a].module))
-				return addresses->list[a].module;
+		if (BEGINS_WITH_ANY(name, loops) &&
+		    !frame_is_interpreter(model, addresses->list[a].module))
+			return addresses->list[a].module;
 	}
 	return 0;
 }
@@ -150,13 +148,12 @@ static enum role role_of(const struct model *model, const struct address *addres
 {
 	const char *name = names_text(&model->names, address->name, NULL);
 	const char *file_name = module_file_name(model, address->module);
-	size_t length = strlen(name), plt = strlen(SYMBOLS_PLT);
 	bool in_library = module_is_library(file_name, "libcudart.so");
 	enum role role;
 
 	if (address->module && module_is_driver(model, address->module))
 		return ROLE_DRIVER;
-	if (length >= plt && !strcmp(name + length - plt, SYMBOLS_PLT))
+	if (ends_with(name, SYMBOLS_PLT))
 		return ROLE_PLT;
 	role = frame_role_of_name(name);
 	if (role != ROLE_PROGRAM)
@@ -657,9 +654,8 @@ void frames_list(const struct frames *frames, uint32_t stack, struct path_items 
 	struct frame_merge merge;
 
 	frames_merge(frames, frames->model, stack, &merge);
-	while (frame_merge_next(&merge, &frame)) {
+	while (frame_merge_next(&merge, &frame))
 		xt_append(list->items, list->count, list->capacity, item_of(&frame, addresses));
-	}
 }
 
 /* Adds one stack to the tree, outermost frame first. */

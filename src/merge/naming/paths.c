@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/tables.h"
-#include "log/base/grow.h"
+#include "log/base/compare.h"
 #include "base/text.h"
 
 void paths_init(struct paths *paths)
@@ -52,20 +52,18 @@ void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint3
 
 char *paths_frame_where(const struct paths *paths, uint32_t frame)
 {
-	const char *name = names_text(&paths->names, frame, NULL), *file, *slash;
+	const char *name = names_text(&paths->names, frame, NULL);
 	const struct frame_line *line =
 		paths_is_user_code(paths, frame) ? paths_line(paths, frame) : NULL;
-	char *text, end[16];
+	char end[16];
 
 	if (!line || !line->line || line->line == LINE_SEVERAL)
 		return xt_strdup(name);
 	snprintf(end, sizeof(end), ":%u)", line->line);
 	if (strstr(name, end))
 		return xt_strdup(name);
-	file = names_text(&paths->names, line->file, NULL);
-	slash = strrchr(file, '/');
-	text = xt_asprintf("%s (%s:%u)", name, slash ? slash + 1 : file, line->line);
-	return text;
+	return xt_asprintf("%s (%s:%u)", name,
+			   base_name(names_text(&paths->names, line->file, NULL)), line->line);
 }
 
 /* Returns the marks of all frames of a path. */
@@ -108,10 +106,10 @@ uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t name)
 	}
 	if (paths->node_count >= UINT32_MAX / 4)
 		xt_out_of_memory(0);
-	xt_grow(&paths->nodes, &paths->node_capacity, paths->node_count + 1, sizeof(*paths->nodes));
-	paths->nodes[paths->node_count] = (struct path_node){.parent = parent, .name = name};
 	*slot = (struct xt_hash_slot){hash, paths->node_count};
-	return paths->node_count++;
+	xt_append(paths->nodes, paths->node_count, paths->node_capacity,
+		  (struct path_node){.parent = parent, .name = name});
+	return paths->node_count - 1;
 }
 
 int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size_t *capacity)

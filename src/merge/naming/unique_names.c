@@ -659,11 +659,10 @@ static void add_name(struct assignment *s, uint32_t mangled)
 
 	if (mangled == NAME_EMPTY || (s->count && s->list[s->count - 1].mangled == mangled))
 		return;
-	xt_grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list));
 	named.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
 	named.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
 	named.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
-	s->list[s->count++] = named;
+	xt_append(s->list, s->count, s->capacity, named);
 }
 
 static void list_kernels(struct assignment *s, const struct model *model)

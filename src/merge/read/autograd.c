@@ -58,38 +58,41 @@ void autograd_add_state(struct autograd *autograd, uint64_t id, const struct aut
 	autograd->states[id] = *state;
 }
 
+/* Returns the slot of a thread, or the empty slot for it. NULL: the table is empty. */
+static struct xt_hash_slot *thread_slot(const struct autograd *autograd, uint64_t thread)
+{
+	struct xt_hash_slot *slot;
+
+	if (!autograd->by_thread.slot_count)
+		return NULL;
+	slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread));
+	while (slot->item && autograd->threads[slot->item - 1].thread != thread)
+		slot = xt_hash_next(&autograd->by_thread, slot);
+	return slot;
+}
+
 static struct forward_thread *find_thread(const struct autograd *autograd, uint64_t thread)
 {
-	const struct xt_hash_slot *slot;
+	const struct xt_hash_slot *slot = thread_slot(autograd, thread);
 
-	if (!autograd->thread_count)
-		return NULL;
-	for (slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread)); slot->item;
-	     slot = xt_hash_next(&autograd->by_thread, slot))
-		if (autograd->threads[slot->item - 1].thread == thread)
-			return &autograd->threads[slot->item - 1];
-	return NULL;
+	return slot && slot->item ? &autograd->threads[slot->item - 1] : NULL;
 }
 
 /* NULL if there are too many. */
 static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thread)
 {
-	struct xt_hash_slot *slot;
-	struct entry *entries;
-
 	if (autograd->thread_count == THREADS_MAX)
 		return NULL;
 	xt_hash_require(&autograd->by_thread, autograd->thread_count + 1);
-	xt_grow(&autograd->threads, &autograd->thread_capacity, autograd->thread_count + 1,
-		sizeof(*autograd->threads));
-	entries = xt_calloc(ENTRIES_FIRST, sizeof(*entries));
+	*thread_slot(autograd, thread) =
+		(struct xt_hash_slot){xt_hash_u64(thread), (uint32_t)autograd->thread_count + 1};
+	xt_append(autograd->threads, autograd->thread_count, autograd->thread_capacity,
+		  (struct forward_thread){
+			  .thread = thread,
+			  .entries = xt_calloc(ENTRIES_FIRST, sizeof(struct entry)),
+			  .capacity = ENTRIES_FIRST,
+		  });
 	autograd->entry_count += ENTRIES_FIRST;
-	autograd->threads[autograd->thread_count] = (struct forward_thread){
-		.thread = thread, .entries = entries, .capacity = ENTRIES_FIRST};
-	slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread));
-	while (slot->item)
-		slot = xt_hash_next(&autograd->by_thread, slot);
-	*slot = (struct xt_hash_slot){xt_hash_u64(thread), (uint32_t)++autograd->thread_count};
 	return &autograd->threads[autograd->thread_count - 1];
 }
 

@@ -22,8 +22,7 @@
 
 #define INPUTS_DEFAULT "xtrace.data"
 
-#define LOG_SUFFIX	    ".xtr"
-#define CRASH_BUFFER_SUFFIX ".spool"
+#define LOG_SUFFIX ".xtr"
 
 /*
  * Logs of one host share their monotonic clock unless the host was restarted in between. After a
@@ -100,10 +99,8 @@ static void add_directory(struct inputs *inputs, const char *directory, struct r
 				     : "%s: no logs (*" LOG_SUFFIX ") in this directory",
 			     directory);
 	for (int i = 0; i < count; i++) {
-		char *path = NULL;
-
-		path = xt_asprintf("%s%s%s", directory, slash, entries[i]->d_name);
-		add_path(inputs, path, report);
+		add_path(inputs, xt_asprintf("%s%s%s", directory, slash, entries[i]->d_name),
+			 report);
 		free(entries[i]);
 	}
 	free(entries);
@@ -161,9 +158,7 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 
 static int compare_shifts(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
+	return ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 struct clock_pairs {
@@ -213,8 +208,7 @@ static uint32_t parse_rank(struct xt_bytes text)
 static void read_ranks(uint32_t ranks[INPUT_RANKS], struct xt_bytes name, struct xt_bytes value)
 {
 	for (size_t k = 0; k < INPUT_RANKS; k++)
-		if (name.length == strlen(rank_keys[k].key) &&
-		    !memcmp(name.data, rank_keys[k].key, name.length))
+		if (xt_bytes_are(name, rank_keys[k].key))
 			ranks[k] = parse_rank(value);
 }
 
@@ -238,11 +232,6 @@ void input_rank_text(const struct input *log, char out[INPUT_RANK_BYTES])
 		snprintf(out, INPUT_RANK_BYTES, "rank %u, local %u", log->rank, log->local_rank);
 	else if (log->rank != RANK_UNKNOWN)
 		snprintf(out, INPUT_RANK_BYTES, "rank %u", log->rank);
-}
-
-static bool is_text(struct xt_bytes bytes, const char *text)
-{
-	return bytes.length == strlen(text) && !memcmp(bytes.data, text, bytes.length);
 }
 
 /* Parses seconds with hundredths, such as "1764085432.07". */
@@ -279,12 +268,12 @@ static void read_facts(struct input *input, uint32_t ranks[INPUT_RANKS],
 		const struct xt_row_meta row = xt_read_meta(&columns, r);
 
 		read_ranks(ranks, row.key, row.value);
-		if (is_text(row.key, "log.kind"))
-			input->is_cpu = is_text(row.value, "cpu");
-		if (is_text(row.key, "process.started"))
+		if (xt_bytes_are(row.key, "log.kind"))
+			input->is_cpu = xt_bytes_are(row.value, "cpu");
+		if (xt_bytes_are(row.key, "process.started"))
 			input->started_cs = parse_hundredths(row.value);
 		for (size_t f = 0; f < sizeof(facts) / sizeof(facts[0]); f++)
-			if (is_text(row.key, facts[f].key))
+			if (xt_bytes_are(row.key, facts[f].key))
 				snprintf(facts[f].out, facts[f].out_bytes, "%.*s",
 					 (int)row.value.length,
 					 row.value.length ? row.value.data : "");
@@ -325,17 +314,12 @@ static int probe(struct input *input, struct report *report)
 	}
 	xt_reader_close(reader);
 	set_ranks(input, ranks);
-	if (!error) {
-		qsort(pairs.shifts_ns, pairs.count, sizeof(*pairs.shifts_ns), compare_shifts);
-		input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
-	}
+	qsort(pairs.shifts_ns, pairs.count, sizeof(*pairs.shifts_ns), compare_shifts);
+	input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
 	free(pairs.shifts_ns);
-	if (!error)
-		crash_buffer = xt_asprintf("%s%s", input->path, CRASH_BUFFER_SUFFIX);
-	if (!error) {
-		input->has_crash_buffer = !access(crash_buffer, F_OK);
-		free(crash_buffer);
-	}
+	crash_buffer = xt_asprintf("%s" XT_CRASH_BUFFER_SUFFIX, input->path);
+	input->has_crash_buffer = !access(crash_buffer, F_OK);
+	free(crash_buffer);
 	return error;
 }
 
@@ -513,12 +497,6 @@ static size_t keep_unique(struct inputs *inputs, size_t kept, struct input *log,
 	return kept + 1;
 }
 
-/* Takes ownership of the log's path. */
-static void keep_unreadable(struct inputs *inputs, const struct input *log)
-{
-	xt_append(inputs->unreadable, inputs->unreadable_count, inputs->unreadable_capacity, *log);
-}
-
 /* Puts the CPU logs behind the others, both in their order. */
 static void move_cpu_logs(struct inputs *inputs)
 {
@@ -549,7 +527,8 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		add_argument(inputs, arguments[i], report);
 	for (size_t i = 0; i < inputs->count; i++) {
 		if (probe(&inputs->logs[i], report))
-			keep_unreadable(inputs, &inputs->logs[i]);
+			xt_append(inputs->unreadable, inputs->unreadable_count,
+				  inputs->unreadable_capacity, inputs->logs[i]);
 		else
 			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
