@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/regular_file.h"
@@ -408,11 +409,9 @@ void compact_free(struct xt_writer *writer)
 
 int xt_snapshot_path(const char *log_path, const char *ending, char *path, size_t path_bytes)
 {
-	const char *name = strrchr(log_path, '/'), *suffix;
+	const char *name = base_name(log_path), *suffix = strrchr(name, '.');
 	int length;
 
-	name = name ? name + 1 : log_path;
-	suffix = strrchr(name, '.');
 	if (!suffix || strcmp(suffix, ".xtr") != 0)
 		return -EINVAL;
 	length = snprintf(path, path_bytes, "%.*s" XT_SNAPSHOT_FOLDER "/%.*s%s",

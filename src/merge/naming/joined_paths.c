@@ -53,8 +53,7 @@ void torch_node_label(const char *type, const char *class_name, char *out, size_
 
 	if (class_name[0])
 		snprintf(out, out_bytes, "%s", class_name);
-	else if (!strncmp(type, CPP_NODE, strlen(CPP_NODE)) &&
-		 last_part(type + strlen(CPP_NODE), &part))
+	else if (begins_with(type, CPP_NODE) && last_part(type + strlen(CPP_NODE), &part))
 		snprintf(out, out_bytes, "CppNode<%.*s>", (int)part.length, part.text);
 	else if (last_part(type, &part))
 		snprintf(out, out_bytes, "%.*s", (int)part.length, part.text);
@@ -115,9 +114,9 @@ bool torch_node_is_made_by(const char *type, const char *function)
 	const char *at = function + strlen(OPERATORS);
 	struct part operator, node;
 
-	if (!strncmp(type, CPP_NODE, strlen(CPP_NODE)))
+	if (begins_with(type, CPP_NODE))
 		return is_of_class(type, function) && !strstr(function, "CppNode");
-	return !strncmp(function, OPERATORS, strlen(OPERATORS)) && read_part(&at, &operator) &&
+	return begins_with(function, OPERATORS) && read_part(&at, &operator) &&
 	       last_part(type, &node) && operator_makes(&operator, & node);
 }
 
@@ -159,16 +158,22 @@ static bool is_joined(const struct frames *frames, uint32_t stack)
 	return autograd_is_joined(&frames->model->autograd, stack);
 }
 
+/* NULL: the item is no Python frame. */
+static const struct python_frame *python_frame_of(const struct frames *frames,
+						  const struct path_item *item)
+{
+	return item->kind == MERGED_PYTHON && item->value < frames->model->python_frames.count
+		       ? &frames->model->python_frames.rows[item->value]
+		       : NULL;
+}
+
 /* Whether an item is a Python frame of such a file and function. function NULL: any. */
 static bool is_python(const struct frames *frames, const struct path_item *item, const char *file,
 		      const char *function)
 {
-	const struct python_frame *frame;
+	const struct python_frame *frame = python_frame_of(frames, item);
 
-	if (item->kind != MERGED_PYTHON || item->value >= frames->model->python_frames.count)
-		return false;
-	frame = &frames->model->python_frames.rows[item->value];
-	return ends_with(text_of(frames, frame->file), file) &&
+	return frame && ends_with(text_of(frames, frame->file), file) &&
 	       (!function || ends_with(text_of(frames, frame->name), function));
 }
 
@@ -179,9 +184,7 @@ static const char *mangled_name(const struct frames *frames, uint32_t address)
 
 static bool is_evaluate_function(const struct frames *frames, uint32_t address)
 {
-	const char *name = mangled_name(frames, address);
-
-	return !strncmp(name, EVALUATE_FUNCTION, strlen(EVALUATE_FUNCTION));
+	return begins_with(mangled_name(frames, address), EVALUATE_FUNCTION);
 }
 
 /* The frames inside the innermost node that the stack runs begin at this item. */
@@ -250,14 +253,10 @@ static bool cut_at_apply(const struct frames *frames, const char *class_name,
 		if (!is_python(frames, &path->items[a], "torch/autograd/function.py", "apply"))
 			continue;
 		for (size_t f = a + 1; f < path->count; f++) {
-			const struct path_item *item = &path->items[f];
-			const struct python_frame *frame;
+			const struct python_frame *frame = python_frame_of(frames, &path->items[f]);
 
-			if (item->kind != MERGED_PYTHON ||
-			    item->value >= frames->model->python_frames.count)
-				continue;
-			frame = &frames->model->python_frames.rows[item->value];
-			if (torch_class_is_made_by(class_name, text_of(frames, frame->name))) {
+			if (frame &&
+			    torch_class_is_made_by(class_name, text_of(frames, frame->name))) {
 				path->count = a + 1;
 				return true;
 			}
@@ -294,9 +293,17 @@ static size_t engine_call(const struct frames *frames, const struct path_items *
 {
 	for (size_t i = first; i-- > 0;)
 		if (own->items[i].kind == MERGED_NATIVE &&
-		    !strncmp(mangled_name(frames, own->items[i].value), EXECUTE, strlen(EXECUTE)))
+		    begins_with(mangled_name(frames, own->items[i].value), EXECUTE))
 			return i;
 	return first;
+}
+
+static void append(struct path_items *path, const struct path_item *items, size_t count)
+{
+	xt_grow(&path->items, &path->capacity, path->count + count, sizeof(*items));
+	if (count)
+		memcpy(path->items + path->count, items, count * sizeof(*items));
+	path->count += count;
 }
 
 /*
@@ -312,11 +319,8 @@ static void list_caller(const struct frames *frames, const struct joined_stack *
 		frames_list(frames, caller, path);
 		return;
 	}
-	first = engine_call(frames, own, first);
-	xt_grow(&path->items, &path->capacity, first + 1, sizeof(*path->items));
-	if (first)
-		memcpy(path->items, own->items, first * sizeof(*own->items));
-	path->count = first;
+	path->count = 0;
+	append(path, own->items, engine_call(frames, own, first));
 }
 
 /* Finds the path up to the forward line. */
@@ -356,14 +360,6 @@ static enum join_result list_forward(const struct frames *frames, const struct j
 	}
 	list_caller(frames, join, own, first, path);
 	return JOIN_NONE;
-}
-
-static void append(struct path_items *path, const struct path_item *items, size_t count)
-{
-	xt_grow(&path->items, &path->capacity, path->count + count, sizeof(*items));
-	if (count)
-		memcpy(path->items + path->count, items, count * sizeof(*items));
-	path->count += count;
 }
 
 static void append_label(const struct frames *frames, struct path_items *path, const char *label)

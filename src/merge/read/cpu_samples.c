@@ -7,36 +7,25 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 
-static const char *const labels[XT_CPU_STATES] = {
-	[XT_CPU_UNKNOWN] = "[state unknown]",
-	[XT_CPU_IN_KERNEL] = "[kernel]",
-	[XT_CPU_IO] = "[I/O]",
-	[XT_CPU_LOCK] = "[lock]",
-	[XT_CPU_SLEEP] = "[sleep]",
-	[XT_CPU_PAGE_FAULT] = "[page fault]",
-	[XT_CPU_GIL] = "[GIL]",
-	[XT_CPU_PROCESS] = "[process]",
-	[XT_CPU_BLOCKED] = "[blocked]",
-	[XT_CPU_READY] = "[no CPU free]",
-};
-
-static const char *const state_names[XT_CPU_STATES] = {
-	[XT_CPU_UNKNOWN] = "unknown",
-	[XT_CPU_RUNNING] = "running",
-	[XT_CPU_IN_KERNEL] = "kernel",
-	[XT_CPU_IO] = "I/O",
-	[XT_CPU_LOCK] = "lock",
-	[XT_CPU_SLEEP] = "sleep",
-	[XT_CPU_PAGE_FAULT] = "page fault",
-	[XT_CPU_GIL] = "GIL",
-	[XT_CPU_PROCESS] = "process",
-	[XT_CPU_BLOCKED] = "blocked",
-	[XT_CPU_READY] = "ready",
+static const struct {
+	const char *name, *label;
+} states[XT_CPU_STATES] = {
+	[XT_CPU_UNKNOWN] = {"unknown", "[state unknown]"},
+	[XT_CPU_RUNNING] = {"running", NULL},
+	[XT_CPU_IN_KERNEL] = {"kernel", "[kernel]"},
+	[XT_CPU_IO] = {"I/O", "[I/O]"},
+	[XT_CPU_LOCK] = {"lock", "[lock]"},
+	[XT_CPU_SLEEP] = {"sleep", "[sleep]"},
+	[XT_CPU_PAGE_FAULT] = {"page fault", "[page fault]"},
+	[XT_CPU_GIL] = {"GIL", "[GIL]"},
+	[XT_CPU_PROCESS] = {"process", "[process]"},
+	[XT_CPU_BLOCKED] = {"blocked", "[blocked]"},
+	[XT_CPU_READY] = {"ready", "[no CPU free]"},
 };
 
 const char *cpu_sample_label(enum xt_cpu_state state, bool has_stack)
 {
-	return has_stack || labels[state] ? labels[state] : CPU_STACK_UNKNOWN;
+	return has_stack || states[state].label ? states[state].label : CPU_STACK_UNKNOWN;
 }
 
 bool cpu_is_label(const char *text)
@@ -49,7 +38,7 @@ bool cpu_is_label(const char *text)
 
 const char *cpu_state_name(enum xt_cpu_state state)
 {
-	return state_names[state];
+	return states[state].name;
 }
 
 COMPARE_BY(compare_samples, struct cpu_sample, UP(tid) UP(first_ns) UP(last_ns))
@@ -70,34 +59,16 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 		       : NULL;
 }
 
-/* Returns the first row of the thread for which is_over() is false. It must be true before that. */
-static size_t first_row(const struct cpu_samples *samples, const struct cpu_thread *thread,
-			uint64_t time_ns,
-			bool (*is_over)(const struct cpu_sample *sample, uint64_t time_ns))
-{
-	return FIRST_NOT(i, thread->first, thread->end, is_over(&samples->rows[i], time_ns));
-}
-
-static bool observations_are_over(const struct cpu_sample *sample, uint64_t time_ns)
-{
-	return sample->last_ns < time_ns;
-}
-
-static bool cover_is_over(const struct cpu_sample *sample, uint64_t time_ns)
-{
-	return sample->cover.until_ns <= time_ns;
-}
-
 size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
 		      uint64_t time_ns)
 {
-	return first_row(samples, thread, time_ns, observations_are_over);
+	return FIRST_NOT(i, thread->first, thread->end, samples->rows[i].last_ns < time_ns);
 }
 
 size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
 			    uint64_t time_ns)
 {
-	return first_row(samples, thread, time_ns, cover_is_over);
+	return FIRST_NOT(i, thread->first, thread->end, samples->rows[i].cover.until_ns <= time_ns);
 }
 
 /* The weight of the time before the first observation. */

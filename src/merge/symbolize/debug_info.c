@@ -372,9 +372,8 @@ static void qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 	parent = scope ? tree->scopes[scope - 1].parent : 0;
 	if (!parent)
 		return;
-	xt_grow(&info->texts, &info->text_capacity, info->text_count + 1, sizeof(*info->texts));
 	text = xt_malloc(NAME_BYTES_MAX + strlen(name) + 1);
-	info->texts[info->text_count++] = text;
+	xt_append(info->texts, info->text_count, info->text_capacity, text);
 	length = put_scopes(tree, parent, 0, text, NAME_BYTES_MAX);
 	strcpy(text + length, name);
 	*qualified_out = text;
