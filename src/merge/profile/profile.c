@@ -24,7 +24,7 @@
 #include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 
-#define CELLS	     (PROFILE_BATCHES + 1) /* one for each batch, and one for time outside the batches */
+#define CELLS	     (PROFILE_BATCHES + 1) /* one for each batch, one for time outside them */
 #define MEMSETS	     COPY_KINDS
 #define DEVICES_MAX  TIMELINE_DEVICES_MAX
 #define MEAN_DIGITS  9

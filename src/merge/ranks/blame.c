@@ -12,7 +12,6 @@
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
-#include "merge/ranks/arrivals.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"

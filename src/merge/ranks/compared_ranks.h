@@ -7,7 +7,7 @@
 
 #include "log/base/hash_table.h"
 #include "merge/base/weights.h"
-#include "merge/ranks/arrivals.h"
+#include "merge/ranks/communicators.h"
 #include "merge/ranks/mpi_waits.h"
 #include "merge/ranks/wait_cause.h"
 

@@ -292,6 +292,27 @@ static const struct column_def communicator_columns[] = {
 	       LAST("ranks and calls of each rank"), TEXT_ONLY),
 };
 
+struct communicator_sums {
+	uint64_t counts[COLLECTIVE_OPERATIONS]; /* calls of the rank that has most of them */
+	uint64_t wait_ns;			/* of all members */
+};
+
+static struct communicator_sums communicator_sums(const struct communicator *communicator)
+{
+	const struct comm_member *most = communicator->members;
+	struct communicator_sums sums = {0};
+
+	for (size_t m = 1; m < communicator->member_count; m++)
+		if (communicator->members[m].count > most->count)
+			most = &communicator->members[m];
+	for (size_t i = 0; i < most->log->count; i++)
+		if (&most->log->members[most->log->list[i].member] == most->member)
+			sums.counts[most->log->list[i].operation]++;
+	for (size_t i = 0; i < communicator->instance_count; i++)
+		sums.wait_ns += (uint64_t)communicator->arrivals[i].wait_ns;
+	return sums;
+}
+
 static void open_sorted_communicators(struct table_rows *rows)
 {
 	const struct communicators *list = &rows->run->compared->report.communicators;

@@ -21,7 +21,6 @@
 #include "merge/base/labels.h"
 #include "base/text.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/ranks/arrivals.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
