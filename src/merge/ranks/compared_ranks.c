@@ -362,15 +362,11 @@ static bool are_several_jobs(const struct inputs *inputs, const size_t *parents)
 /* Groups of several logs. */
 static size_t count_groups(const size_t *parents, size_t log_count)
 {
-	size_t count = 0;
+	size_t *sizes = xt_calloc(log_count + 1, sizeof(*sizes)), count = 0;
 
-	for (size_t group = 0; group < log_count; group++) {
-		size_t l = 0;
-
-		while (l < log_count && (l == group || job_group(parents, l) != group))
-			l++;
-		count += l < log_count;
-	}
+	for (size_t l = 0; l < log_count; l++)
+		count += ++sizes[job_group(parents, l)] == 2;
+	free(sizes);
 	return count;
 }
 
