@@ -18,7 +18,6 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/writer/record_account.h"
-#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows from the rings of threads. Writer thread only. */
+/* Rows from the rings of threads, and from the activity buffers of CUPTI. Writer thread only. */
 #ifndef XT_INJECT_RECORD_CALLS_H
 #define XT_INJECT_RECORD_CALLS_H
 
@@ -19,5 +19,14 @@ void record_range_ends(struct recorder *rec);
 
 /* Recording starts again: from now on, the ends of ranges that began before are ignored. */
 void record_ranges_restart(struct recorder *rec);
+
+/* Turns completed buffers into rows, as long as they can be held. */
+void record_activity(struct recorder *rec);
+
+/*
+ * Stores the kernel names of unread buffers in the crash buffer, if no buffer was read since the
+ * last call.
+ */
+void prefetch_names(struct recorder *rec);
 
 #endif

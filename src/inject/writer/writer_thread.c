@@ -32,7 +32,6 @@
 #include "inject/runtime/process.h"
 #include "inject/writer/control.h"
 #include "inject/writer/record_account.h"
-#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/recorder.h"

@@ -26,7 +26,6 @@
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_run.h"
 #include "log/recover/recover.h"

@@ -26,7 +26,6 @@
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"

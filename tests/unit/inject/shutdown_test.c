@@ -17,7 +17,6 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_activity.h"
 #include "inject/writer/record_calls.h"
 #include "inject/writer/record_account.h"
 #include "inject/writer/record_run.h"
