@@ -44,6 +44,11 @@ struct request {
 
 #define LISTED_MAX 5
 
+/* What a verb says: errors, and notes to print when the file is written. */
+struct said {
+	struct problems problems, notes;
+};
+
 struct changes {
 	struct history history;
 	struct history_results results;
@@ -491,15 +496,13 @@ static bool check_new(const struct request *request)
 	return false;
 }
 
-static bool add(struct baseline *baseline, const struct request *request, struct problems *problems,
-		struct problems *notes)
+static bool add(struct baseline *baseline, const struct request *request, struct said *said)
 {
 	struct run_set runs = {0};
-	bool is_good = load_side(&runs, request, problems) &&
-		       check_fitting(baseline, &runs, problems) &&
-		       check_unknown(baseline, &runs, problems);
+	bool is_good = load_side(&runs, request, &said->problems) &&
+		       check_fitting(baseline, &runs, &said->problems) &&
+		       check_unknown(baseline, &runs, &said->problems);
 
-	(void)notes;
 	if (is_good) {
 		baseline_add(baseline, request->label ? request->label : "", &runs);
 		baseline_keep(baseline, request->keep ? request->keep : BASELINE_KEEP);
@@ -508,13 +511,11 @@ static bool add(struct baseline *baseline, const struct request *request, struct
 	return is_good;
 }
 
-static bool prune(struct baseline *baseline, const struct request *request,
-		  struct problems *problems, struct problems *notes)
+static bool prune(struct baseline *baseline, const struct request *request, struct said *said)
 {
 	char advice[ADVICE_BYTES];
 
-	(void)problems;
-	(void)notes;
+	(void)said;
 	if (request->label && !baseline_remove_label(baseline, request->label)) {
 		print_error("cannot prune '%s': it has no set '%s'; %s", request->file,
 			    request->label,
@@ -544,10 +545,9 @@ static bool check_reason(const struct request *request)
 }
 
 static bool accept_or_undo(struct baseline *baseline, const struct request *request,
-			   struct problems *problems, struct problems *notes)
+			   struct said *said)
 {
-	(void)problems;
-	return (request->undo ? accept_undo : accept_change)(baseline, request, notes);
+	return (request->undo ? accept_undo : accept_change)(baseline, request, &said->notes);
 }
 
 /* Prints the median GPU time of a set, and the spread of its runs. */
@@ -586,14 +586,12 @@ static void show_accepted(const struct baseline *baseline)
 	}
 }
 
-static bool show(struct baseline *baseline, const struct request *request,
-		 struct problems *problems, struct problems *notes)
+static bool show(struct baseline *baseline, const struct request *request, struct said *said)
 {
 	const struct run_profile *run = baseline->sets[baseline->count - 1].runs.runs[0];
 	struct stat about;
 
-	(void)problems;
-	(void)notes;
+	(void)said;
 	if (stat(request->file, &about))
 		return false;
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
@@ -616,12 +614,8 @@ static const struct verb {
 	bool has_side, makes_file, only_reads;
 	/* Before the file is read; NULL: nothing to check. Returns false after an error message. */
 	bool (*check)(const struct request *request);
-	/*
-	 * Adds errors to problems, and notes to print when the file is written. Returns false after
-	 * an error.
-	 */
-	bool (*run)(struct baseline *baseline, const struct request *request,
-		    struct problems *problems, struct problems *notes);
+	/* Returns false after an error. */
+	bool (*run)(struct baseline *baseline, const struct request *request, struct said *said);
 } verbs[] = {
 	{"save", "[--label LABEL] [--force] FILE RUNS", "Create a baseline from runs",
 	 .has_side = true, .makes_file = true, .check = check_new, .run = add},
@@ -686,17 +680,18 @@ static const struct verb *find_verb(const char *name)
 static bool run_verb(const struct verb *verb, const struct request *request)
 {
 	struct baseline baseline = {0};
-	struct problems problems = {0}, notes = {0};
-	bool is_good = (!verb->check || verb->check(request)) &&
-		       (verb->makes_file || read_baseline(&baseline, request->file, &problems)) &&
-		       verb->run(&baseline, request, &problems, &notes) &&
-		       (verb->only_reads || write_baseline(&baseline, request->file));
+	struct said said = {0};
+	bool is_good =
+		(!verb->check || verb->check(request)) &&
+		(verb->makes_file || read_baseline(&baseline, request->file, &said.problems)) &&
+		verb->run(&baseline, request, &said) &&
+		(verb->only_reads || write_baseline(&baseline, request->file));
 
-	for (size_t n = 0; is_good && n < notes.count; n++)
-		print_note("%s", notes.lines[n]);
-	problems_print(&problems);
-	problems_free(&problems);
-	problems_free(&notes);
+	for (size_t n = 0; is_good && n < said.notes.count; n++)
+		print_note("%s", said.notes.lines[n]);
+	problems_print(&said.problems);
+	problems_free(&said.problems);
+	problems_free(&said.notes);
 	baseline_free(&baseline);
 	return is_good;
 }

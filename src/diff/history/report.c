@@ -444,11 +444,6 @@ static void html_text(struct output *out, const char *text)
 	output_escaped(out, text, escapes);
 }
 
-static void html_put_label(struct output *out, const struct group_result *r, size_t place)
-{
-	html_text(out, result_label(r, place));
-}
-
 /* Red and green are for real movements only. */
 static const char *class_of(const struct movement *movement)
 {
@@ -514,7 +509,7 @@ static void put_axis(const struct chart *chart)
 	for (int e = 0; e < 2; e++) {
 		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
 			      e ? WIDTH - 8.0 : LEFT, HEIGHT - 6.0, e ? "end" : "start");
-		html_put_label(out, chart->r, ends[e]);
+		html_text(out, result_label(chart->r, ends[e]));
 		output_string(out, "</text>\n");
 	}
 }
@@ -536,7 +531,7 @@ static void put_dots(const struct chart *chart)
 		if (!has_titles)
 			continue;
 		output_string(out, "'><title>");
-		html_put_label(out, chart->r, track->places[i]);
+		html_text(out, result_label(chart->r, track->places[i]));
 		output_format(out, ": %s</title></path>\n", format_amount(chart->unit, value));
 	}
 	if (!has_titles)
@@ -580,7 +575,7 @@ static void put_mark(const struct chart *chart, const struct finding *finding)
 			      TOP - 8.0, HEIGHT - BOTTOM);
 	}
 	output_string(out, "<title>");
-	html_put_label(out, chart->r, finding->place);
+	html_text(out, result_label(chart->r, finding->place));
 	output_format(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
 		      x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
 		      finding->is_drift ? "drift " : "", format_ratio(finding->ratio));
@@ -654,14 +649,14 @@ static void put_where(struct output *out, const struct group_result *r,
 	bool is_range = movement->first != movement->last;
 
 	output_string(out, "<td class=n>");
-	html_put_label(out, r, movement->place);
+	html_text(out, result_label(r, movement->place));
 	output_string(out, "<br><span class=dim>");
 	output_string(out, movement->is_drift ? "slow drift since then" : is_range ? "" : "after ");
 	if (!movement->is_drift)
-		html_put_label(out, r, movement->first ? movement->first - 1 : 0);
+		html_text(out, result_label(r, movement->first ? movement->first - 1 : 0));
 	if (!movement->is_drift && is_range) {
 		output_string(out, "..");
-		html_put_label(out, r, movement->last);
+		html_text(out, result_label(r, movement->last));
 	}
 	output_string(out, "</span></td>");
 }

@@ -2,6 +2,8 @@
 /*
  * Rules say which change fails a comparison: "path(forward/attention) > 5%". They come from the
  * command line, from files, or are the default rules. docs/DIFF.md defines the language.
+ *
+ * A rule on an effect fails, passes, or noise leaves it unknown. Texts describe what it found.
  */
 #ifndef XT_DIFF_RULE_H
 #define XT_DIFF_RULE_H
@@ -9,8 +11,8 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "diff/base/level.h"
 #include "diff/base/text.h"
+#include "diff/compare/comparison.h"
 
 /*
  * The parts of the pattern, separated by '/', must match frames of the key in this order. With
@@ -84,5 +86,34 @@ void rules_add_counting(struct rules *rules);
 #define COUNTING_RUNS_MIN 5 /* of each side, to learn which counts never vary */
 
 void rules_free(struct rules *rules);
+
+/* Values are exit statuses. */
+enum outcome { OUTCOME_PASS, OUTCOME_FAIL, OUTCOME_UNKNOWN };
+
+extern const char *const outcome_words[]; /* "pass", "regression", "unknown" */
+
+/* Whether the value differs between the runs of BASE, so that --only-counts cannot judge it. */
+bool rule_varies_in_base(const struct effect *effect);
+
+/*
+ * Evaluates the rule on the effect of one row, or of the sum of its rows. Sets *is_decisive_out,
+ * which may be NULL, if in a rule about many rows this row alone prevents a pass.
+ */
+enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
+			   const struct effect *effect, bool *is_decisive_out);
+
+/* The smallest change, as a ratio, that the rule would detect with 95 % probability. */
+double rule_detectable(const struct comparison *c, const struct rule *rule,
+		       const struct effect *effect);
+
+/* Converts a ratio to the terms of the rule: a ratio, or an amount. */
+double rule_convert_ratio(const struct rule *rule, const struct effect *effect, double ratio);
+
+/* The change that the rule must be able to detect: its limit, or more for a default rule. */
+double rule_effective_limit(const struct rule *rule);
+
+/* A sentence with the change, its interval and the smallest detectable change; free it. */
+char *rule_describe(const struct comparison *c, const struct rule *rule,
+		    const struct effect *effect, enum unit unit, enum outcome outcome);
 
 #endif

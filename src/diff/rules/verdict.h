@@ -7,7 +7,6 @@
 
 #include "diff/compare/comparison.h"
 #include "diff/rules/rule.h"
-#include "diff/rules/rule_eval.h"
 
 /* A row that breaks a rule or is inconclusive. */
 struct finding {
