@@ -15,6 +15,7 @@
 #include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
+#include "page/page.h"
 
 struct diff_options {
 	char *sides[SIDES];
@@ -111,17 +112,23 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
+static const struct output_writer writers[] = {
+	{"text", "Write the verdict and tables as text", .write = diff_output_text},
+	{"json", "Write all rows, effects and the verdict as one JSON document",
+	 .write = diff_output_json},
+	{"markdown", "Write a report in Markdown, for a pull request",
+	 .write = diff_output_markdown},
+	{"junit", "Write JUnit XML in which each rule is a test", .write = diff_output_junit},
+	{"html", "Write a page for the browser with a differential flame graph and tables",
+	 .write = diff_output_html, .is_there = page_is_there},
+	{"folded", "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
+	 .write = diff_output_folded},
+	{0},
+};
+
 static bool format_at(size_t i, struct output_format *out)
 {
-	static const struct output_writer *const writers[] = {&diff_output_text,
-							      &diff_output_json,
-							      &diff_output_markdown,
-							      &diff_output_junit,
-							      &diff_output_html,
-							      &diff_output_folded,
-							      NULL};
-
-	return outputs_format(writers[i], out);
+	return outputs_format(&writers[i], out);
 }
 
 static const struct output_choice choice = {

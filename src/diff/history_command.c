@@ -65,12 +65,17 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
+static const struct output_writer writers[] = {
+	{"text", "Write movements and notes for people", .write = report_text},
+	{"json", "Write movements, noise and runs as one JSON document", .write = report_json},
+	{"csv", "Write the values of all rows and runs", .write = report_csv},
+	{"html", "Write a page with trend lines", .write = report_html},
+	{0},
+};
+
 static bool format_at(size_t i, struct output_format *out)
 {
-	static const struct output_writer *const writers[] = {&report_text, &report_json,
-							      &report_csv, &report_html, NULL};
-
-	return outputs_format(writers[i], out);
+	return outputs_format(&writers[i], out);
 }
 
 static const struct output_choice choice = {

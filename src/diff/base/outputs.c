@@ -10,7 +10,7 @@
 
 bool outputs_format(const struct output_writer *writer, struct output_format *out)
 {
-	if (!writer)
+	if (!writer->name)
 		return false;
 	*out = (struct output_format){.name = writer->name,
 				      .help = writer->help,

@@ -18,7 +18,7 @@ struct output_writer {
 	bool (*is_there)(void);				      /* in this build; NULL: always */
 };
 
-/* The option of a writer. Returns false if it is NULL. */
+/* The option of a writer. Returns false for a row of zeros, which ends a table. */
 bool outputs_format(const struct output_writer *writer, struct output_format *out);
 
 /* Writes all outputs. Prints errors, and returns the exit status. */

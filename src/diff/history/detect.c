@@ -829,41 +829,24 @@ static void add_drift(struct detection *d, const struct history_group *group, si
 	xt_append(d->findings, d->finding_count, d->finding_capacity, finding);
 }
 
-/* Findings that are tested together: one level and metric, and one stretch of time. */
-struct family {
-	enum level level;
-	enum metric metric;
-	bool is_drift, is_at_break;
-	size_t block;
-};
-
-static struct family family_of(const struct detection *d, const struct history *h,
-			       const struct finding *finding)
+/* Findings that are tested together have the same: level and metric, kind, and stretch of time. */
+static uint64_t family_of(const struct detection *d, const struct history *h,
+			  const struct finding *finding)
 {
 	const struct track *track = &d->tracks[finding->track];
-
-	return (struct family){
-		.level = h->rows.list[track->row].level,
-		.metric = track->metric,
-		.is_drift = finding->is_drift,
-		.is_at_break = finding->is_at_break,
-		.block = finding->is_drift	? 0
+	uint64_t block = finding->is_drift	? 0
 			 : finding->is_at_break ? finding->place
-						: finding->place / WINDOW_STEP,
-	};
-}
+						: finding->place / WINDOW_STEP;
 
-static bool is_same_family(const struct family *a, const struct family *b)
-{
-	return a->level == b->level && a->metric == b->metric && a->is_drift == b->is_drift &&
-	       a->is_at_break == b->is_at_break && a->block == b->block;
+	block = (block * 2 + finding->is_drift) * 2 + finding->is_at_break;
+	return (block * METRICS + track->metric) * LEVELS + h->rows.list[track->row].level;
 }
 
 /*
  * Adjusts the p-values of one family. Rows without a finding have the p-value 1. Half of the error
  * rate is shared equally and half by cost, as in xtrace diff.
  */
-static void adjust_family(struct detection *d, const struct history *h, const struct family *family)
+static void adjust_family(struct detection *d, const struct history *h, uint64_t family)
 {
 	double *p = xt_calloc(d->track_count + d->finding_count + 1, sizeof(*p));
 	double *weights = xt_calloc(d->track_count + d->finding_count + 1, sizeof(*weights));
@@ -872,9 +855,7 @@ static void adjust_family(struct detection *d, const struct history *h, const st
 	double costs = 0.0, sum = 0.0;
 
 	for (size_t f = 0; f < d->finding_count; f++) {
-		struct family other = family_of(d, h, &d->findings[f]);
-
-		if (!is_same_family(family, &other))
+		if (family_of(d, h, &d->findings[f]) != family)
 			continue;
 		members[member_count++] = f;
 		p[count] = d->findings[f].p;
@@ -882,8 +863,8 @@ static void adjust_family(struct detection *d, const struct history *h, const st
 		costs += weights[count++];
 	}
 	for (size_t t = 0; t < d->track_count; t++) {
-		if (!d->tracks[t].is_tested || d->tracks[t].metric != family->metric ||
-		    h->rows.list[d->tracks[t].row].level != family->level)
+		if (!d->tracks[t].is_tested || d->tracks[t].metric != family / LEVELS % METRICS ||
+		    h->rows.list[d->tracks[t].row].level != family % LEVELS)
 			continue;
 		p[count] = 1.0;
 		weights[count] = fabs(d->tracks[t].cost);
@@ -901,23 +882,20 @@ static void adjust_family(struct detection *d, const struct history *h, const st
 	free_all(p, weights, members);
 }
 
+/* Adjusts all families. An adjusted p-value does not change the family of a finding. */
 static void adjust(struct detection *d, const struct history *h)
 {
-	uint8_t *is_done = xt_calloc(d->finding_count + 1, 1);
+	uint64_t *families = xt_calloc(d->finding_count + 1, sizeof(*families));
+	size_t first;
 
 	for (size_t f = 0; f < d->finding_count; f++) {
-		struct family family = family_of(d, h, &d->findings[f]);
-
-		if (is_done[f])
-			continue;
-		for (size_t k = f; k < d->finding_count; k++) {
-			struct family other = family_of(d, h, &d->findings[k]);
-
-			is_done[k] |= is_same_family(&family, &other);
-		}
-		adjust_family(d, h, &family);
+		families[f] = family_of(d, h, &d->findings[f]);
+		for (first = 0; families[first] != families[f]; first++)
+			;
+		if (first == f)
+			adjust_family(d, h, families[f]);
 	}
-	free(is_done);
+	free(families);
 }
 
 static double alpha_of(const struct detection *d, const struct history *h,

@@ -411,34 +411,26 @@ static void add_group(struct groups *groups, const size_t *points, size_t count)
 	memcpy(group->points, points, count * sizeof(*points));
 }
 
-/* Properties that divide points into groups, outermost first. */
-static const struct {
-	enum property property;
-	bool only_if_alternating;
-} divisions[] = {
-	{PROPERTY_PROGRAM, false},
-	{PROPERTY_FILTERS, false},
-	{PROPERTY_GPU, true},
-	{PROPERTY_HOST, true},
-};
+/*
+ * The first properties divide points into groups, outermost first: the program always, the machine
+ * only if machines alternate.
+ */
+#define DIVISIONS (PROPERTY_HOST + 1)
 
-#define DIVISIONS (sizeof(divisions) / sizeof(divisions[0]))
-
-/* Divides points by the property of this depth, and the parts by the next. */
+/* Divides points by a property, and the parts by the next. */
 static void divide(struct history *h, struct groups *groups, const size_t *points, size_t count,
-		   size_t depth)
+		   enum property property)
 {
-	enum property property;
 	uint8_t *is_taken;
 	size_t *part;
 
-	if (depth == DIVISIONS) {
+	if (property == DIVISIONS) {
 		add_group(groups, points, count);
 		return;
 	}
-	property = divisions[depth].property;
-	if (divisions[depth].only_if_alternating && !alternates(h, points, count, property)) {
-		divide(h, groups, points, count, depth + 1);
+	if (property_specs[property].cause != CAUSE_REAL &&
+	    !alternates(h, points, count, property)) {
+		divide(h, groups, points, count, property + 1);
 		return;
 	}
 	part = xt_calloc(count + 1, sizeof(*part));
@@ -453,7 +445,7 @@ static void divide(struct history *h, struct groups *groups, const size_t *point
 				is_taken[k] |= k > i;
 			}
 		if (part_count)
-			divide(h, groups, part, part_count, depth + 1);
+			divide(h, groups, part, part_count, property + 1);
 	}
 	free_all(part, is_taken);
 }
@@ -491,7 +483,7 @@ void groups_make(struct groups *groups, struct history *h)
 	history_order(h, &points, &count);
 	*groups = (struct groups){0};
 	if (count)
-		divide(h, groups, points, count, 0);
+		divide(h, groups, points, count, PROPERTY_PROGRAM);
 	for (size_t g = 0; g < groups->count; g++)
 		finish_group(h, &groups->list[g], needs_host(h, groups, g));
 	if (groups->count > 1)

@@ -185,7 +185,7 @@ static void put_group(struct output *out, const struct history_report *report,
 		put_movement(out, report, r, m);
 }
 
-static int write_text(struct output *out, const void *context)
+int report_text(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
 
@@ -198,12 +198,6 @@ static int write_text(struct output *out, const void *context)
 		output_format(out, "%snote: %s\n", n ? "" : "\n", report->history->notes.lines[n]);
 	return 0;
 }
-
-const struct output_writer report_text = {
-	.name = "text",
-	.help = "Write movements and notes for people",
-	.write = write_text,
-};
 
 #define HISTORY_VERSION 1
 
@@ -319,7 +313,7 @@ static void json_put_group(struct json *json, const struct group_result *r)
 	json_end_object(json);
 }
 
-static int write_json(struct output *out, const void *context)
+int report_json(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
 	struct json json = {.out = out};
@@ -335,12 +329,6 @@ static int write_json(struct output *out, const void *context)
 	json_end_object(&json);
 	return 0;
 }
-
-const struct output_writer report_json = {
-	.name = "json",
-	.help = "Write movements, noise and runs as one JSON document",
-	.write = write_json,
-};
 
 /* RFC 4180. A leading sign would make a spreadsheet run the text as a formula. */
 static void csv_put_text(struct output *out, const char *text)
@@ -399,7 +387,7 @@ static void csv_put_track(struct output *out, const struct group_result *r,
 	}
 }
 
-static int write_csv(struct output *out, const void *context)
+int report_csv(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
 
@@ -413,12 +401,6 @@ static int write_csv(struct output *out, const void *context)
 	}
 	return 0;
 }
-
-const struct output_writer report_csv = {
-	.name = "csv",
-	.help = "Write the values of all rows and runs",
-	.write = write_csv,
-};
 
 /*
  * One page without scripts or external resources: movements as a table, and a chart for each total
@@ -780,7 +762,7 @@ static void html_put_lines(struct output *out, const char *heading, const struct
 		output_string(out, "</ul>\n");
 }
 
-static int write_html(struct output *out, const void *context)
+int report_html(struct output *out, const void *context)
 {
 	const struct history_report *report = context;
 
@@ -797,9 +779,3 @@ static int write_html(struct output *out, const void *context)
 	output_string(out, "</body></html>\n");
 	return 0;
 }
-
-const struct output_writer report_html = {
-	.name = "html",
-	.help = "Write a page with trend lines",
-	.write = write_html,
-};

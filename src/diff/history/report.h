@@ -15,8 +15,11 @@ struct history_report {
 	bool has_failed;    /* a real movement for the worse is new and not accepted */
 };
 
-/* They write a struct history_report. */
-extern const struct output_writer report_text, report_json, report_csv, report_html;
+/* They write a struct history_report. Return 0. */
+int report_text(struct output *out, const void *report);
+int report_json(struct output *out, const void *report);
+int report_csv(struct output *out, const void *report);
+int report_html(struct output *out, const void *report);
 
 /* "matmul < forward (model.py:12)", after its level unless it is a total. */
 const char *row_title(const struct history_row *row, enum metric metric);

@@ -18,8 +18,12 @@ struct diff_result {
 	size_t top_count;	      /* rows of each table */
 };
 
-/* They write a struct diff_result. */
-extern const struct output_writer diff_output_text, diff_output_json, diff_output_markdown,
-	diff_output_junit, diff_output_html, diff_output_folded;
+/* They write a struct diff_result. Return 0, or -ENODATA if there is no comparison to write. */
+int diff_output_text(struct output *out, const void *result);
+int diff_output_json(struct output *out, const void *result);
+int diff_output_markdown(struct output *out, const void *result);
+int diff_output_junit(struct output *out, const void *result);
+int diff_output_html(struct output *out, const void *result);
+int diff_output_folded(struct output *out, const void *result);
 
 #endif

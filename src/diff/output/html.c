@@ -362,7 +362,7 @@ static void write_piece(void *context, const char *text, size_t length)
 	output_text(context, text, length);
 }
 
-static int write_html(struct output *out, const void *context)
+int diff_output_html(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct frame_names names = {0};
@@ -388,13 +388,6 @@ static int write_html(struct output *out, const void *context)
 	return 0;
 }
 
-const struct output_writer diff_output_html = {
-	.name = "html",
-	.help = "Write a page for the browser with a differential flame graph and tables",
-	.write = write_html,
-	.is_there = page_is_there,
-};
-
 /* Replaces ';' and newlines, which separate frames and paths. */
 static void put_frame(struct output *out, const char *frame)
 {
@@ -402,7 +395,7 @@ static void put_frame(struct output *out, const char *frame)
 		output_char(out, *frame == ';' ? ':' : *frame == '\n' ? ' ' : *frame);
 }
 
-static int write_folded(struct output *out, const void *context)
+int diff_output_folded(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct flame_tree tree;
@@ -431,9 +424,3 @@ static int write_folded(struct output *out, const void *context)
 	flame_tree_free(&tree);
 	return 0;
 }
-
-const struct output_writer diff_output_folded = {
-	.name = "folded",
-	.help = "Write folded stacks with the GPU time of both sides, as difffolded.pl does",
-	.write = write_folded,
-};

@@ -122,7 +122,7 @@ static void put_verdict(struct json *json, const struct verdict *v)
 	json_end_array(json);
 }
 
-static int write_json(struct output *out, const void *context)
+int diff_output_json(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	const struct comparison *c = result->comparison;
@@ -149,9 +149,3 @@ static int write_json(struct output *out, const void *context)
 	json_end_object(&json);
 	return 0;
 }
-
-const struct output_writer diff_output_json = {
-	.name = "json",
-	.help = "Write all rows, effects and the verdict as one JSON document",
-	.write = write_json,
-};

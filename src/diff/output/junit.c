@@ -91,7 +91,7 @@ static void put_problems(struct output *out, const struct problems *problems)
 	output_string(out, "</error>\n    </testcase>\n");
 }
 
-static int write_junit(struct output *out, const void *context)
+int diff_output_junit(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	const struct verdict *verdict = result->verdict;
@@ -123,9 +123,3 @@ static int write_junit(struct output *out, const void *context)
 	output_string(out, "  </testsuite>\n</testsuites>\n");
 	return 0;
 }
-
-const struct output_writer diff_output_junit = {
-	.name = "junit",
-	.help = "Write JUnit XML in which each rule is a test",
-	.write = write_junit,
-};

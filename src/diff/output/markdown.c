@@ -322,7 +322,7 @@ static void put_method(struct output *out, const struct diff_result *result)
 	output_string(out, "\n</details>\n");
 }
 
-static int write_markdown(struct output *out, const void *context)
+int diff_output_markdown(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	const struct verdict *verdict = result->verdict;
@@ -345,9 +345,3 @@ static int write_markdown(struct output *out, const void *context)
 	}
 	return 0;
 }
-
-const struct output_writer diff_output_markdown = {
-	.name = "markdown",
-	.help = "Write a report in Markdown, for a pull request",
-	.write = write_markdown,
-};

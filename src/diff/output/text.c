@@ -334,7 +334,7 @@ static void put_level(const struct text *t, enum level level)
 		output_format(t->out, "  and %zu more; use --top\n", count - top);
 }
 
-static int write_text(struct output *out, const void *context)
+int diff_output_text(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct text t = {out, result};
@@ -352,9 +352,3 @@ static int write_text(struct output *out, const void *context)
 		output_format(out, "%sNote: %s\n", n ? "" : "\n", result->verdict->notes.lines[n]);
 	return 0;
 }
-
-const struct output_writer diff_output_text = {
-	.name = "text",
-	.help = "Write the verdict and tables as text",
-	.write = write_text,
-};
