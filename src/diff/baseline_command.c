@@ -22,7 +22,6 @@
 #include "diff/history/report.h"
 #include "diff/history/sources.h"
 #include "diff/load/baseline.h"
-#include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/rules/rule.h"
 #include "log/base/compare.h"

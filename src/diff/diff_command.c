@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "diff/load/check_runs.h"
 #include "diff/load/load_runs.h"
 #include "diff/output/diff_output.h"
 #include "page/page.h"
@@ -25,7 +24,6 @@ struct diff_options {
 	bool has_rules;		/* the user gave rules, so the default rules do not apply */
 	struct outputs outputs; /* their writers are struct output_writer */
 	bool is_default_output; /* the user asked for none: text to stdout */
-	struct load_options load;
 	struct check_options check;
 	double alpha;
 	unsigned top_count;
@@ -88,11 +86,11 @@ static const struct option_row option_rows[] = {
 	{"only-counts", .apply = apply_only_counts,
 	 .help = "Judge only numbers of launches, copies, bytes, waits, kernels and allocations "
 		 "that were equal in five or more runs of BASE. The rest is listed"},
-	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(load),
+	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(check.load),
 	 .help = "Compare the mean of one iteration instead of the whole run: an instance of this "
 		 "NVTX range, or 'detected'"},
-	{"warmup", .value = "COUNT", .apply = load_apply_warmup, TARGET(load), .max = UINT32_MAX,
-	 .expected = "a number of iterations",
+	{"warmup", .value = "COUNT", .apply = load_apply_warmup, TARGET(check.load),
+	 .max = UINT32_MAX, .expected = "a number of iterations",
 	 .help = "Compare iterations, but ignore the first COUNT of each run (default: detected)"},
 	{"allow-different", .apply = option_flag, TARGET(check.allow_different),
 	 .help = "Compare runs even if the program, GPU or driver differs"},
@@ -105,8 +103,8 @@ static const struct option_row option_rows[] = {
 	 .help = "Set how often a rule may report a change that is only noise (default: 1%)"},
 	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
 	 .help = "Limit each table to N rows (default: 10)"},
-	{"jobs", 'j', .value = "N", .apply = option_number, TARGET(load.workers_count), .min = 1,
-	 .max = JOBS_MAX, .help = "Read up to N logs in parallel (default: 2)"},
+	{"jobs", 'j', .value = "N", .apply = option_number, TARGET(check.load.workers_count),
+	 .min = 1, .max = JOBS_MAX, .help = "Read up to N logs in parallel (default: 2)"},
 	{"check", .apply = option_flag, TARGET(check_only),
 	 .help = "Check that options, rules, profiles and baselines can be read, and exit"},
 	{0},
@@ -156,13 +154,10 @@ static int diff_options_parse(struct diff_options *options, const struct command
 	size_t dropped;
 
 	*options = (struct diff_options){
-		.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
+		.check.load.workers_count = 2, .top_count = TOP_DEFAULT, .problems = problems};
 	status = command_parse(command, NULL, options, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	options->check.is_per_iteration = options->load.is_per_iteration;
-	options->check.iteration = options->load.iteration;
-	options->check.warmup = options->load.warmup;
 	if (problems->count)
 		return STATUS_FAILED;
 	for (int i = 0; i < count && i < SIDES; i++)
@@ -238,7 +233,7 @@ static int compare(struct diff_options *options, struct problems *problems)
 				     .sets = sets,
 				     .arguments = (const char *const *)options->sides,
 				     .top_count = options->top_count};
-	bool is_loaded = !load_runs(sets, options->sides, SIDES, &options->load, problems);
+	bool is_loaded = !load_runs(sets, options->sides, SIDES, &options->check.load, problems);
 	int status;
 
 	if (is_loaded)

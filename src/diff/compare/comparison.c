@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "diff/compare/estimate.h"
 #include "diff/compare/rows.h"
-#include "diff/load/check_runs.h"
+#include "diff/load/load_runs.h"
 #include "log/base/compare.h"
 
 /* The absolute change of the value, for sorting. -1 if it is unknown. */
