@@ -25,7 +25,6 @@ LIMITS = {
     'cupti_activity_kernel': 42, # src/cuda_abi/cupti_abi.h
     'callsite': 39, # src/merge/sums/callsite_stats.h
     'python_walk': 34, # src/inject/python/python_walk.h
-    'run_profile': 30, # src/diff/load/run_profile.h
     'input': 28, # src/merge/read/inputs.h
     'reorder_buffer': 16, # src/merge/read/reorder_buffer.h
     'xt_crash_buffer_header': 28, # include/xtrace/crash_buffer_format.h

@@ -437,7 +437,7 @@ static bool load_side(struct run_set *runs, const struct request *request,
 			runs->runs[kept++] = runs->runs[r];
 	runs->count = kept;
 	for (size_t r = 0; is_good && r < kept; r++)
-		if (runs->runs[r]->trust != TRUST_COMPLETE)
+		if (runs->runs[r]->trust.word != TRUST_COMPLETE)
 			problems_add(problems, "cannot use %s: events are missing in it",
 				     runs->runs[r]->origin);
 	if (is_good && !kept)
@@ -594,8 +594,9 @@ static bool show(struct baseline *baseline, const struct request *request, struc
 	if (stat(request->file, &about))
 		return false;
 	printf("%s: %s on %s%s, %lld KB\n", request->file, *run->title ? run->title : "?",
-	       *run->device ? run->device : "an unknown GPU",
-	       run->is_simulated ? " (simulated)" : "", (long long)(about.st_size + 999) / 1000);
+	       *run->machine.device ? run->machine.device : "an unknown GPU",
+	       run->machine.is_simulated ? " (simulated)" : "",
+	       (long long)(about.st_size + 999) / 1000);
 	printf("GPU time of a whole run; the newest set is the reference, the others provide the "
 	       "noise\n\n");
 	printf("%-16s  %4s %11s %9s  %s\n", "first run (UTC)", "runs", "GPU time", "spread",

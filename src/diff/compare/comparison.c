@@ -418,8 +418,8 @@ static void set_clocks(struct comparison *c)
 
 	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
 	for (size_t r = 0; r < c->judged_count; r++)
-		c->clocks_mhz[c->runs[r].side] +=
-			c->runs[r].profile->clock_mhz / (double)c->side_counts[c->runs[r].side];
+		c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->machine.clock_mhz /
+						  (double)c->side_counts[c->runs[r].side];
 	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
 	c->is_clock_change = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
 			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
@@ -453,7 +453,7 @@ static void note_arguments(struct comparison *c)
 static bool is_by_instance(const struct comparison *c, enum level level)
 {
 	return (level == LEVEL_RANGE || level == LEVEL_SPAN) && c->run_count &&
-	       c->runs[0].profile->is_whole;
+	       c->runs[0].profile->iterations.is_whole;
 }
 
 const char *comparison_basis(const struct comparison *c, enum level level, const char *key)
@@ -511,7 +511,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     "wall is not compared: %s has a profile of version 1, whose wall "
 			     "leaves out the start of the run; record it again",
 			     c->lacks_wall->origin);
-	if (!c->has_iterations && !c->runs[0].profile->is_whole)
+	if (!c->has_iterations && !c->runs[0].profile->iterations.is_whole)
 		problems_add(&c->notes, "no iterations were detected; values are of whole runs");
 	if (n[SIDE_BASE] < 3 || n[SIDE_NEW] < 3)
 		problems_add(&c->notes,

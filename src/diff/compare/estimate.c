@@ -273,9 +273,10 @@ static bool boundaries_differ(const struct comparison *c)
 	for (size_t r = 0; r < c->judged_count; r++) {
 		const struct run_profile *run = c->runs[r].profile;
 
-		if (!run_profile_has_iterations(run) || run->found_count != first->found_count)
+		if (!run_profile_has_iterations(run) ||
+		    run->iterations.found_count != first->iterations.found_count)
 			return false;
-		differs |= run->used_count != first->used_count;
+		differs |= run->iterations.used_count != first->iterations.used_count;
 	}
 	return differs;
 }
@@ -297,11 +298,12 @@ static bool has_moved(const struct comparison *c, const struct run_values *v, en
 		for (size_t b = 0; b < c->judged_count; b++) {
 			const struct run_profile *without = c->runs[b].profile;
 
-			if (c->runs[b].side == more || with->used_count > without->used_count)
+			if (c->runs[b].side == more ||
+			    with->iterations.used_count > without->iterations.used_count)
 				continue;
 			pairs++;
-			against += v->counts[a] * (double)with->used_count >
-				   v->counts[b] * (double)without->used_count + 0.5;
+			against += v->counts[a] * (double)with->iterations.used_count >
+				   v->counts[b] * (double)without->iterations.used_count + 0.5;
 		}
 	}
 	return against > pairs / 2;
@@ -321,7 +323,7 @@ static bool warmup_boundary_explains(const struct comparison *c, const struct ru
 		varies |= fabs(v->counts[r] - v->counts[0]) > COUNTS_ALIKE;
 		counts[side] += v->counts[r] / (double)c->side_counts[side];
 		wholes[side] += v->wholes[r] / (double)c->side_counts[side];
-		used += (double)c->runs[r].profile->used_count /
+		used += (double)c->runs[r].profile->iterations.used_count /
 			(double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
 	}
 	counted = counts[SIDE_NEW] - counts[SIDE_BASE];

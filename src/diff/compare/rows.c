@@ -315,7 +315,7 @@ static double part_of(const struct run_profile *run, const struct profile_entry 
 {
 	if (!entry)
 		return 0.0;
-	return run->is_whole ? entry->whole_value : entry->quantities[METRIC_VALUE].mean;
+	return run->iterations.is_whole ? entry->whole_value : entry->quantities[METRIC_VALUE].mean;
 }
 
 /* The row's share of the GPU time, on the side where it is larger. */

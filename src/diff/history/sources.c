@@ -41,7 +41,7 @@ static void point_id_of_runs(char out[ID_BYTES], struct run_profile *const *runs
 
 	/* The order of the files of a directory is not part of the content. */
 	for (size_t r = 0; r < count; r++)
-		sum += hash_text(runs[r]->document, runs[r]->document_bytes);
+		sum += hash_text(runs[r]->document.text, runs[r]->document.bytes);
 	snprintf(out, ID_BYTES, "%016" PRIx64, sum);
 }
 
@@ -56,24 +56,24 @@ static const char *property_of(const struct run_profile *run, enum property prop
 	case PROPERTY_GPU:
 		return run_profile_devices(run, out, TEXT_BYTES);
 	case PROPERTY_HOST:
-		return run->host;
+		return run->machine.host;
 	case PROPERTY_DRIVER:
-		return run->driver;
+		return run->machine.driver;
 	case PROPERTY_CLOCK:
-		if (isnan(run->clock_mhz))
+		if (isnan(run->machine.clock_mhz))
 			return "";
-		snprintf(out, TEXT_BYTES, "%.0f MHz", run->clock_mhz);
+		snprintf(out, TEXT_BYTES, "%.0f MHz", run->machine.clock_mhz);
 		return out;
 	case PROPERTY_CUPTI:
-		return run->cupti;
+		return run->machine.cupti;
 	case PROPERTY_COMMAND:
 		return run->command;
 	case PROPERTY_ITERATIONS:
-		snprintf(out, TEXT_BYTES, "%s%s%s", run->iterations,
-			 run->iteration_name[0] ? " " : "", run->iteration_name);
+		snprintf(out, TEXT_BYTES, "%s%s%s", run->iterations.kind,
+			 run->iterations.name[0] ? " " : "", run->iterations.name);
 		return out;
 	default:
-		snprintf(out, TEXT_BYTES, "%" PRIu64, run->found_count);
+		snprintf(out, TEXT_BYTES, "%" PRIu64, run->iterations.found_count);
 		return out;
 	}
 }
@@ -91,7 +91,7 @@ static bool check_run(const struct run_profile *run, struct problems *problems)
 {
 	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
 
-	if (run->trust != TRUST_COMPLETE)
+	if (run->trust.word != TRUST_COMPLETE)
 		problems_add(problems, "cannot use %s: events are missing in it", run->origin);
 	else if (!gpu || !(gpu->whole_count > 0.0))
 		problems_add(problems, "cannot use %s: no GPU work was recorded", run->origin);

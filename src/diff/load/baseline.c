@@ -188,11 +188,11 @@ static char *join_documents(const struct run_set *runs, size_t *bytes_out)
 	char *text;
 
 	for (size_t r = 0; r < runs->count; r++)
-		room += runs->runs[r]->document_bytes + 2;
+		room += runs->runs[r]->document.bytes + 2;
 	text = xt_malloc(room);
 	for (size_t r = 0; r < runs->count; r++) {
-		memcpy(text + used, runs->runs[r]->document, runs->runs[r]->document_bytes);
-		text[used + runs->runs[r]->document_bytes] = '\0';
+		memcpy(text + used, runs->runs[r]->document.text, runs->runs[r]->document.bytes);
+		text[used + runs->runs[r]->document.bytes] = '\0';
 		cJSON_Minify(text + used);
 		used += strlen(text + used);
 		text[used++] = '\n';
@@ -424,7 +424,7 @@ static void put_set(struct output *out, const struct baseline_set *set)
 	put_member(out, "label", set->label);
 	put_member(out, "time", text_time(set->time_ns, "%Y-%m-%dT%H:%M:%SZ"));
 	put_member(out, "program", run->program);
-	put_member(out, "device", run->device);
+	put_member(out, "device", run->machine.device);
 	output_format(out, "\"runs\":%zu,\"profiles\":\"%s\"},\n", set->runs.count, packed);
 	free(packed);
 }

@@ -397,8 +397,8 @@ static bool is_median(const struct run_set *set, uint64_t found_count)
 		if (set->runs[i]->history)
 			continue;
 		count++;
-		smaller += set->runs[i]->found_count < found_count;
-		equal += set->runs[i]->found_count == found_count;
+		smaller += set->runs[i]->iterations.found_count < found_count;
+		equal += set->runs[i]->iterations.found_count == found_count;
 	}
 	return smaller <= count / 2 && count / 2 < smaller + equal;
 }
@@ -408,10 +408,10 @@ struct iteration_counts check_count_iterations(const struct run_set *set)
 	struct iteration_counts counts = {.least = UINT64_MAX};
 
 	for (size_t i = 0; i < set->count; i++) {
-		uint64_t found = set->runs[i]->found_count;
+		uint64_t found = set->runs[i]->iterations.found_count;
 
 		/* Without a kind of iteration, the count is that of a failed search. */
-		if (set->runs[i]->history || !strcmp(set->runs[i]->iterations, "none"))
+		if (set->runs[i]->history || !strcmp(set->runs[i]->iterations.kind, "none"))
 			continue;
 		if (is_median(set, found))
 			counts.median = found;
@@ -431,7 +431,7 @@ static const char *kind_of(const struct run_profile *run)
 {
 	if (!run_profile_has_iterations(run))
 		return "the whole run";
-	return run->iteration_name[0] ? run->iteration_name : "the detected period";
+	return run->iterations.name[0] ? run->iterations.name : "the detected period";
 }
 
 /* The first run of a side with another kind of iteration than `run`, or NULL. */
@@ -499,9 +499,9 @@ static bool range_matches(const char *name, const char *wanted)
 /* A missing range is reported by check_runs(). */
 static bool lacks_wanted_range(const struct run_profile *run, const char *wanted)
 {
-	return strcmp(run->iterations, "missing") != 0 &&
-	       (strcmp(run->iterations, "nvtx") != 0 ||
-		!range_matches(run->iteration_name, wanted));
+	return strcmp(run->iterations.kind, "missing") != 0 &&
+	       (strcmp(run->iterations.kind, "nvtx") != 0 ||
+		!range_matches(run->iterations.name, wanted));
 }
 
 static bool lacks_wanted_warmup(const struct run_profile *run, const char *wanted)
@@ -509,7 +509,9 @@ static bool lacks_wanted_warmup(const struct run_profile *run, const char *wante
 	uint64_t count = strtoull(wanted, NULL, 10);
 
 	return run_profile_has_iterations(run) &&
-	       run->warmup_count != (count < run->found_count ? count : run->found_count - 1);
+	       run->iterations.warmup_count != (count < run->iterations.found_count
+							? count
+							: run->iterations.found_count - 1);
 }
 
 /*
@@ -601,11 +603,11 @@ static const char *identity_of(const struct run_profile *run, enum identity iden
 	case GPUS:
 		return run_profile_devices(run, out, TEXT_BYTES);
 	case GPU_KINDS:
-		return run->is_simulated ? "simulated GPU" : "real GPU";
+		return run->machine.is_simulated ? "simulated GPU" : "real GPU";
 	case DRIVERS:
-		return run->driver;
+		return run->machine.driver;
 	case CUPTI_VERSIONS:
-		return run->cupti;
+		return run->machine.cupti;
 	default:
 		return run->selection[0] ? run->selection : "none";
 	}
@@ -687,9 +689,9 @@ static bool has_fault(const struct run_profile *run, enum fault fault)
 	case EMPTY:
 		return !(count_of(run, "gpu-time") > 0.0);
 	case LACKS_RANGE:
-		return !strcmp(run->iterations, "missing");
+		return !strcmp(run->iterations.kind, "missing");
 	default:
-		return run->trust == (fault == DAMAGED ? TRUST_DAMAGED : TRUST_DEGRADED);
+		return run->trust.word == (fault == DAMAGED ? TRUST_DAMAGED : TRUST_DEGRADED);
 	}
 }
 
@@ -710,7 +712,8 @@ static void check_fault(const struct all_runs *all, enum fault fault,
 	}
 	if (!first)
 		return;
-	warning = faults[fault].is_warned && first->warning_count ? first->warnings[0] : "";
+	warning = faults[fault].is_warned && first->trust.warning_count ? first->trust.warnings[0]
+									: "";
 	problems_add(problems, "%s%s: %s%s%s%s", first->origin, others(count), faults[fault].what,
 		     warning[0] ? ": " : "", warning,
 		     faults[fault].is_allowed ? "; see --allow-degraded" : "");
@@ -726,19 +729,22 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 
 	for (size_t i = 1; i < all->count; i++) {
 		const struct run_profile *run = run_at(all, i);
-		double counts = (double)run->found_count / (double)first->found_count;
+		double counts =
+			(double)run->iterations.found_count / (double)first->iterations.found_count;
 		double launches = count_of(run, "launches") / count_of(first, "launches");
 
-		if (strcmp(run->iterations, "period") != 0 ||
-		    strcmp(first->iterations, "period") != 0 || !(first->found_count > 0) ||
+		if (strcmp(run->iterations.kind, "period") != 0 ||
+		    strcmp(first->iterations.kind, "period") != 0 ||
+		    !(first->iterations.found_count > 0) ||
 		    fabs(log(launches)) > log(LAUNCHES_ALIKE) ||
 		    fabs(log(counts)) < log(COUNTS_APART))
 			continue;
 		problems_add(problems,
 			     "different iterations: %s and %s launch about as much, but in %llu "
 			     "and %llu iterations; name an NVTX range with --iteration",
-			     run->origin, first->origin, (unsigned long long)run->found_count,
-			     (unsigned long long)first->found_count);
+			     run->origin, first->origin,
+			     (unsigned long long)run->iterations.found_count,
+			     (unsigned long long)first->iterations.found_count);
 		return;
 	}
 }
@@ -754,7 +760,7 @@ bool check_same_run(const struct run_profile *a, const struct run_profile *b)
 {
 	/* Synthetic logs may all have the same start time, so compare more than that. */
 	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
-	       !strcmp(a->host, b->host) && !strcmp(a->command, b->command) &&
+	       !strcmp(a->machine.host, b->machine.host) && !strcmp(a->command, b->command) &&
 	       gpu_time_of(a) == gpu_time_of(b);
 }
 

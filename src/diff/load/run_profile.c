@@ -230,15 +230,15 @@ static void read_trust(struct run_profile *p, const cJSON *document)
 	const char *word = text_of(p, trust, "word", FIELD_BYTES_MAX);
 	size_t room = (size_t)cJSON_GetArraySize(warnings);
 
-	p->trust = TRUST_DAMAGED; /* do not trust an unknown word */
+	p->trust.word = TRUST_DAMAGED; /* do not trust an unknown word */
 	for (unsigned w = 0; w < sizeof(words) / sizeof(words[0]); w++)
 		if (!strcmp(word, words[w]))
-			p->trust = (enum trust_word)w;
-	p->warnings = arena_alloc(p->memory, room * sizeof(*p->warnings));
+			p->trust.word = (enum trust_word)w;
+	p->trust.warnings = arena_alloc(p->memory, room * sizeof(*p->trust.warnings));
 	cJSON_ArrayForEach(warning, warnings)
 	{
 		if (cJSON_IsString(warning))
-			p->warnings[p->warning_count++] =
+			p->trust.warnings[p->trust.warning_count++] =
 				plain_text(p, warning->valuestring, LINE_BYTES_MAX);
 	}
 }
@@ -270,25 +270,26 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 	p->command = text_of(p, process, "command", LINE_BYTES_MAX);
 	xt_script_title(title, sizeof(title), p->program, p->command);
 	p->title = plain_text(p, title, FIELD_BYTES_MAX);
-	p->host = text_of(p, process, "host", FIELD_BYTES_MAX);
-	p->driver = text_of(p, process, "driver", FIELD_BYTES_MAX);
-	p->cupti = text_of(p, process, "cupti", FIELD_BYTES_MAX);
+	p->machine.host = text_of(p, process, "host", FIELD_BYTES_MAX);
+	p->machine.driver = text_of(p, process, "driver", FIELD_BYTES_MAX);
+	p->machine.cupti = text_of(p, process, "cupti", FIELD_BYTES_MAX);
 	p->selection = text_of(p, document, "selection", LINE_BYTES_MAX);
-	p->iterations = text_of(p, process, "iterations", FIELD_BYTES_MAX);
-	p->iteration_name = text_of(p, process, "iteration_name", FIELD_BYTES_MAX);
-	p->found_count = count_of(process, "found_count");
-	p->warmup_count = count_of(process, "warmup_count");
-	p->used_count = count_of(process, "used_count");
+	p->iterations.kind = text_of(p, process, "iterations", FIELD_BYTES_MAX);
+	p->iterations.name = text_of(p, process, "iteration_name", FIELD_BYTES_MAX);
+	p->iterations.found_count = count_of(process, "found_count");
+	p->iterations.warmup_count = count_of(process, "warmup_count");
+	p->iterations.used_count = count_of(process, "used_count");
 	p->start_realtime_ns = count_of(process, "start_realtime_ns");
-	p->clock_mhz = number_of(document, "clock_mhz");
-	p->is_simulated = cJSON_IsTrue(json_member(document, "simulated_gpu"));
-	p->devices =
-		arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) * sizeof(*p->devices));
+	p->machine.clock_mhz = number_of(document, "clock_mhz");
+	p->machine.is_simulated = cJSON_IsTrue(json_member(document, "simulated_gpu"));
+	p->machine.devices = arena_alloc(p->memory, (size_t)cJSON_GetArraySize(devices) *
+							    sizeof(*p->machine.devices));
 	cJSON_ArrayForEach(device, devices)
 	{
-		p->devices[p->device_count++] = text_of(p, device, "name", FIELD_BYTES_MAX);
+		p->machine.devices[p->machine.device_count++] =
+			text_of(p, device, "name", FIELD_BYTES_MAX);
 	}
-	p->device = p->device_count ? p->devices[0] : "";
+	p->machine.device = p->machine.device_count ? p->machine.devices[0] : "";
 }
 
 static void read_names(struct run_profile *p, struct tree *tree, const cJSON *names)
@@ -558,7 +559,7 @@ static void sort_entries(struct run_profile *p)
 static void add_iterations(struct run_profile *p)
 {
 	struct profile_entry *entry = &p->entries[p->entry_count];
-	double count = (double)p->found_count;
+	double count = (double)p->iterations.found_count;
 
 	if (!run_profile_has_iterations(p))
 		return;
@@ -631,7 +632,7 @@ void run_profile_free(struct run_profile *p)
 	if (!p)
 		return;
 	arena_free(p->memory);
-	free_all(p->origin, p->document, p);
+	free_all(p->origin, p->document.text, p);
 }
 
 struct run_profile *run_profile_read(const char *document, size_t document_bytes,
@@ -643,9 +644,9 @@ struct run_profile *run_profile_read(const char *document, size_t document_bytes
 
 	p->memory = arena_new();
 	p->origin = xt_strdup(origin);
-	p->document = xt_malloc(document_bytes + 1);
-	memcpy(p->document, document, document_bytes);
-	p->document_bytes = document_bytes;
+	p->document.text = xt_malloc(document_bytes + 1);
+	memcpy(p->document.text, document, document_bytes);
+	p->document.bytes = document_bytes;
 	if (json)
 		error = read_document(p, json, problems);
 	else
@@ -662,9 +663,9 @@ const char *run_profile_devices(const struct run_profile *p, char *out, size_t o
 	size_t used = 0;
 
 	out[0] = '\0';
-	for (size_t d = 0; d < p->device_count && used < out_bytes; d++)
+	for (size_t d = 0; d < p->machine.device_count && used < out_bytes; d++)
 		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s", d ? " + " : "",
-					 p->devices[d]);
+					 p->machine.devices[d]);
 	return out;
 }
 
@@ -716,7 +717,7 @@ static double instances_of(const struct run_profile *profile, const struct profi
 static void use_whole(const struct run_profile *profile, struct profile_entry *entry)
 {
 	struct quantity *q = entry->quantities;
-	double n = (double)profile->used_count, count = entry->whole_count;
+	double n = (double)profile->iterations.used_count, count = entry->whole_count;
 
 	/* A mean by item has the errors of its sum. */
 	q[METRIC_EACH].mean *= q[METRIC_COUNT].mean;
@@ -747,7 +748,7 @@ void run_profile_use_whole(struct run_profile *profile)
 			for (int m = METRIC_VALUE; m <= METRIC_COUNT; m++)
 				divide(&entry->quantities[m], instances_of(profile, entry));
 	}
-	profile->is_whole = true;
+	profile->iterations.is_whole = true;
 }
 
 void run_set_add(struct run_set *set, struct run_profile *run)

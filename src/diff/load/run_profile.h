@@ -59,30 +59,38 @@ struct profile_entry {
 
 /* The profile owns all texts. */
 struct run_profile {
-	char *origin;	/* file name, for messages */
-	char *document; /* as read, not terminated; a baseline stores it */
-	size_t document_bytes;
+	char *origin; /* file name, for messages */
+	struct {
+		char *text; /* not terminated */
+		size_t bytes;
+	} document;	     /* as read; a baseline stores it */
 	const char *program; /* of the main process */
 	const char *title;   /* its script, or else program */
 	const char *command;
-	const char *host;
-	const char *driver; /* CUDA version of the driver, such as "13000" */
-	const char *cupti;
-	bool is_simulated;
+	struct {
+		const char *host;
+		const char *driver; /* CUDA version of the driver, such as "13000" */
+		const char *cupti;
+		const char **devices; /* names */
+		size_t device_count;
+		const char *device; /* the first, or "" */
+		bool is_simulated;
+		double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
+	} machine;
 	uint64_t start_realtime_ns; /* 0: unknown */
-	const char **devices;	    /* names */
-	size_t device_count;
-	const char *device; /* the first, or "" */
-	enum trust_word trust;
-	const char **warnings;
-	size_t warning_count;
-	const char *selection;	/* filter options of the profile; "": the whole run */
-	const char *iterations; /* "nvtx", "period", "none", or "missing": no such range */
-	const char *iteration_name;
-	uint64_t found_count, warmup_count, used_count; /* of iterations */
-	bool is_whole;					/* values are of the whole run */
-	bool lacks_wall;  /* the document is older than WALL_VERSION; its wall is not read */
-	double clock_mhz; /* mean GPU clock during the run; NAN: unknown */
+	struct {
+		enum trust_word word;
+		const char **warnings;
+		size_t warning_count;
+	} trust;
+	const char *selection; /* filter options of the profile; "": the whole run */
+	struct {
+		const char *kind; /* "nvtx", "period", "none", or "missing": no such range */
+		const char *name;
+		uint64_t found_count, warmup_count, used_count;
+		bool is_whole; /* values are of the whole run */
+	} iterations;
+	bool lacks_wall; /* the document is older than WALL_VERSION; its wall is not read */
 	/*
 	 * 0: a run of its side. n: a run of the n-th older set of a baseline, only used for noise
 	 */
@@ -103,9 +111,9 @@ void run_profile_free(struct run_profile *profile);
 /* Are values per iteration, not per run? */
 static inline bool run_profile_has_iterations(const struct run_profile *profile)
 {
-	return profile->used_count && !profile->is_whole &&
-	       (profile->iterations[0] == 'n' ? profile->iterations[1] == 'v'
-					      : profile->iterations[0] == 'p');
+	return profile->iterations.used_count && !profile->iterations.is_whole &&
+	       (profile->iterations.kind[0] == 'n' ? profile->iterations.kind[1] == 'v'
+						   : profile->iterations.kind[0] == 'p');
 }
 
 /* The names of the devices: "A + B". Which one of several equal GPUs was used does not matter. */

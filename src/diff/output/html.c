@@ -163,10 +163,10 @@ static void put_sides(struct json *json, const struct diff_result *result)
 		if (run) {
 			json_string(json, "program", run->title);
 			json_string(json, "command", run->command);
-			json_string(json, "host", run->host);
-			json_string(json, "device", run->device);
-			json_bool(json, "simulated_gpu", run->is_simulated);
-			put_known(json, "clock_mhz", run->clock_mhz);
+			json_string(json, "host", run->machine.host);
+			json_string(json, "device", run->machine.device);
+			json_bool(json, "simulated_gpu", run->machine.is_simulated);
+			put_known(json, "clock_mhz", run->machine.clock_mhz);
 		}
 		json_end_object(json);
 	}

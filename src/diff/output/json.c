@@ -74,10 +74,10 @@ static void put_runs(struct json *json, const struct run_set *set, const char *k
 		json_string(json, "origin", run->origin);
 		json_string(json, "program", run->program);
 		json_string(json, "command", run->command);
-		json_string(json, "host", run->host);
-		json_string(json, "iterations", run->iterations);
-		json_number(json, "iteration_count", (double)run->used_count);
-		json_number(json, "warmup_count", (double)run->warmup_count);
+		json_string(json, "host", run->machine.host);
+		json_string(json, "iterations", run->iterations.kind);
+		json_number(json, "iteration_count", (double)run->iterations.used_count);
+		json_number(json, "warmup_count", (double)run->iterations.warmup_count);
 		json_bool(json, "history", run->history > 0);
 		json_end_object(json);
 	}

@@ -290,14 +290,14 @@ static void put_side(struct output *out, const struct diff_result *result, enum 
 		output_string(out, ", ");
 		put_code(out, run->title, NAME_COLUMNS);
 		output_string(out, " on ");
-		put_text(out, run->device_count ? run->device : "unknown GPU");
-		if (*run->host) {
+		put_text(out, run->machine.device_count ? run->machine.device : "unknown GPU");
+		if (*run->machine.host) {
 			output_string(out, " (");
-			put_text(out, run->host);
+			put_text(out, run->machine.host);
 			output_char(out, ')');
 		}
-		if (isfinite(run->clock_mhz))
-			output_format(out, ", SM clock %.0f MHz", run->clock_mhz);
+		if (isfinite(run->machine.clock_mhz))
+			output_format(out, ", SM clock %.0f MHz", run->machine.clock_mhz);
 	}
 	output_char(out, '\n');
 }

@@ -59,21 +59,22 @@ static void put_runs(const struct text *t)
 	if (!shown)
 		return;
 	output_format(t->out, "      %s", shown->title[0] ? shown->title : "[unknown program]");
-	for (size_t d = 0; d < shown->device_count && d < DEVICES_SHOWN; d++)
+	for (size_t d = 0; d < shown->machine.device_count && d < DEVICES_SHOWN; d++)
 		output_format(t->out, "%s%s", d ? " + " : " on ",
-			      shown->devices[d][0] ? shown->devices[d] : "[unknown GPU]");
-	if (shown->device_count > DEVICES_SHOWN)
-		output_format(t->out, " and %zu more", shown->device_count - DEVICES_SHOWN);
+			      shown->machine.devices[d][0] ? shown->machine.devices[d]
+							   : "[unknown GPU]");
+	if (shown->machine.device_count > DEVICES_SHOWN)
+		output_format(t->out, " and %zu more", shown->machine.device_count - DEVICES_SHOWN);
 	if (run_profile_has_iterations(shown))
 		output_format(t->out, ", %llu iterations%s%s%s, values per iteration",
-			      (unsigned long long)shown->used_count,
-			      shown->iteration_name[0] ? " of \"" : "", shown->iteration_name,
-			      shown->iteration_name[0] ? "\"" : "");
+			      (unsigned long long)shown->iterations.used_count,
+			      shown->iterations.name[0] ? " of \"" : "", shown->iterations.name,
+			      shown->iterations.name[0] ? "\"" : "");
 	else
 		output_format(t->out, ", values of %s",
 			      t->result->comparison ? comparison_values(t->result->comparison)
 						    : "whole runs");
-	output_format(t->out, "%s\n", shown->is_simulated ? ", simulated GPU" : "");
+	output_format(t->out, "%s\n", shown->machine.is_simulated ? ", simulated GPU" : "");
 }
 
 static void put_verdict(const struct text *t)

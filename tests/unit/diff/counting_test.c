@@ -70,9 +70,9 @@ static struct run_profile *make_run(struct gate_random *random, int more)
 	add_row(made, LEVEL_CALL, "cudaEventQuery", 0, between(random, 100, 900));
 	profile->entries = made->entries;
 	profile->entry_count = made->count;
-	profile->iterations = "none";
+	profile->iterations.kind = "none";
 	profile->selection = profile->command = "";
-	profile->is_whole = true;
+	profile->iterations.is_whole = true;
 	return profile;
 }
 

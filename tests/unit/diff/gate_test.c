@@ -85,11 +85,11 @@ static struct run_profile *make_profile(const struct gate_run *run, uint64_t sta
 	}
 	qsort(entries, p->entry_count, sizeof(*entries), compare_entries);
 	p->entries = entries;
-	p->iterations = "nvtx";
+	p->iterations.kind = "nvtx";
 	p->selection = "";
 	p->command = "";
 	p->start_realtime_ns = start_ns;
-	p->used_count = p->found_count = GATE_ITERATIONS;
+	p->iterations.used_count = p->iterations.found_count = GATE_ITERATIONS;
 	run_profile_use_whole(p);
 	return p;
 }

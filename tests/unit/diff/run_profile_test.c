@@ -46,11 +46,11 @@ static void reads_all_values(void **state)
 	(void)state;
 	assert_int_equal(read_text(&p, document, &problems), 0);
 	assert_string_equal(p->program, "train");
-	assert_string_equal(p->driver, "13000");
-	assert_true(p->is_simulated && run_profile_has_iterations(p));
-	assert_int_equal(p->trust, TRUST_DEGRADED);
-	assert_string_equal(p->warnings[0], "something");
-	assert_string_equal(p->devices[0], "H200");
+	assert_string_equal(p->machine.driver, "13000");
+	assert_true(p->machine.is_simulated && run_profile_has_iterations(p));
+	assert_int_equal(p->trust.word, TRUST_DEGRADED);
+	assert_string_equal(p->trust.warnings[0], "something");
+	assert_string_equal(p->machine.devices[0], "H200");
 	assert_int_equal(p->start_realtime_ns, 17);
 	/* Two lines of a function are one path. The more expensive line is shown. */
 	entry = run_profile_find(p, LEVEL_PATH, "main;f");
