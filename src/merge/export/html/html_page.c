@@ -597,10 +597,7 @@ static void put_document(struct output *out, const struct fit *fit, const struct
 		json_end_object(&json);
 	}
 	json_end_array(&json);
-	json_begin_array(&json, "idle_classes");
-	for (int class = 0; class < IDLE_CLASSES; class ++)
-		json_string(&json, NULL, idle_labels[class]);
-	json_end_array(&json);
+	json_strings(&json, "idle_classes", idle_labels, IDLE_CLASSES);
 	json_begin_array(&json, "cpu_states");
 	for (int state = 0; state < XT_CPU_STATES; state++)
 		json_string(&json, NULL, cpu_state_name((enum xt_cpu_state)state));

@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "log/base/compare.h"
-#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_headline.h"
+#include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/finding_place.h"
@@ -21,6 +21,7 @@
 #include "merge/export/formats.h"
 #include "merge/findings/conclusions.h"
 #include "merge/naming/frame_names.h"
+#include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/cpu_logs.h"
@@ -36,6 +37,9 @@
 #define CACHE		 "CachingAllocator" /* in the names of functions of PyTorch's allocators */
 #define TEXT_BYTES	 512
 #define NAMELESS_SHOWN	 5
+#define PROBLEMS_SHOWN	 3
+#define FREE_WAITS	 2    /* waits that cost less than 1/2 of their length */
+#define NOTABLE_WAITS	 0.05 /* of the time of all ranks */
 
 /* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
@@ -355,27 +359,151 @@ static void put_cpu(struct sink *sink, const struct run *run)
 	put_cpu_facts(&sink->out, run);
 }
 
+/* Frees the text. */
+static void put_clean_note(struct output *out, char *text)
+{
+	char *clean = text_clean_copy(text);
+
+	if (clean[0])
+		put_note(out, clean);
+	free(text);
+	free(clean);
+}
+
+/* Says why ranks of a distributed job are not compared. */
+static void put_not_compared(struct output *out, const struct run *run)
+{
+	uint32_t world_size = run->inputs->logs[0].world_size;
+	bool is_alone = run->inputs->count == 1 && world_size != RANK_UNKNOWN && world_size > 1;
+	bool is_part = run->inputs->count > 1 && wanted_is_part(&run->settings->wanted);
+
+	if (!run->sums->collectives.count || (!is_alone && !is_part))
+		return;
+	put_title(out, "Collectives", "");
+	put_clean_note(out, is_alone
+				    ? xt_asprintf("Ranks are not compared: this is the log of one "
+						  "of %u ranks.",
+						  world_size)
+				    : xt_strdup("Ranks are not compared, as only a part of the run "
+						"is selected."));
+}
+
+static void put_unfinished_note(struct output *out, const struct run *run,
+				const struct unfinished_collective *row)
+{
+	const struct communicator *communicator =
+		&run->compared->report.communicators.list[row->communicator];
+	char *what = collective_text(run, communicator, row->number, row->operation);
+	char *absent = absent_members_text(run, communicator, row->number);
+
+	put_clean_note(out, xt_asprintf("Not finished either: %s. Not there: %s.", what,
+					absent[0] ? absent : "ranks without a log"));
+	free(what);
+	free(absent);
+}
+
+static void put_mismatch_note(struct output *out, const struct run *run,
+			      const struct collective_mismatch *row)
+{
+	const struct communicator *communicator =
+		&run->compared->report.communicators.list[row->communicator];
+	const struct arrivals *arrivals = &communicator->arrivals[row->number];
+	char *what = collective_text(run, communicator, row->number, arrivals->operation);
+
+	put_clean_note(out, xt_asprintf("%s differs between ranks in its %s: such ranks hang or "
+					"exchange wrong data.",
+					what, row->what == MISMATCH_BYTES ? "size" : "operation"));
+	free(what);
+}
+
+static void put_rest(struct output *out, size_t count, const char *what)
+{
+	if (count > PROBLEMS_SHOWN)
+		put_clean_note(out, xt_asprintf("And %zu more %s.", count - PROBLEMS_SHOWN, what));
+}
+
+static void put_problems(struct output *out, const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+
+	put_clean_note(out, incomplete_text(run));
+	/* The verdict is about the first. */
+	for (size_t u = 1; u < report->unfinished.count && u < PROBLEMS_SHOWN; u++)
+		put_unfinished_note(out, run, &report->unfinished.list[u]);
+	for (size_t m = 0; m < report->mismatches.count && m < PROBLEMS_SHOWN; m++)
+		put_mismatch_note(out, run, &report->mismatches.list[m]);
+	put_rest(out, report->unfinished.count, "collectives that never finished");
+	put_rest(out, report->mismatches.count, "collectives that differ");
+	for (size_t d = 0; d < report->communicators.duplicates.count; d++) {
+		const struct duplicate_rank *row = &report->communicators.duplicates.list[d];
+
+		put_clean_note(out, xt_asprintf("%s is left out: %s has the same rank.",
+						run->labels[row->log], run->labels[row->other]));
+	}
+}
+
+static void put_collectives(struct sink *sink, const struct run *run)
+{
+	static const struct table_def *const tables[] = {&text_sorted_communicators,
+							 &text_large_causes, &table_spread};
+	const struct collectives_report *report = &run->compared->report;
+	struct output *out = &sink->out;
+
+	if (!summary_has_collectives(run)) {
+		put_not_compared(out, run);
+		return;
+	}
+	put_title(out, "Collectives", "");
+	put_clean_note(out, verdict_text(run));
+	put_problems(out, run);
+	for (size_t h = 1; h < report->clocks.count; h++)
+		put_clean_note(out, rank_clock_text(run, h));
+	if (report->job_count > 1)
+		put_clean_note(out, jobs_text(run));
+	if (report->counts.by_order_count)
+		put_note(out,
+			 "Some collectives do not say their communicator. They are compared by "
+			 "the order on their stream.");
+	if (report->times.exposed_ns > FREE_WAITS * report->times.cost_ns &&
+	    (double)report->times.exposed_ns > NOTABLE_WAITS * report->times.ranks_ns)
+		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
+			      "waited for its CPU instead.");
+	table_put_text(sink, run, &table_rank_waits, false);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		table_put_text(sink, run, tables[t], true);
+}
+
+static void put_mpi(struct sink *sink, const struct run *run)
+{
+	const struct mpi_waits *waits = &run->compared->report.mpi;
+
+	if (!waits->rank_count)
+		return;
+	put_title(&sink->out, "Collectives of MPI", "");
+	put_clean_note(&sink->out, mpi_waits_text(run, waits));
+	table_put_text(sink, run, &table_mpi, false);
+}
+
 /* The processes, and what the last column is. */
 static void put_ranks(struct sink *sink, const struct run *run)
 {
 	const struct rank_row *slowest = ranks_slowest_of(run);
-	char time[TIME_BYTES], *text, *clean;
+	char time[TIME_BYTES];
 
 	if (run->found->ranks.count < 2)
 		return;
 	table_put_text(sink, run, &table_by_process, true);
 	format_time(time,
 		    slowest ? slowest->own_ns - ranks_fastest(&run->found->ranks)->own_ns : 0);
-	text = xt_asprintf(
-		"%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
-		slowest ? "Slowest: " : "", slowest ? slowest->label : "", slowest ? ", with " : "",
-		slowest ? time : "", slowest ? " more own time than the fastest. " : "",
-		run->sums->collectives.count ? " without the time in which only collectives ran"
-					     : "");
-	clean = text_clean_copy(text);
-	put_note(&sink->out, clean);
-	free(text);
-	free(clean);
+	put_clean_note(
+		&sink->out,
+		xt_asprintf("%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
+			    slowest ? "Slowest: " : "", slowest ? slowest->label : "",
+			    slowest ? ", with " : "", slowest ? time : "",
+			    slowest ? " more own time than the fastest. " : "",
+			    run->sums->collectives.count
+				    ? " without the time in which only collectives ran"
+				    : ""));
 }
 
 static bool are_equal(const struct table *a, const struct table *b)
@@ -753,8 +881,8 @@ static void end(struct sink *sink, const struct run *run)
 	put_findings(out, run);
 	put_cpu(sink, run);
 	put_ranks(sink, run);
-	summary_put_collectives(sink, run);
-	summary_put_mpi(sink, run);
+	put_collectives(sink, run);
+	put_mpi(sink, run);
 	put_call_tree(sink, run);
 	for (size_t t = 0; tables[t]; t++)
 		table_put_text(sink, run, tables[t], true);

@@ -437,10 +437,7 @@ void put_headline_json(struct json *json, const struct run *run)
 	json_begin_object(json, "headline");
 	json_string(json, "command", first->command[0] ? first->command : first->program);
 	json_string(json, "host", first->host);
-	json_begin_array(json, "gpus");
-	for (size_t g = 0; g < headline->gpu_count; g++)
-		json_string(json, NULL, headline->gpus[g]);
-	json_end_array(json);
+	json_strings(json, "gpus", (const char *const *)headline->gpus, headline->gpu_count);
 	if (*part)
 		json_string(json, "recorded", part);
 	if (*note)

@@ -9,13 +9,15 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "merge/export/summary/summary_collectives.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
 #include "merge/findings/conclusions.h"
+#include "merge/ranks/collectives_words.h"
+#include "merge/ranks/compared_ranks.h"
+#include "merge/ranks/wait_cause.h"
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/cpu_sums.h"
 #include "merge/sums/processes.h"
@@ -126,6 +128,131 @@ static void put_selection(struct json *json, const struct run *run)
 	json_string(json, "selection", text);
 }
 
+bool summary_has_collectives(const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+
+	return run->needs.ranks && (report->communicators.count || report->unfinished.count);
+}
+
+static void put_member(struct json *json, const char *key, uint32_t number)
+{
+	if (number != RANK_UNKNOWN)
+		json_u64(json, key, number);
+}
+
+static void put_process(struct json *json, const struct run *run, size_t log)
+{
+	const struct input *input = &run->inputs->logs[log];
+
+	json_string(json, "process", run->labels[log]);
+	put_member(json, "rank", input->rank);
+	put_member(json, "local_rank", input->local_rank);
+	put_member(json, "world_size", input->world_size);
+	if (input->run[0])
+		json_string(json, "run_id", input->run);
+	if (input->batch_job[0])
+		json_string(json, "batch_job_id", input->batch_job);
+}
+
+static void put_communicator(struct json *json, const struct communicator *communicator)
+{
+	char name[32];
+
+	communicator_name(communicator, name, sizeof(name));
+	json_string(json, "communicator", name);
+}
+
+static void put_verdict(struct json *json, const struct run *run)
+{
+	const struct rank_verdict *verdict = &run->compared->report.verdict;
+	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
+	bool has_absent = verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX;
+
+	json_begin_object(json, "verdict");
+	json_string(json, "kind", verdict_kind_name(verdict->kind));
+	json_u64(json, "cost_ns", verdict->cost_ns);
+	json_rounded(json, "share", verdict->share, 4);
+	if (verdict->kind == VERDICT_RANK || has_absent)
+		put_process(json, run, verdict->log);
+	if (verdict->kind == VERDICT_LINK)
+		put_communicator(json,
+				 &run->compared->report.communicators.list[verdict->communicator]);
+	if (((verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING) &&
+	     verdict_has_place(verdict)) ||
+	    (has_absent && where[0]))
+		json_string(json, "where", where);
+	json_string(json, "text", text);
+	json_end_object(json);
+	free(where);
+	free(text);
+}
+
+static void put_collectives_json(struct json *json, const struct run *run)
+{
+	static const struct table_def *const tables[] = {
+		&table_rank_waits,  &table_communicators, &table_collective_groups,
+		&table_wait_causes, &table_spread,	  &table_clocks,
+		&table_mismatches,  &table_unfinished,	  &table_duplicates,
+	};
+	const struct collectives_report *report = &run->compared->report;
+	char *missing;
+
+	if (!summary_has_collectives(run))
+		return;
+	json_begin_object(json, "collectives");
+	json_u64(json, "count", report->counts.all_count);
+	json_u64(json, "matched", report->counts.matched_count);
+	json_u64(json, "by_order", report->counts.by_order_count);
+	json_u64(json, "partial", report->counts.partial_count);
+	json_u64(json, "wait_ns", report->times.wait_ns);
+	json_u64(json, "exposed_wait_ns", report->times.exposed_ns);
+	json_u64(json, "cost_ns", report->times.cost_ns);
+	json_u64(json, "job_ns", (uint64_t)report->times.job_ns);
+	json_u64(json, "job_count", report->job_count);
+	put_verdict(json, run);
+	missing = missing_ranks_text(run);
+	json_string(json, "missing_ranks", missing);
+	free(missing);
+	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+		table_put_json(json, run, tables[t]);
+	json_end_object(json);
+}
+
+static void put_mpi_verdict(struct json *json, const struct run *run, const struct mpi_waits *waits)
+{
+	char *text = mpi_waits_text(run, waits);
+
+	json_begin_object(json, "verdict");
+	json_string(json, "kind", waits->late != SIZE_MAX ? "rank" : "unknown");
+	if (waits->late != SIZE_MAX) {
+		char *where = wait_cause_where(&run->paths, waits->node);
+
+		json_string(json, "process", run->labels[waits->ranks[waits->late].log]);
+		json_u64(json, "cost_ns", waits->cost_ns);
+		json_string(json, "where", where);
+		json_u64(json, "where_ns", waits->node_ns);
+		free(where);
+	}
+	json_string(json, "text", text);
+	json_end_object(json);
+	free(text);
+}
+
+static void put_mpi_json(struct json *json, const struct run *run)
+{
+	const struct mpi_waits *waits = &run->compared->report.mpi;
+
+	if (!waits->rank_count)
+		return;
+	json_begin_object(json, "mpi");
+	json_u64(json, "period_ns", waits->period_ns);
+	json_u64(json, "window_ns", (uint64_t)(waits->until_ns - waits->from_ns));
+	put_mpi_verdict(json, run, waits);
+	table_put_json(json, run, &table_mpi);
+	json_end_object(json);
+}
+
 /* SQL that gives the numbers from the database of --sqlite. */
 static void put_queries(struct json *json)
 {
@@ -210,14 +337,8 @@ static void put_trust(struct json *json, const struct run *run)
 
 	json_begin_object(json, "trust");
 	json_string(json, "word", trust_level_name(trust->level));
-	json_begin_array(json, "reasons");
-	for (size_t r = 0; r < trust->reason_count; r++)
-		json_string(json, NULL, trust->reasons[r]);
-	json_end_array(json);
-	json_begin_array(json, "lines");
-	for (int l = 0; l < TRUST_LINES; l++)
-		json_string(json, NULL, trust->lines[l]);
-	json_end_array(json);
+	json_strings(json, "reasons", (const char *const *)trust->reasons, trust->reason_count);
+	json_strings(json, "lines", (const char *const *)trust->lines, TRUST_LINES);
 	json_bool(json, "complete", run->report->status == STATUS_OK);
 	table_put_json(json, run, &table_accounts);
 	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);

@@ -19,6 +19,9 @@ struct sink;
  */
 void summary_json_put(struct json *json, const char *key, const struct run *run, bool with_paths);
 
+/* Whether the ranks share collectives that can be compared. */
+bool summary_has_collectives(const struct run *run);
+
 enum query {
 	QUERY_BUSY,
 	QUERY_IDLE,
