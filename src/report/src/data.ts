@@ -18,6 +18,8 @@ import type {
 	KernelsRow,
 	MemoryRow,
 	MismatchesRow,
+	MpiRow,
+	NamelessRow,
 	ProcessesRow,
 	RankWaitsRow,
 	SpreadRow,
@@ -53,7 +55,7 @@ export type CallRow = ApiCallsRow;
 export type FailureRow = FailedCallsRow;
 export type TransferRow = CopiesRow;
 export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { CpuIdleRow, MemoryRow };
+export type { CpuIdleRow, MemoryRow, MpiRow, NamelessRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -162,9 +164,11 @@ interface Summary {
 		losses: Record<string, number>;
 		doubts: Record<string, number>;
 		warnings: string[];
+		nameless: NamelessRow[];
 	};
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
 	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
+	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
 	api_calls: Rows<CallRow>;

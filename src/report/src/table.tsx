@@ -375,6 +375,23 @@ export function bytesColumn<Row>(title: string, value: (row: Row) => number | un
 	return { title, value, show: (r) => formatBytes(Math.round(value(r)!)), unit: 'bytes', ...more };
 }
 
+const unitColumns: [RegExp, typeof timeColumn][] = [
+	[/_ns$/, timeColumn],
+	[/_bytes$/, bytesColumn],
+	[/(_count|^places)$/, countColumn],
+];
+
+/* Columns of a declared table (src/merge/tables/table.h). The names of its members have units. */
+export function declaredColumns<Row>(titles: { [key in keyof Row & string]?: string }, main: keyof Row): Column<Row>[] {
+	return Object.entries<string>(titles as Record<string, string>).map(([name, title]) => {
+		const key = name as keyof Row;
+		const column = unitColumns.find(([unit]) => unit.test(name))?.[1];
+
+		if (column) return column(title, (row: Row) => row[key] as number | undefined);
+		return { title, value: (row) => row[key] as string | undefined, isText: true, isMain: key === main };
+	});
+}
+
 /* A part of a whole in percent. Unknown if the part is. */
 export function percentColumn<Row>(title: string, part: (row: Row) => number | undefined, whole: (row: Row) => number, more?: Partial<Column<Row>>): Column<Row> {
 	const value = (r: Row) => {

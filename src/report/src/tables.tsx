@@ -3,10 +3,10 @@
  * The tables: one at a time on screen, all of them in print.
  */
 import { useMemo } from 'preact/hooks';
-import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, TransferRow } from './data';
+import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, NamelessRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight, shortTime } from './format';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
-import { bytesColumn, changeColumns, type Column, countColumn, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
+import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
 
@@ -536,15 +536,21 @@ function rangePath({ report }: State, place: number): string {
 	return parts.reverse().join(';');
 }
 
-const memoryColumns: Column<MemoryRow>[] = [
-	bytesColumn('Peak', (r) => r.peak_bytes),
-	timeColumn('Time of peak', (r) => r.peak_at_ns),
-	countColumn('Allocations', (r) => r.alloc_count),
-	countColumn('Frees', (r) => r.free_count),
-	bytesColumn('Allocated', (r) => r.alloc_bytes),
-	bytesColumn('At the end', (r) => r.leaked_bytes),
-	{ title: 'Memory', value: (r) => r.name, isText: true, isMain: true },
-];
+const memoryColumns = declaredColumns<MemoryRow>(
+	{
+		peak_bytes: 'Peak',
+		peak_at_ns: 'Time of peak',
+		alloc_count: 'Allocations',
+		free_count: 'Frees',
+		alloc_bytes: 'Allocated',
+		leaked_bytes: 'At the end',
+		name: 'Memory',
+	},
+	'name',
+);
+
+const mpiColumns = declaredColumns<MpiRow>({ wait_ns: 'In MPI', function: 'Function with most of it', process: 'Process' }, 'process');
+const namelessColumns = declaredColumns<NamelessRow>({ places: 'Places', module: 'Library' }, 'module');
 
 interface MemoryPath {
 	node: number;
@@ -643,7 +649,21 @@ const tabs: Tab[] = [
 	{ id: 'transfers', title: 'Copies by direction', note: transferNote, show: (state) => <Transfers state={state} /> },
 	{ id: 'cpu', title: 'Idle by CPU code', note: () => (isFiltered.value ? 'Shows the whole run, not the selection.' : null), show: (state) => <CpuIdle state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
+	{
+		id: 'mpi',
+		title: 'MPI',
+		note: ({ report }) => report.summary.mpi!.verdict.text,
+		show: ({ report }) => <Table id="table-mpi" title="Collectives of MPI" columns={mpiColumns} rows={report.summary.mpi!.ranks} none="" />,
+	},
 	{ id: 'memory', title: 'Memory', note: memoryNote, show: (state) => <Memory state={state} /> },
+	{
+		id: 'nameless',
+		title: 'Functions without names',
+		note: () => 'Places in libraries for which no symbols or debug files were found. Set --debug-dir or DEBUGINFOD_URLS.',
+		show: ({ report }) => (
+			<Table id="table-nameless" title="Functions without names" columns={namelessColumns} rows={report.summary.trust.nameless} none="" />
+		),
+	},
 ];
 
 function noneText(ofRun: string): string {
@@ -702,12 +722,15 @@ function transferNote(state: State): string | null {
 }
 
 export function Tables({ state }: { state: State }) {
+	const { summary, ranges } = state.report;
 	const rows: Record<string, number> = {
-		cpu: state.report.summary.cpu?.idle.length ?? 0,
-		ranges: state.report.ranges.length,
-		memory: state.report.summary.memory.rows.length,
-		transfers: state.report.summary.copies.rows.length,
-		calls: state.report.summary.api_calls.rows.length,
+		cpu: summary.cpu?.idle.length ?? 0,
+		ranges: ranges.length,
+		memory: summary.memory.rows.length,
+		mpi: summary.mpi?.ranks.length ?? 0,
+		nameless: summary.trust.nameless.length,
+		transfers: summary.copies.rows.length,
+		calls: summary.api_calls.rows.length,
 		kernels: 1,
 		paths: 1,
 	};

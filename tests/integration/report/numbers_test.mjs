@@ -49,6 +49,16 @@ async function checkNumbers(page, { summary, folded }) {
 			sorted((await rows(page, 'memory')).map((row) => [row[0], row[1], row[6]])),
 			sorted(summary.memory.rows.map((r) => [r.name, r.peak_bytes, r.leaked_bytes])),
 		);
+	if (summary.trust.nameless.length)
+		assert.deepEqual(
+			sorted((await rows(page, 'nameless')).map((row) => [row[0], row[1]])),
+			sorted(summary.trust.nameless.map((r) => [r.module, r.places])),
+		);
+	if (summary.mpi)
+		assert.deepEqual(
+			sorted((await rows(page, 'mpi')).map((row) => [row[0], row[1]])),
+			sorted(summary.mpi.ranks.map((r) => [r.process, r.wait_ns])),
+		);
 	if (summary.memory.row_count) {
 		const paths = await cells(page, 'memory', 'table-memory-paths');
 
