@@ -185,8 +185,6 @@ export interface ComparisonRow {
 	node?: number; /* index in the tree */
 	base?: number;
 	new?: number;
-	base_count?: number;
-	new_count?: number;
 	interval: string;
 	doubt: string; /* "; within noise", "; noise unknown" or "" */
 	change: string; /* description; '': within noise */
@@ -243,7 +241,6 @@ export interface EventLists {
 }
 
 export interface Report {
-	version: number;
 	comparison?: Comparison; /* comparison pages have no summary and no times */
 	first_ns: number;
 	last_ns: number;
