@@ -10,6 +10,7 @@
 
 #include "merge/findings/finding.h"
 
+struct callsite;
 struct callsites;
 struct reading;
 
@@ -20,6 +21,7 @@ struct candidate {
 };
 
 #define DEVICE_KERNELS_MIN 8 /* minimum number of kernels to judge a device */
+#define WORD_BYTES	   128
 
 struct detection {
 	struct reading *reading;
@@ -31,7 +33,37 @@ struct detection {
 	size_t candidate_capacity;
 	uint64_t cost_ns;  /* total of all candidates */
 	bool has_cost;	   /* the rule set cost_ns; otherwise it is the sum of the candidates */
-	uint64_t facts[4]; /* values that detect_*() keeps for describe_*() */
+	uint64_t facts[5]; /* values of the rule for text and evidence */
+	char words[2][WORD_BYTES]; /* of the rule for its text */
+};
+
+/* How a rule finds callsites, and what it says of them. Functions may be NULL. */
+struct callsite_rule {
+	void (*prepare)(struct detection *detection);
+	/*
+	 * Returns whether a callsite wastes time. Then, candidate->cost_ns is set. Its count is
+	 * that of the calls unless the rule changes it.
+	 */
+	bool (*match)(struct detection *detection, const struct callsite *callsite,
+		      struct candidate *candidate);
+	void (*finish)(struct detection *detection);
+	/* Sets facts and words if the finding is reported. The first candidate costs most. */
+	void (*explain)(struct detection *detection, struct finding *finding);
+	/*
+	 * The text, with placeholders: {api} is the function called, {place} the line to look at,
+	 * {where} the number of calls and the places, {cost} and {share} those of the finding.
+	 * {n0} is a fact as a number, {t0} as a time, {b0} as bytes, and {w0} a word.
+	 */
+	const char *text;
+	struct {
+		const char *name; /* NULL: no more */
+		enum {
+			EVIDENCE_SUM,	/* of a member of all callsites; at: its offset */
+			EVIDENCE_FACT,	/* at: its index */
+			EVIDENCE_CALLS, /* the counts of all candidates */
+		} kind;
+		size_t at;
+	} evidence[FINDING_EVIDENCE_MAX];
 };
 
 /* Adds a candidate. */
@@ -52,5 +84,12 @@ const char *detection_where_text(const struct detection *detection, const struct
 
 /* "24.1 %". The second next call overwrites the buffer. */
 const char *format_percent_of(uint64_t part, uint64_t whole);
+
+/* Sums a uint64_t over the callsites of all candidates. offset: in struct callsite. */
+uint64_t detection_sum(const struct detection *detection, size_t offset);
+
+/* Writes the text and the evidence. The places are known. */
+void detection_describe(const struct detection *detection, const struct callsite_rule *rule,
+			struct finding *finding);
 
 #endif
