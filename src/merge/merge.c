@@ -19,7 +19,7 @@
 #include "merge/base/pack.h"
 #include "merge/cluster.h"
 #include "merge/events.h"
-#include "merge/findings/conclusions.h"
+#include "merge/findings/headline.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
 #include "merge/ranks/compared_ranks.h"

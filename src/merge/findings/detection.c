@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers that all rules use.
+ * What all rules about callsites do: sum over candidates, group them to places, and write the text.
  */
 #include "merge/findings/detection.h"
 
@@ -10,65 +10,24 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
-#include "merge/findings/finding.h"
-#include "merge/findings/finding_place.h"
 #include "merge/sums/callsite_stats.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/saturating.h"
 
-#define PLACES_BYTES 1024
+#define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
 
-void detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns, uint64_t count)
+void detection_add(struct detection *detection, struct candidate candidate)
 {
 	xt_append(detection->candidates, detection->candidate_count, detection->candidate_capacity,
-		  (struct candidate){.callsite = callsite, .cost_ns = cost_ns, .count = count});
+		  candidate);
 }
 
 void detection_set_cost(struct detection *detection, uint64_t cost_ns)
 {
 	detection->cost_ns = cost_ns;
 	detection->has_cost = true;
-}
-
-const char *detection_api(const struct detection *detection, const struct finding *finding)
-{
-	return names_text(&detection->reading->run->paths.names, finding->places[0].api, NULL);
-}
-
-const char *detection_where_text(const struct detection *detection, const struct finding *finding)
-{
-	static char text[PLACES_BYTES];
-	char *where = finding_location(&detection->reading->run->paths, finding),
-	     count[COUNT_BYTES];
-	bool is_below =
-		!finding->places[0].line &&
-		finding_common_caller(&detection->reading->run->paths, finding) != NAME_EMPTY;
-	uint64_t calls = 0;
-	int length;
-
-	for (size_t c = 0; c < detection->candidate_count; c++)
-		calls += detection->candidates[c].count;
-	format_count(count, calls);
-	length = snprintf(text, sizeof(text), calls == 1 ? "once" : "%s times", count);
-	if (finding->place_all_count == 1)
-		snprintf(text + length, sizeof(text) - (size_t)length, " in %s", where);
-	else
-		snprintf(text + length, sizeof(text) - (size_t)length, " in %zu places%s%s",
-			 finding->place_all_count, is_below ? " called from " : ", most in ",
-			 where);
-	free(where);
-	return text;
-}
-
-const char *format_percent_of(uint64_t part, uint64_t whole)
-{
-	static char texts[2][SHARE_BYTES];
-	static int next;
-	char *text = texts[next = !next];
-
-	format_share(text, part, whole);
-	return text;
 }
 
 uint64_t detection_sum(const struct detection *detection, size_t offset)
@@ -193,4 +152,71 @@ void detection_describe(const struct detection *detection, const struct callsite
 
 		finding_add_evidence(finding, rule->evidence[e].name, value);
 	}
+}
+
+/* Candidates with the same line. */
+struct group {
+	size_t top; /* index of the most expensive */
+	uint64_t cost_ns;
+	uint64_t count;
+	uint32_t function, file, line, api;
+};
+
+COMPARE_BY(compare_candidates, struct candidate, DOWN(cost_ns) DOWN(count) UP(callsite))
+
+COMPARE_BY(compare_groups, struct group, DOWN(cost_ns) UP(top))
+
+static bool is_in_group(const struct group *group, const struct finding_place *place)
+{
+	return place->line && group->line == place->line && group->file == place->file &&
+	       group->function == place->function && group->api == place->api;
+}
+
+/* The candidates must be sorted by cost. */
+static void group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
+{
+	for (size_t c = 0; c < detection->candidate_count; c++) {
+		const struct candidate *candidate = &detection->candidates[c];
+		struct finding_place place = {0};
+		size_t g = 0;
+
+		if (c < RESOLVED_MAX)
+			finding_resolve_line(detection->reading,
+					     &detection->callsites->list[candidate->callsite],
+					     &place);
+		free(place.frames);
+		while (g < *count_out && !is_in_group(&groups[g], &place))
+			g = place.line ? g + 1 : *count_out;
+		if (g == *count_out)
+			groups[(*count_out)++] = (struct group){
+				c, 0, 0, place.function, place.file, place.line, place.api};
+		saturating_add(&groups[g].cost_ns, candidate->cost_ns);
+		saturating_add(&groups[g].count, candidate->count);
+	}
+}
+
+void detection_add_places(struct detection *detection, struct finding *finding)
+{
+	struct group *groups = xt_calloc(detection->candidate_count, sizeof(*groups));
+	struct candidate *candidates = detection->candidates, first;
+	size_t count = 0;
+
+	qsort(candidates, detection->candidate_count, sizeof(*candidates), compare_candidates);
+	group_candidates(detection, groups, &count);
+	qsort(groups, count, sizeof(*groups), compare_groups);
+	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
+		struct finding_place *place = &finding->places[finding->place_count++];
+
+		finding_place(detection->reading,
+			      &detection->callsites->list[candidates[groups[g].top].callsite],
+			      place);
+		place->cost_ns = groups[g].cost_ns;
+		place->path_cost_ns = candidates[groups[g].top].cost_ns;
+		place->count = groups[g].count;
+	}
+	first = candidates[groups[0].top];
+	candidates[groups[0].top] = candidates[0];
+	candidates[0] = first;
+	finding->place_all_count = count;
+	free(groups);
 }

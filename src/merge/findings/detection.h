@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state that a rule works on.
- *
- * Each rule has two functions. detect_*() adds the callsites that match the rule, with their costs.
- * If the total cost is high enough, describe_*() writes the text and the evidence of the finding.
+ * The state that a rule about callsites works on, and what all of these rules do.
  */
 #ifndef XT_MERGE_DETECTION_H
 #define XT_MERGE_DETECTION_H
 
 #include "merge/findings/finding.h"
 
-struct callsite;
 struct callsites;
-struct reading;
 
 struct candidate {
 	uint32_t callsite;
@@ -66,27 +61,19 @@ struct callsite_rule {
 	} evidence[FINDING_EVIDENCE_MAX];
 };
 
-/* Adds a candidate. */
-void detection_add(struct detection *detection, uint32_t callsite, uint64_t cost_ns,
-		   uint64_t count);
+void detection_add(struct detection *detection, struct candidate candidate);
 
 /* Set the total cost if it is not the sum of the candidates. */
 void detection_set_cost(struct detection *detection, uint64_t cost_ns);
 
-/* The function that the most expensive place calls, such as "cuMemAlloc". */
-const char *detection_api(const struct detection *detection, const struct finding *finding);
-
-/*
- * "200 times in step (train.c:42)" or "300 times in 4 places, most in step (train.c:42)". The next
- * call overwrites the buffer.
- */
-const char *detection_where_text(const struct detection *detection, const struct finding *finding);
-
-/* "24.1 %". The second next call overwrites the buffer. */
-const char *format_percent_of(uint64_t part, uint64_t whole);
-
 /* Sums a uint64_t over the callsites of all candidates. offset: in struct callsite. */
 uint64_t detection_sum(const struct detection *detection, size_t offset);
+
+/*
+ * Fills in the places of a finding. Candidates with the same line form one place. Moves the most
+ * expensive candidate of the first place to the front.
+ */
+void detection_add_places(struct detection *detection, struct finding *finding);
 
 /* Writes the text and the evidence. The places are known. */
 void detection_describe(const struct detection *detection, const struct callsite_rule *rule,

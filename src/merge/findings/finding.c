@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One finding, and the frames and lines of its callsites.
+ *
+ * The line to look at is the innermost one in the user's own code. Libraries do not count, even if
+ * they come with source or debug information.
+ */
 #include "merge/findings/finding.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/memory.h"
+#include "base/text.h"
 #include "log/base/number_format.h"
 #include "merge/findings/rules.h"
+#include "merge/naming/frame_names.h"
+#include "merge/naming/frames.h"
+#include "merge/naming/joined_paths.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/owner.h"
 
 #define SHARE_HIGH   4 /* 1/4 of the active time */
 #define SHARE_MEDIUM 10
+#define STUB	     "__device_stub_"
 
 const char *finding_severity(const struct finding *finding)
 {
@@ -46,6 +61,16 @@ const char *finding_share(const struct finding *finding)
 	return text;
 }
 
+const char *format_percent_of(uint64_t part, uint64_t whole)
+{
+	static char texts[2][SHARE_BYTES];
+	static int next;
+	char *text = texts[next = !next];
+
+	format_share(text, part, whole);
+	return text;
+}
+
 void finding_set_text(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
@@ -72,4 +97,251 @@ void finding_free(struct finding *finding)
 	free(finding->process);
 	free(finding->what);
 	*finding = (struct finding){0};
+}
+
+static void add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
+		      uint32_t line, bool says_line)
+{
+	/* A frame of generated code has the name of the user's line. */
+	bool is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name);
+	struct finding_frame *frame;
+
+	frame = xt_new(place->frames, place->frame_count, place->frame_capacity);
+	frame->name = name;
+	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
+	frame->line = line;
+	frame->says_line = says_line;
+	if (place->line && (!line || (place->is_own && !is_own)))
+		return;
+	place->is_own = is_own;
+	place->function = name;
+	place->file = frame->file;
+	place->line = line;
+	place->says_line = says_line;
+}
+
+static void add_python(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	struct python_line line;
+
+	for (uint32_t n = 0; frames_python_line(&reading->frames, id, n, &line); n++)
+		add_frame(reading->run, place, line.name,
+			  names_text(&reading->model->names, line.place.file, NULL),
+			  line.place.line, true);
+}
+
+static void add_source(struct reading *reading, struct finding_place *place, uint32_t name,
+		       const struct place *source)
+{
+	const char *file = source ? names_text(&reading->model->names, source->file, NULL) : "";
+
+	add_frame(reading->run, place, name, file, source && file[0] ? source->line : 0,
+		  reading->run->settings->frames.lines);
+}
+
+/* Adds the function at an address and the functions inlined there. */
+static void add_address(struct reading *reading, struct finding_place *place, uint32_t a)
+{
+	const struct address *address = &reading->process.addresses->list[a];
+	const struct place *places = reading->process.addresses->places;
+	const uint32_t *inlined = reading->frames.place_names;
+	size_t last = address->first_place + address->place_count;
+	bool is_interpreter = frame_is_interpreter(reading->model, address->module);
+	/* The lines of either are nothing that the user can change. */
+	bool is_runtime = is_interpreter || model_is_of_c_runtime(reading->model, address->module);
+
+	if (!reading->frames.address_names[a])
+		return;
+	add_source(reading, place, reading->frames.address_names[a] - 1,
+		   address->place_count && !is_runtime ? &places[last - 1] : NULL);
+	place->frames[place->frame_count - 1].is_interpreter = is_interpreter;
+	if (!address->place_count || is_runtime)
+		return;
+	for (size_t p = last - 1; p-- > address->first_place;)
+		if (inlined[p])
+			add_source(reading, place, inlined[p] - 1, &places[p]);
+}
+
+static const char *address_name(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	uint32_t a = reading->process.addresses->by_frame[stack->first_frame + f];
+
+	return names_text(&reading->model->names, reading->process.addresses->list[a].name, NULL);
+}
+
+/*
+ * True if the frame is the host function that nvcc generates for a kernel. It has the kernel's name
+ * and first line and calls a stub named after it. The line to look at is that of its caller.
+ */
+static bool is_kernel_itself(const struct reading *reading, const struct stack *stack, size_t f)
+{
+	const char *name = address_name(reading, stack, f);
+	size_t length = strlen(name);
+
+	if (strstr(name, "__wrapper" STUB)) /* generated between the two for templates */
+		return true;
+	for (size_t s = 0; s < f && !strncmp(name, "_Z", 2); s++) {
+		const char *stub = strstr(address_name(reading, stack, s), STUB "_Z");
+
+		if (stub && !strncmp(stub + strlen(STUB), name, length))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Adds a native frame. The line to look at stays the same if the frame is the kernel's own
+ * function.
+ */
+static void add_native(struct reading *reading, struct finding_place *place,
+		       const struct stack *stack, size_t f)
+{
+	struct finding_place before = *place;
+
+	add_address(reading, place, reading->process.addresses->by_frame[stack->first_frame + f]);
+	if (!before.frame_count || !is_kernel_itself(reading, stack, f))
+		return;
+	place->function = before.function;
+	place->file = before.file;
+	place->line = before.line;
+	place->says_line = before.says_line;
+	place->is_own = before.is_own;
+}
+
+void finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
+{
+	const struct stack *stack = &reading->model->stacks.rows[id];
+	struct merged_frame frame;
+	struct frame_merge merge;
+
+	frames_merge(&reading->frames, reading->model, id, &merge);
+	while (frame_merge_next(&merge, &frame)) {
+		if (frame.kind == MERGED_PYTHON)
+			add_python(reading, place, frame.index);
+		else if (frame.kind == MERGED_NATIVE)
+			add_native(reading, place, stack, frame.index);
+	}
+}
+
+/* Adds the path of a launch in PyTorch's backward pass. */
+static void add_joined(struct reading *reading, struct finding_place *place, uint32_t id)
+{
+	struct path_items list = {0};
+
+	joined_paths_list(&reading->frames, id, &list);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].kind == MERGED_PYTHON)
+			add_python(reading, place, list.items[i].value);
+		else if (list.items[i].kind == MERGED_NATIVE)
+			add_address(reading, place, list.items[i].value);
+	free(list.items);
+}
+
+void finding_resolve_line(struct reading *reading, const struct callsite *callsite,
+			  struct finding_place *place)
+{
+	place->api = frames_api_name(&reading->frames, callsite->stack, callsite->api);
+	if (autograd_is_joined(&reading->model->autograd, callsite->stack) &&
+	    frames_has_stack(&reading->frames, callsite->stack))
+		add_joined(reading, place, callsite->stack);
+	else if (frames_has_stack(&reading->frames, callsite->stack))
+		finding_add_stack(reading, callsite->stack, place);
+	if (!place->frame_count)
+		place->function = NAME_EMPTY;
+}
+
+void finding_place(struct reading *reading, const struct callsite *callsite,
+		   struct finding_place *place)
+{
+	struct launch call = {
+		.stack = callsite->stack,
+		.api = callsite->api,
+		.thread = callsite->thread,
+		.range = callsite->range,
+	};
+	struct run *run = reading->run;
+	enum by by = run->settings->by;
+	struct owner owner;
+	uint32_t wanted;
+
+	owner_of_call(reading, &call, &owner);
+	if (callsite->stream && (by == BY_DEVICE || by == BY_STREAM))
+		owner.root = owner_root(run, reading->model, callsite->stream, callsite->thread);
+	place->node = build_tree_path(reading, &owner);
+	if (run->selection && selection_has_paths(run->selection)) {
+		wanted = selection_path(run->selection, &run->paths, place->node);
+		/* The selection may have matched only the work launched, not the call itself. */
+		if (wanted != PATH_DROPPED)
+			place->node = wanted;
+	}
+	finding_resolve_line(reading, callsite, place);
+}
+
+char *finding_place_location(const struct paths *paths, const struct finding_place *place)
+{
+	const char *function = names_text(&paths->names, place->function, NULL);
+	const char *file = names_text(&paths->names, place->file, NULL), *slash;
+
+	if (place->function == NAME_EMPTY)
+		return xt_strdup("an unknown function");
+	slash = strrchr(file, '/');
+	if (place->says_line || !place->line || place->file == NAME_EMPTY)
+		return xt_strdup(function);
+	return xt_asprintf("%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
+}
+
+char *finding_location(const struct paths *paths, const struct finding *finding)
+{
+	const struct finding_place *place = &finding->places[0];
+	uint32_t common = !place->line && finding->place_count > 1
+				  ? finding_common_caller(paths, finding)
+				  : NAME_EMPTY;
+
+	return common == NAME_EMPTY ? finding_place_location(paths, place)
+				    : xt_strdup(names_text(&paths->names, common, NULL));
+}
+
+char *finding_id(const struct paths *paths, const struct finding *finding)
+{
+	char *where = finding_location(paths, finding), *id;
+	int length = asprintf(&id, "%s:%s", rule_specs[finding->rule].name, where);
+
+	free(where);
+	return length < 0 ? NULL : id;
+}
+
+static uint32_t depth_of(const struct paths *paths, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding)
+{
+	uint32_t common = paths->nodes[finding->places[0].node].parent;
+	uint32_t depth = depth_of(paths, common);
+
+	for (size_t p = 1; p < finding->place_count; p++) {
+		uint32_t other = finding->places[p].node, other_depth = depth_of(paths, other);
+
+		for (; depth > other_depth; depth--)
+			common = paths->nodes[common].parent;
+		for (; other_depth > depth; other_depth--)
+			other = paths->nodes[other].parent;
+		for (; common != other; depth--) {
+			common = paths->nodes[common].parent;
+			other = paths->nodes[other].parent;
+		}
+	}
+	/* Accept frames of the program only, not a device, a process or another root. */
+	for (size_t f = 0; f < finding->places[0].frame_count && common != PATH_ROOT; f++) {
+		const struct finding_frame *frame = &finding->places[0].frames[f];
+
+		if (frame->name == paths->nodes[common].name)
+			return frame->is_interpreter ? NAME_EMPTY : frame->name;
+	}
+	return NAME_EMPTY;
 }

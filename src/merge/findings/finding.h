@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One finding: its text, its evidence and the places in the program.
+ * One finding: its text, its evidence and the places in the program. A place has the frames of a
+ * callsite with their lines, and the line to look at.
  */
 #ifndef XT_MERGE_FINDING_H
 #define XT_MERGE_FINDING_H
@@ -56,6 +57,10 @@ struct finding {
 	size_t place_all_count; /* number of places before the limit */
 };
 
+struct callsite;
+struct paths;
+struct reading;
+
 /* The meaning of whole_ns, as in "of 22.943 ms active time". */
 const char *finding_whole_text(const struct finding *finding);
 
@@ -66,6 +71,9 @@ const char *finding_severity(const struct finding *finding);
 const char *finding_cost(const struct finding *finding);
 const char *finding_share(const struct finding *finding);
 
+/* "24.1 %". The second next call overwrites the buffer. */
+const char *format_percent_of(uint64_t part, uint64_t whole);
+
 /* Set the text of the finding. */
 void finding_set_text(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -73,5 +81,37 @@ void finding_add_evidence(struct finding *finding, const char *name, uint64_t va
 
 /* Frees the members, not the finding itself. */
 void finding_free(struct finding *finding);
+
+/* Fills in the place of a callsite, other than cost, count and node. */
+void finding_resolve_line(struct reading *reading, const struct callsite *callsite,
+			  struct finding_place *place);
+
+/*
+ * Adds the frames of a stack of reading->model, and moves the line of the place to the innermost
+ * one in the user's own code.
+ */
+void finding_add_stack(struct reading *reading, uint32_t stack, struct finding_place *place);
+
+/* Like finding_resolve_line(), but also adds the path to the tree and sets the node. */
+void finding_place(struct reading *reading, const struct callsite *callsite,
+		   struct finding_place *place);
+
+/*
+ * Name of the innermost frame that the paths of all places share, or NAME_EMPTY. For a single place
+ * this is its innermost frame.
+ */
+uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding);
+
+/* "step (train.c:42)", or the function alone if the line is unknown. The caller frees it. */
+char *finding_place_location(const struct paths *paths, const struct finding_place *place);
+
+/*
+ * The line to look at, such as "step (train.c:42)". If there are several places and no line is
+ * known, the function that all are called from. The caller frees it.
+ */
+char *finding_location(const struct paths *paths, const struct finding *finding);
+
+/* "short-kernels:step (train.py:42)", the same in every run. The caller frees it. */
+char *finding_id(const struct paths *paths, const struct finding *finding);
 
 #endif

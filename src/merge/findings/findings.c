@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the rules and collects their findings.
+ * Applies the rules, collects their findings, and lists them as a table.
  */
 #include "merge/findings/findings.h"
 
@@ -9,51 +9,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
-#include "merge/findings/conclusions.h"
-#include "merge/findings/finding_place.h"
-#include "merge/findings/detection.h"
-#include "merge/findings/group_places.h"
-#include "merge/findings/rules_balance.h"
-#include "merge/findings/rules_calls.h"
-#include "merge/findings/rules_copies.h"
+#include "merge/findings/callsite_rules.h"
+#include "merge/findings/headline.h"
+#include "merge/findings/rules.h"
 #include "merge/findings/rules_cpu.h"
-#include "merge/findings/rules_idle.h"
 #include "merge/findings/rules_processes.h"
-#include "merge/findings/rules_ranks.h"
+#include "merge/sums/cpu_logs.h"
 #include "merge/sums/reading.h"
-
-/* docs/FINDINGS.md says what each rule means, and how it can be wrong. */
-static const struct rule_functions {
-	void (*detect)(struct detection *detection);
-	void (*describe)(const struct detection *detection, struct finding *finding);
-} rule_functions[RULES] = {
-	[RULE_API_ERRORS] = {detect_api_errors, describe_api_errors},
-	[RULE_MODULE_LOADS] = {detect_module_loads, describe_module_loads},
-	[RULE_ALLOC_LOOP] = {detect_alloc_loop, describe_alloc_loop},
-	[RULE_SMALL_COPIES] = {detect_small_copies, describe_small_copies},
-	[RULE_PAGEABLE_ASYNC] = {detect_pageable_async, describe_pageable_async},
-	[RULE_LOW_BANDWIDTH] = {detect_low_bandwidth, describe_low_bandwidth},
-	[RULE_SYNC_IDLE] = {detect_sync_idle, describe_sync_idle},
-	[RULE_SHORT_KERNELS] = {detect_short_kernels, describe_short_kernels},
-	[RULE_SERIAL_STREAMS] = {detect_serial_streams, describe_serial_streams},
-	[RULE_STREAM_IMBALANCE] = {detect_stream_imbalance, describe_stream_imbalance},
-	[RULE_DEVICE_IMBALANCE] = {detect_device_imbalance, describe_device_imbalance},
-	[RULE_SMALL_GRIDS] = {detect_small_grids, describe_small_grids},
-	[RULE_COPY_SHARE] = {detect_copy_share, describe_copy_share},
-	[RULE_GPU_IDLE] = {detect_gpu_idle, describe_gpu_idle},
-};
+#include "merge/sums/run.h"
+#include "merge/sums/settings.h"
+#include "merge/tables/table.h"
 
 static void build_finding(struct detection *detection, struct finding *finding)
 {
+	const struct callsite_rule *rule = &callsite_rules[finding->rule];
+
 	finding->process = xt_strdup(detection->reading->process.label);
 	finding->process_index = detection->reading->process.index;
 	finding->process_count = 1;
 	finding->cost_ns = detection->cost_ns;
 	finding->whole_ns = detection->whole_ns;
 	finding->advice = rule_specs[finding->rule].advice;
-	finding_add_places(detection, finding);
-	rule_functions[finding->rule].describe(detection, finding);
+	detection_add_places(detection, finding);
+	if (rule->explain)
+		rule->explain(detection, finding);
+	detection_describe(detection, rule, finding);
 }
 
 /* Mark idle time as explained, even if the user hides the rule. */
@@ -120,6 +102,28 @@ static void add_costs(struct detection *detection, bool is_thread_time)
 			scale_ns(detection->candidates[c].cost_ns, detection->cost_ns, sum_ns);
 }
 
+static void detect(struct detection *detection, const struct callsite_rule *rule)
+{
+	const struct callsites *callsites = detection->callsites;
+
+	detection->candidate_count = 0;
+	detection->cost_ns = 0;
+	detection->has_cost = false;
+	memset(detection->facts, 0, sizeof(detection->facts));
+	memset(detection->words, 0, sizeof(detection->words));
+	if (rule->prepare)
+		rule->prepare(detection);
+	for (uint32_t s = 1; s < callsites->count && rule->match; s++) {
+		const struct callsite *callsite = &callsites->list[s];
+		struct candidate candidate = {.callsite = s, .count = callsite->count};
+
+		if (rule->match(detection, callsite, &candidate))
+			detection_add(detection, candidate);
+	}
+	if (rule->finish)
+		rule->finish(detection);
+}
+
 static void apply_rule(struct detection *detection, enum rule rule)
 {
 	struct findings *findings = &detection->reading->run->found->findings;
@@ -128,13 +132,7 @@ static void apply_rule(struct detection *detection, enum rule rule)
 
 	if (detection->reading->gaps.is_blind && rule_specs[rule].is_about_idle)
 		return;
-	detection->candidate_count = 0;
-	detection->cost_ns = 0;
-	detection->has_cost = false;
-	memset(detection->facts, 0, sizeof(detection->facts));
-	if (!rule_functions[rule].detect)
-		return;
-	rule_functions[rule].detect(detection);
+	detect(detection, &callsite_rules[rule]);
 	add_costs(detection, rule_specs[rule].is_thread_time);
 	if (!detection->candidate_count)
 		return;
@@ -259,3 +257,129 @@ void findings_free(struct findings *findings)
 	free(findings->devices);
 	*findings = (struct findings){0};
 }
+
+static const struct column_def columns[] = {
+	COLUMN("rule", WORD, OTHER, "rule that found it"),
+	COLUMN("severity", WORD, OTHER, "error, high, medium or low"),
+	COLUMN("cost_ns", NS, FROM(finding, cost_ns), "time that could be saved"),
+	COLUMN("whole_ns", NS, FROM(finding, whole_ns), "time that the cost is a part of"),
+	COLUMN("process_count", COUNT, FROM(finding, process_count), "processes that have it"),
+	COLUMN("process", TEXT, OTHER, "one of them, with the evidence and the places"),
+	COLUMN("id", TEXT, OTHER, "rule and place, the same in every run"),
+	COLUMN("where", TEXT, OTHER, "function and line"),
+	COLUMN("what", TEXT, OTHER, "what was found"),
+	COLUMN("advice", TEXT, OTHER, "what to try"),
+	COLUMN("whole", TEXT, OTHER, "what `whole_ns` is, as in `active time`"),
+	COLUMN("estimate", TEXT, OTHER, "how the cost was estimated"),
+};
+
+static void open_rows(struct table_rows *rows)
+{
+	const struct findings *findings = &rows->run->found->findings;
+
+	table_records(rows, findings->list, findings->count);
+}
+
+static void put_row(struct table_rows *rows, struct cells *cells)
+{
+	const struct finding *finding = rows->record;
+	const struct paths *paths = &rows->run->paths;
+
+	cells_put(cells, cell_text(rule_specs[finding->rule].name));
+	cells_put(cells, cell_text(finding_severity(finding)));
+	cells_put(cells, cell_text(finding->process));
+	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
+	cells_put(cells, cell_owned(rows, finding_location(paths, finding)));
+	cells_put(cells, cell_text(finding->what));
+	cells_put(cells, cell_text(finding->advice));
+	cells_put(cells, cell_text(finding_whole_text(finding)));
+	cells_put(cells, cell_text(rule_specs[finding->rule].estimate));
+}
+
+static void put_name(struct json *json, const char *key, const struct run *run, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(&run->paths.names, name, &length);
+
+	json_text(json, key, text, length);
+}
+
+static void put_line(struct json *json, const struct run *run, uint32_t file, uint32_t line)
+{
+	if (file == NAME_EMPTY || !line)
+		return;
+	put_name(json, "file", run, file);
+	json_u64(json, "line", line);
+}
+
+/* Writes the exact path in the tree, so that the page can find its node. */
+static void put_path_names(struct json *json, const struct run *run, uint32_t node)
+{
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(&run->paths, node, &chain, &capacity);
+
+	json_begin_array(json, "frames");
+	for (int d = 0; d < depth; d++)
+		put_name(json, NULL, run, run->paths.nodes[chain[d]].name);
+	json_end_array(json);
+	free(chain);
+}
+
+static void put_place(struct json *json, const struct run *run, const struct finding_place *place)
+{
+	json_begin_object(json, NULL);
+	json_u64(json, "cost_ns", place->cost_ns);
+	json_u64(json, "path_cost_ns", place->path_cost_ns);
+	json_u64(json, "count", place->count);
+	put_name(json, "call", run, place->api);
+	put_name(json, "function", run, place->function);
+	put_line(json, run, place->file, place->line);
+	put_path_names(json, run, place->node);
+	json_begin_array(json, "lines");
+	for (size_t f = 0; f < place->frame_count; f++) {
+		json_begin_object(json, NULL);
+		put_name(json, "function", run, place->frames[f].name);
+		put_line(json, run, place->frames[f].file, place->frames[f].line);
+		json_end_object(json);
+	}
+	json_end_array(json);
+	json_end_object(json);
+}
+
+static void put_rule_count(struct json *json, const struct run *run)
+{
+	uint64_t rule_count = 0;
+
+	for (int rule = 0; rule < RULES; rule++)
+		rule_count += run->settings->finding_shares[rule] >= 0 &&
+			      (rule < RULE_CPU_FIRST || run->cpu->facts.process_count);
+	json_u64(json, "rule_count", rule_count);
+}
+
+static void put_evidence(struct json *json, const struct table_rows *rows)
+{
+	const struct finding *finding = rows->record;
+
+	json_begin_object(json, "evidence");
+	for (size_t e = 0; e < finding->evidence_count; e++)
+		json_u64(json, finding->evidence[e].name, finding->evidence[e].value);
+	json_end_object(json);
+	json_u64(json, "place_count", finding->place_all_count);
+	json_begin_array(json, "places");
+	for (size_t p = 0; p < finding->place_count; p++)
+		put_place(json, rows->run, &finding->places[p]);
+	json_end_array(json);
+}
+
+const struct table_def table_findings = {
+	.name = "findings",
+	.title = "Findings",
+	.what = "Problems that cost time, largest cost first.",
+	HAS_COLUMNS(columns),
+	.open = open_rows,
+	.row = put_row,
+	.is_complete = true,
+	.json_head = put_rule_count,
+	.json_more = put_evidence,
+};

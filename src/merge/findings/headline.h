@@ -10,10 +10,28 @@
 #include <stdint.h>
 
 #include "idle/idle.h"
-#include "merge/findings/finding.h"
-#include "merge/findings/programs.h"
+#include "merge/findings/findings.h"
+#include "merge/findings/ranks.h"
 
 #define HEADLINE_COSTS 3
+
+struct input;
+
+/*
+ * Which logs belong together. Logs of several programs or jobs can be read at once, but "the run"
+ * then has no length, and their processes cannot be compared. Zeros are valid.
+ */
+struct programs {
+	struct program_span {
+		const struct input *log;
+		int64_t start_ns, end_ns; /* on the common clock: to its last activity */
+		int64_t last_ns;	  /* until then it existed at least */
+		size_t program;
+	} * spans;
+	size_t span_count, span_capacity;
+	size_t count;	  /* of programs and jobs that have nothing to do with each other */
+	uint64_t wall_ns; /* of one: from its start to its end. Of several: without gaps */
+};
 
 /* Time without GPU work, and the call whose work ended it. */
 struct headline_gap {
@@ -59,8 +77,14 @@ struct headline {
 	size_t gpu_count;
 };
 
-struct reading;
-struct run;
+/* What is concluded from the sums of a run. Zeros are empty. */
+struct conclusions {
+	struct findings findings;
+	struct headline headline;
+	struct ranks ranks;
+};
+
+void conclusions_free(struct conclusions *conclusions);
 
 /* Adds the process that was just read. */
 void headline_add(struct reading *reading);
@@ -80,7 +104,5 @@ uint64_t headline_idle_ns(const struct headline *headline);
 
 /* Lists the classes of idle time that occurred, largest first. Returns their number. */
 size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES]);
-
-void headline_free(struct headline *headline);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/findings/conclusions.h"
+#include "merge/findings/headline.h"
 #include "merge/sums/reading.h"
 #include "base/json.h"
 #include "merge/tables/table.h"

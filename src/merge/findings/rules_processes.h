@@ -6,11 +6,11 @@
 
 struct run;
 
-/*
- * Record the devices of a process, and compare those of different processes. Both return 0 or
- * -ENOMEM.
- */
+/* Record the devices of a process, and compare those of different processes. */
 void findings_note_devices(const struct detection *detection);
 void findings_compare_devices(struct run *run);
+
+/* Adds the finding that ranks wait for each other, if run->compared->report has a verdict. */
+void findings_compare_ranks(struct run *run);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "merge/findings/findings.h"
-#include "merge/findings/finding_place.h"
+#include "merge/findings/finding.h"
 #include "merge/sums/callsite_stats.h"
 #include "merge/sums/kernels.h"
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/findings/finding_place.h"
 #include "merge/naming/frames.h"
 
 #define FRAMES_MAX 16

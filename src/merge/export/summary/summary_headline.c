@@ -11,11 +11,10 @@
 #include "log/base/number_format.h"
 #include "base/text.h"
 #include "merge/export/summary/summary_text.h"
-#include "merge/findings/detection.h"
-#include "merge/findings/finding_place.h"
+#include "merge/findings/finding.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/sums/trust.h"
-#include "merge/findings/conclusions.h"
+#include "merge/findings/headline.h"
 #include "merge/sums/run.h"
 #include "merge/sums/sums.h"
 

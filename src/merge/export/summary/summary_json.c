@@ -14,7 +14,7 @@
 #include "merge/sums/tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
-#include "merge/findings/conclusions.h"
+#include "merge/findings/headline.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
