@@ -13,8 +13,10 @@
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"
 
-#define RANKS_MAX    1000000 /* larger numbers are no ranks */
-#define ABSENT_SHOWN 8	     /* ranks that a sentence names */
+#define RANKS_MAX     1000000 /* larger numbers are no ranks */
+#define ABSENT_SHOWN  8	      /* ranks that a sentence names */
+#define FREE_WAITS    2	      /* waits that cost less than 1/2 of their length */
+#define NOTABLE_WAITS 0.05    /* of the time of all ranks */
 
 /* Returns the items with commas between them, and frees the list. */
 static char *joined(const struct cell_list *list)
@@ -166,6 +168,23 @@ char *jobs_text(const struct run *run)
 		"The logs are of %zu jobs: no collective connects them. Percentages are of "
 		"the time of all jobs together.",
 		run->compared->report.job_count);
+}
+
+size_t collectives_notes(const struct run *run, char *notes[COLLECTIVES_NOTES_MAX])
+{
+	const struct collectives_report *report = &run->compared->report;
+	size_t count = 0;
+
+	if (report->job_count > 1)
+		notes[count++] = jobs_text(run);
+	if (report->counts.by_order_count)
+		notes[count++] = xt_strdup("Some collectives do not say their communicator. They "
+					   "are compared by the order on their stream.");
+	if (report->times.exposed_ns > FREE_WAITS * report->times.cost_ns &&
+	    (double)report->times.exposed_ns > NOTABLE_WAITS * report->times.ranks_ns)
+		notes[count++] = xt_strdup("Most of the waits cost nothing: without them, the GPU "
+					   "would have waited for its CPU instead.");
+	return count;
 }
 
 /* "node1, node2". */

@@ -13,6 +13,10 @@ struct run;
 /* Says that the logs are of several jobs. */
 char *jobs_text(const struct run *run);
 
+/* Adds sentences on what the figures mean. The caller frees them. Returns their number. */
+#define COLLECTIVES_NOTES_MAX 3
+size_t collectives_notes(const struct run *run, char *notes[COLLECTIVES_NOTES_MAX]);
+
 /* Says which ranks have no log, or how many collectives lack some ranks; "" if none do. */
 char *incomplete_text(const struct run *run);
 

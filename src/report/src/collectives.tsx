@@ -130,13 +130,7 @@ function clockNotes(clocks: Data['clocks']): string[] {
 
 function Notes({ data }: { data: Data }) {
 	const problems = problemsOf(data);
-	const notes = [
-		...clockNotes(data.clocks),
-		...(data.job_count > 1
-			? [`The logs are of ${data.job_count} jobs: no collective connects them. Percentages are of the time of all jobs together.`]
-			: []),
-		...(data.by_order ? ['Some collectives do not say their communicator. They are compared by the order on their stream.'] : []),
-	];
+	const notes = [...clockNotes(data.clocks), ...data.notes];
 
 	return (
 		<>

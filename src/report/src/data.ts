@@ -125,13 +125,12 @@ export type CollectiveSpread = SpreadRow;
 export interface Collectives {
 	count: number;
 	matched: number;
-	by_order: number;
-	job_count: number;
 	partial: number;
 	exposed_wait_ns: number;
 	cost_ns: number;
 	job_ns: number; /* from the start of the first collective to the end of the last */
 	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
+	notes: string[]; /* what the figures mean */
 	ranks: CollectiveRank[];
 	communicators: Communicator[];
 	groups: CollectiveGroup[];

@@ -222,6 +222,23 @@ async function checkProblems() {
 	await close(page);
 }
 
+// The page says what the text report says about the figures.
+async function checkNotes() {
+	for (const [scenario, said, ...sizes] of [
+		['slow_cpu', /^Most of the waits cost nothing/, '4', '12'],
+		['two_jobs', /^The logs are of 2 jobs/],
+		['no_payload', /^Some collectives do not say their communicator/],
+	]) {
+		const { html, summary } = ranks(scenario, '1', ...sizes);
+		const page = await open(html);
+		const shown = await page.locator('#collectives-notes li').allTextContents();
+
+		assert.ok(summary.collectives.notes.some((text) => said.test(text)), scenario);
+		assert.deepEqual(shown.slice(-summary.collectives.notes.length), summary.collectives.notes);
+		await close(page);
+	}
+}
+
 // A run without collectives has no such section.
 async function checkNone() {
 	const page = await open(outputs(join(traces, 'h200-llm.xtr'), 'llm').html);
@@ -231,4 +248,4 @@ async function checkNone() {
 	await close(page);
 }
 
-await runChecks({ checkRank, checkManyRanks, checkSpread, checkProblems, checkNone });
+await runChecks({ checkRank, checkManyRanks, checkSpread, checkProblems, checkNotes, checkNone });

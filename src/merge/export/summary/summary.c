@@ -38,8 +38,6 @@
 #define TEXT_BYTES	 512
 #define NAMELESS_SHOWN	 5
 #define PROBLEMS_SHOWN	 3
-#define FREE_WAITS	 2    /* waits that cost less than 1/2 of their length */
-#define NOTABLE_WAITS	 0.05 /* of the time of all ranks */
 
 /* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
@@ -447,6 +445,8 @@ static void put_collectives(struct sink *sink, const struct run *run)
 	static const struct table_def *const tables[] = {&text_sorted_communicators,
 							 &text_large_causes, &table_spread};
 	const struct collectives_report *report = &run->compared->report;
+	char *notes[COLLECTIVES_NOTES_MAX];
+	size_t note_count;
 	struct output *out = &sink->out;
 
 	if (!summary_has_collectives(run)) {
@@ -458,16 +458,9 @@ static void put_collectives(struct sink *sink, const struct run *run)
 	put_problems(out, run);
 	for (size_t h = 1; h < report->clocks.count; h++)
 		put_clean_note(out, rank_clock_text(run, h));
-	if (report->job_count > 1)
-		put_clean_note(out, jobs_text(run));
-	if (report->counts.by_order_count)
-		put_note(out,
-			 "Some collectives do not say their communicator. They are compared by "
-			 "the order on their stream.");
-	if (report->times.exposed_ns > FREE_WAITS * report->times.cost_ns &&
-	    (double)report->times.exposed_ns > NOTABLE_WAITS * report->times.ranks_ns)
-		put_note(out, "Most of the waits cost nothing: without them, the GPU would have "
-			      "waited for its CPU instead.");
+	note_count = collectives_notes(run, notes);
+	for (size_t n = 0; n < note_count; n++)
+		put_clean_note(out, notes[n]);
 	table_put_text(sink, run, &table_rank_waits, false);
 	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
 		table_put_text(sink, run, tables[t], true);

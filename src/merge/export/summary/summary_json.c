@@ -196,7 +196,8 @@ static void put_collectives_json(struct json *json, const struct run *run)
 		&table_mismatches,  &table_unfinished,	  &table_duplicates,
 	};
 	const struct collectives_report *report = &run->compared->report;
-	char *missing;
+	char *notes[COLLECTIVES_NOTES_MAX], *missing;
+	size_t note_count;
 
 	if (!summary_has_collectives(run))
 		return;
@@ -214,6 +215,13 @@ static void put_collectives_json(struct json *json, const struct run *run)
 	missing = missing_ranks_text(run);
 	json_string(json, "missing_ranks", missing);
 	free(missing);
+	json_begin_array(json, "notes");
+	note_count = collectives_notes(run, notes);
+	for (size_t n = 0; n < note_count; n++) {
+		json_string(json, NULL, notes[n]);
+		free(notes[n]);
+	}
+	json_end_array(json);
 	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
 		table_put_json(json, run, tables[t]);
 	json_end_object(json);
