@@ -14,9 +14,9 @@
 #include "merge/events.h"
 #include "merge/read/model.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/owner.h"
-#include "merge/sums/rank_collector.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/reading.h"
+#include "merge/sums/rank_log.h"
+#include "merge/sums/run.h"
 #include "merge/symbolize/addresses.h"
 
 #define ENTRIES_MAX UINT32_MAX

@@ -25,11 +25,9 @@
 #include "log/read/rows.h"
 #include "merge/read/model.h"
 #include "merge/read/prefetch.h"
-#include "merge/sums/attribute.h"
+#include "merge/sums/reading.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/event_filter.h"
-#include "merge/sums/owner.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/run.h"
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */
 #define SMALL_LOG_BYTES (256u << 10)

@@ -19,10 +19,8 @@
 #include "merge/naming/joined_paths.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/build_tree_ranges.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "profile.pb-c.h"
 
 #define LABELS_MAX 8

@@ -11,8 +11,7 @@
 #include "base/json.h"
 #include "merge/export/formats.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 
 #define LINES_DEPTH 3
 

@@ -16,7 +16,6 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 #include "page/svg_flame.h"
 
 #define MIN_PARTS   20000 /* omit frames narrower than 1/MIN_PARTS of the image */

@@ -14,7 +14,7 @@
 #include "log/base/number_format.h"
 #include "merge/sums/callsite_stats.h"
 #include "merge/sums/reading.h"
-#include "merge/sums/saturating.h"
+#include "merge/sums/aggregate.h"
 
 #define RESOLVED_MAX 1024 /* candidates beyond this each become a place of their own */
 

@@ -20,7 +20,7 @@
 #include "merge/naming/frames.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/owner.h"
+#include "merge/sums/reading.h"
 
 #define SHARE_HIGH   4 /* 1/4 of the active time */
 #define SHARE_MEDIUM 10

@@ -17,10 +17,9 @@
 #include "log/base/number_format.h"
 #include "merge/findings/rules_cpu.h"
 #include "merge/read/inputs.h"
-#include "merge/sums/cpu_sums.h"
 #include "merge/sums/reading.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/run.h"
+#include "merge/sums/path_tables.h"
 
 #define GAP_NS	   1000000000 /* between processes that one script starts one after the other */
 #define LINE_SHARE 20	      /* a line counts as a cost from 1/20 of the GPU time */

@@ -21,7 +21,6 @@
 #include "merge/base/labels.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 
 #define CELLS	     (PROFILE_BATCHES + 1) /* one for each batch, one for time outside them */

@@ -16,7 +16,7 @@
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/run.h"
-#include "merge/sums/saturating.h"
+#include "merge/sums/aggregate.h"
 #include "merge/sums/timeline.h"
 
 #define SUSPECTS_MAX 16	  /* ranks that came last in collectives of one block */

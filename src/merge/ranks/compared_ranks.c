@@ -9,9 +9,9 @@
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "merge/ranks/blame.h"
+#include "merge/sums/build_tree.h"
 #include "merge/sums/run.h"
 #include "merge/sums/settings.h"
-#include "merge/sums/sums.h"
 
 #define LISTED_MAX  1000 /* mismatches and unfinished collectives */
 #define SLOW_FACTOR 1.5	 /* a transfer is slow if it takes so much longer than comparable ones */

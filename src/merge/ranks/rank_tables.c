@@ -14,7 +14,6 @@
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 #include "merge/tables/table.h"
 
 #define CAUSE_SHARE_PART 100 /* text leaves out causes of less than 1/100 of the cost */

@@ -109,7 +109,7 @@ static inline bool work_is_by_device(const struct work *work)
 
 /*
  * Receives each piece of work exactly once. launch is its call, or NULL if there is none. In a
- * merge, `attribute` is attribute_work() or attribute_work_with_id() (sums/attribute.c); events.c
+ * merge, `attribute` is attribute_work() or attribute_work_with_id() (sums/reading.c); events.c
  * sets it.
  */
 struct work_receiver {

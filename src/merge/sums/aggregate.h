@@ -136,4 +136,11 @@ void aggregate_index_all(struct aggregate *aggregate);
 
 void aggregate_free(struct aggregate *aggregate);
 
+/* Adds without wrapping around. Damaged logs have times whose sums overflow. */
+static inline void saturating_add(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
 #endif

@@ -5,7 +5,7 @@
 #include "merge/sums/anomalies.h"
 #include "merge/naming/frame_names.h"
 #include "merge/sums/aggregate.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 
 #include <stddef.h>

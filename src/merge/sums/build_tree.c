@@ -13,10 +13,12 @@
 #include "base/text.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/frames.h"
+#include "merge/read/collectives.h"
 #include "merge/read/xla.h"
-#include "merge/sums/owner.h"
-#include "merge/sums/build_tree_ranges.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/reading.h"
+
+#define NOTABLE_PART  20   /* differences below 1/20 of the mean are noise */
+#define NOTABLE_SHARE 1000 /* so are those below 1/1000 of the time of all paths */
 
 struct tree_builder {
 	struct run *run;
@@ -347,6 +349,13 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 	return base;
 }
 
+/* owner: of a LEAF_KERNEL or LEAF_NODE. Returns a name of the model. */
+static uint32_t owner_kernel_name(const struct model *model, const struct owner *owner)
+{
+	return owner->leaf == LEAF_KERNEL ? model_kernel_name(model, owner->what)
+					  : model_string(model, owner->what);
+}
+
 uint32_t leaf_frame(struct names *names, const struct process *process, const struct owner *owner)
 {
 	char *text = NULL;
@@ -383,6 +392,44 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 	name = names_intern(names, text, strlen(text));
 	free(text);
 	return name;
+}
+
+#define COPY_MARK "[GPU_Memcpy"
+
+enum work_kind leaf_kind(const char *name, size_t length)
+{
+	if (length >= strlen(LEAF_KERNEL_MARK) &&
+	    !memcmp(name, LEAF_KERNEL_MARK, strlen(LEAF_KERNEL_MARK)))
+		return WORK_KERNEL;
+	return length >= strlen(COPY_MARK) && !memcmp(name, COPY_MARK, strlen(COPY_MARK))
+		       ? WORK_COPY
+		       : WORK_MEMSET;
+}
+
+bool leaf_is_collective(const char *name, size_t length)
+{
+	size_t mark = strlen(LEAF_KERNEL_MARK);
+
+	return leaf_kind(name, length) == WORK_KERNEL &&
+	       is_collective_kernel(name + mark, length - mark);
+}
+
+const char *leaf_kind_name(const char *name, size_t length)
+{
+	static const char *const kinds[WORK_KINDS] = {
+		[WORK_KERNEL] = "kernel", [WORK_COPY] = "copy", [WORK_MEMSET] = "set"};
+
+	return leaf_is_collective(name, length) ? "collective" : kinds[leaf_kind(name, length)];
+}
+
+const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out)
+{
+	const char *text = names_text(&paths->names, name, length_out);
+
+	if (leaf_kind(text, *length_out) != WORK_KERNEL)
+		return text;
+	*length_out -= strlen(LEAF_KERNEL_MARK);
+	return text + strlen(LEAF_KERNEL_MARK);
 }
 
 /* Adds the stack of a sampled thread, the CUDA function that it called, and its state. */
@@ -540,6 +587,87 @@ static enum join_result backward_result(const struct tree_builder *p, const stru
 	return result == JOIN_NO_BACKWARD ? joined_paths_result(frames, owner->stack) : result;
 }
 
+static void close_log(struct path_spread *path)
+{
+	if (!path->open_log)
+		return;
+	if (!path->count || path->open_ns > path->max_ns) {
+		path->max_ns = path->open_ns;
+		path->max_log = path->open_log - 1;
+	}
+	if (!path->count || path->open_ns < path->min_ns)
+		path->min_ns = path->open_ns;
+	path->sum_ns += path->open_ns;
+	path->count++;
+	path->open_log = 0;
+	path->open_ns = 0;
+}
+
+/* Adds GPU time of a path of a log. Logs come one after the other. */
+static void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns)
+{
+	struct path_spread *path;
+
+	xt_grow(&spread->paths, &spread->capacity, (size_t)node + 1, sizeof(*spread->paths));
+	path = &spread->paths[node];
+	if (path->open_log != log + 1)
+		close_log(path);
+	path->open_log = (uint32_t)log + 1;
+	path->open_ns += ns;
+}
+
+static bool is_collective(const struct paths *paths, uint32_t node)
+{
+	size_t length;
+	const char *name = names_text(&paths->names, paths->nodes[node].name, &length);
+
+	return leaf_is_collective(name, length);
+}
+
+static uint64_t difference_ns(const struct path_spread *path)
+{
+	return path->max_ns - path_spread_mean_ns(path);
+}
+
+static int compare_spread(const void *a, const void *b, void *context)
+{
+	const struct rank_spread *spread = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint64_t more = difference_ns(&spread->paths[x]), other = difference_ns(&spread->paths[y]);
+
+	return more != other ? (more > other ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
+{
+	size_t count = spread->capacity < paths->node_count ? spread->capacity : paths->node_count;
+	uint64_t largest_ns = 0; /* time of all paths in a log, roughly: the means */
+
+	spread->rows = xt_malloc((count + 1) * sizeof(*spread->rows));
+	for (uint32_t n = 0; n < count; n++) {
+		close_log(&spread->paths[n]);
+		largest_ns += path_spread_mean_ns(&spread->paths[n]);
+	}
+	for (uint32_t n = 0; n < count; n++) {
+		const struct path_spread *path = &spread->paths[n];
+		uint64_t ns = path->count > 1 ? difference_ns(path) : 0;
+
+		if (ns > path_spread_mean_ns(path) / NOTABLE_PART &&
+		    ns > largest_ns / NOTABLE_SHARE && !is_collective(paths, n))
+			spread->rows[spread->row_count++] = n;
+	}
+	if (spread->row_count)
+		qsort_r(spread->rows, spread->row_count, sizeof(*spread->rows), compare_spread,
+			spread);
+}
+
+void rank_spread_free(struct rank_spread *spread)
+{
+	free(spread->paths);
+	free(spread->rows);
+	*spread = (struct rank_spread){0};
+}
+
 /* Without the root of --by, ranks share a path. */
 static void add_to_spread(struct reading *reading, const struct total *total, uint32_t node)
 {
@@ -588,4 +716,104 @@ void build_tree(struct reading *reading)
 	}
 	free(p.chain);
 	free(p.nest);
+}
+
+static struct xt_bytes string_text(const struct model *model, uint32_t string)
+{
+	struct xt_bytes bytes;
+
+	bytes.data =
+		names_text(&model->names,
+			   string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY,
+			   &bytes.length);
+	return bytes;
+}
+
+uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
+		     const char *before, const char *after)
+{
+	struct xt_bytes domain_bytes = string_text(model, domain);
+	struct xt_bytes text_bytes = string_text(model, text);
+	size_t room = strlen(before) + text_clean_bound(domain_bytes.length) + 1 +
+		      text_clean_bound(text_bytes.length) + strlen("[no name]") + strlen(after);
+	char *label = xt_malloc(room + 1), *end = label;
+	uint32_t name;
+
+	end = text_copy(end, before, strlen(before));
+	if (domain_bytes.length) {
+		end += text_clean(end, domain_bytes.data, domain_bytes.length, ';');
+		*end++ = ':';
+	}
+	if (text_bytes.length)
+		end += text_clean(end, text_bytes.data, text_bytes.length, ';');
+	else
+		end = TEXT_LITERAL(end, "[no name]");
+	end = text_copy(end, after, strlen(after));
+	name = names_intern(names, label, (size_t)(end - label));
+	free(label);
+	return name;
+}
+
+uint32_t range_category(struct names *names, const struct model *model, uint32_t domain,
+			uint32_t category)
+{
+	uint32_t text = model_category(model, domain, category);
+	char number[16];
+
+	if (text)
+		return range_label(names, model, 0, text, "", "");
+	snprintf(number, sizeof(number), "%u", category);
+	return names_intern(names, number, strlen(number));
+}
+
+static void add_sums(struct run *run, const struct model *model, const struct range_node *range,
+		     struct range_sums *sums)
+{
+	bool is_first = !sums->opened_count;
+	uint32_t category = NAME_EMPTY;
+
+	if (range->category && range->category != RANGE_CATEGORY_SEVERAL)
+		category = range_category(&run->sums->ranges.tree.names, model, range->domain,
+					  range->category);
+	sums->has_several_categories |= range->category == RANGE_CATEGORY_SEVERAL ||
+					(!is_first && range->count && sums->category != category);
+	if (is_first)
+		sums->category = category;
+	sums->opened_count += range->count;
+	range_payload_add(&sums->payload, &range->payload);
+}
+
+/* Map each node of the log's range tree to a node of run->sums->ranges.tree. Parents come first. */
+static void make_nodes(struct run *run, const struct model *model, uint32_t *nodes)
+{
+	const struct ranges *ranges = &model->ranges;
+
+	for (uint32_t r = 1; r < ranges->node_count; r++) {
+		const struct range_node *range = &ranges->nodes[r];
+
+		nodes[r] = paths_child(&run->sums->ranges.tree, nodes[range->parent],
+				       range_label(&run->sums->ranges.tree.names, model,
+						   range->domain, range->text, "", ""));
+		xt_grow(&run->sums->ranges.sums, &run->sums->ranges.sum_capacity, nodes[r] + 1,
+			sizeof(*run->sums->ranges.sums));
+		add_sums(run, model, range, &run->sums->ranges.sums[nodes[r]]);
+	}
+}
+
+void build_range_tree(struct run *run, const struct process *process,
+		      const struct aggregate *aggregate)
+{
+	size_t count = process->model->ranges.node_count;
+	uint32_t *nodes = xt_calloc(count ? count : 1, sizeof(*nodes));
+
+	make_nodes(run, process->model, nodes);
+	for (uint32_t t = 0; t < aggregate->count; t++) {
+		const struct total *total = &aggregate->entries[t];
+		uint32_t node = total->owner.range < count ? nodes[total->owner.range] : PATH_ROOT;
+
+		for (; node != PATH_ROOT; node = run->sums->ranges.tree.nodes[node].parent)
+			for (int w = 0; w < WEIGHTS; w++)
+				run->sums->ranges.tree.nodes[node].weights[w] += total->weights[w];
+	}
+	free(nodes);
 }

@@ -14,9 +14,8 @@
 #include "idle/idle.h"
 #include "merge/read/correlate.h"
 #include "merge/read/model.h"
-#include "merge/sums/saturating.h"
-#include "merge/sums/timeline.h"
 #include "merge/sums/aggregate.h"
+#include "merge/sums/timeline.h"
 
 #define CALLSITE_NONE 0
 
@@ -200,10 +199,7 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
  */
 uint32_t callsites_find(const struct callsites *callsites, uint32_t stack, uint16_t api);
 
-/*
- * Adds what the totals of the log say about each callsite. Call it after the last event
- * (callsite_stats_finish.c).
- */
+/* Adds what the totals of the log say about each callsite. Call it after the last event. */
 void callsites_finish(struct callsites *callsites, const struct aggregate *totals);
 
 /* Idle time of a class on the device, without its longest gaps. */

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+struct pack;
+
 #define HISTOGRAM_BLOCK_BUCKETS 64
 #define HISTOGRAM_BLOCKS	59
 #define HISTOGRAM_BARS_MAX	12
@@ -19,8 +21,6 @@
 struct histogram {
 	uint64_t *blocks[HISTOGRAM_BLOCKS]; /* HISTOGRAM_BLOCK_BUCKETS counts each; NULL: zeros */
 };
-
-struct pack;
 
 /* Adds a value. */
 void histogram_add(struct histogram *histogram, uint64_t value);
@@ -62,5 +62,41 @@ void durations_pack(struct durations *durations, struct pack *pack);
 /* The duration that a half, or 99 %, of them do not exceed; exact to 1 %. */
 uint64_t durations_p50_ns(const struct durations *durations);
 uint64_t durations_p99_ns(const struct durations *durations);
+
+/*
+ * Histogram over time with a fixed number of bins. The bin width doubles as the covered time grows.
+ *
+ * Times may be added in any order. Bins are a power of two of ns wide and start at multiples of
+ * their width, so doubling merges two neighbours and sums stay exact.
+ */
+
+#define BINS_COUNT 4096 /* once full, more than half of them are in use */
+
+struct bins {
+	uint64_t *values; /* BINS_COUNT values for each series */
+	unsigned series_count;
+	unsigned width_bits; /* a bin covers 1 << width_bits ns */
+	uint64_t first;	     /* first bin in use, stored at values[0]; bin 0 starts at 0 ns */
+	uint64_t last;	     /* last bin in use; if first > last, none is */
+};
+
+void bins_init(struct bins *bins, unsigned series_count);
+void bins_free(struct bins *bins);
+
+/* Adds the interval [from_ns, until_ns) to the series: each bin grows by its overlap. */
+void bins_add(struct bins *bins, unsigned series, uint64_t from_ns, uint64_t until_ns);
+
+/*
+ * Raise every bin that overlaps [from_ns, until_ns] to at least this level. Use either bins_add()
+ * or bins_raise() on a series, not both.
+ */
+void bins_raise(struct bins *bins, unsigned series, uint64_t from_ns, uint64_t until_ns,
+		uint64_t level);
+
+/* Number of bins in use. */
+static inline uint32_t bins_used(const struct bins *bins)
+{
+	return bins->first > bins->last ? 0 : (uint32_t)(bins->last - bins->first + 1);
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
-#include "merge/sums/saturating.h"
+#include "merge/sums/timeline.h"
 
 #define LONG_PERIODS 2 /* a gap of at least so many periods is divided by its own samples */
 

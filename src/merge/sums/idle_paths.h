@@ -23,13 +23,14 @@
 #include "log/base/hash_table.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/threads.h"
 
 #define IDLE_PATH_NONE	    0 /* the GPU was the cause, or the process was not sampled at all */
 #define IDLE_PATH_UNSAMPLED 1 /* the process was sampled, but not this time */
 #define IDLE_PATH_FIRST	    2
 
 #define FRAME_NOT_SAMPLED "[not sampled]"
+
+struct threads;
 
 /* Part of a path: a stack of a thread. */
 struct idle_path_part {

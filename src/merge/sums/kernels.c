@@ -19,8 +19,7 @@
 #include "merge/sums/histogram.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "merge/tables/table.h"
 
 #define KERNELS_MAX	    (1u << 16) /* in one log, and in all; others have no durations */

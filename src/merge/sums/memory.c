@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "merge/base/labels.h"
 #include "merge/sums/reading.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 
 #define MEMORY_POOL_REST (MEMORY_POOLS_MAX - 1)

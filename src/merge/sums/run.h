@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data that a run has of all processes, for analyses and outputs.
+ * The data that a run has of all processes, for analyses and outputs: its sums, and what other
+ * topics keep.
  */
 #ifndef XT_MERGE_RUN_H
 #define XT_MERGE_RUN_H
@@ -9,8 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "merge/base/names.h"
 #include "merge/base/weights.h"
+#include "merge/naming/joined_paths.h"
 #include "merge/naming/paths.h"
+#include "merge/read/correlate.h"
+#include "merge/read/model.h"
+#include "merge/read/ranges.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/losses.h"
+#include "merge/sums/memory.h"
+#include "merge/sums/timeline.h"
 
 struct alignment;
 struct compared_ranks;
@@ -23,8 +33,182 @@ struct run_names;
 struct selection;
 struct settings;
 struct sink;
-struct sums;
 struct trust;
+
+/* Counts of the events of one log, or of all logs of a run. */
+struct call_counts {
+	uint64_t launch_count;
+	uint64_t launch_failed_count;	  /* of these: calls that returned an error */
+	uint64_t launch_captured_count;	  /* of these: captured into a graph */
+	uint64_t launch_kernelless_count; /* of these: launches of graphs without kernels */
+	uint64_t launch_unmatched_count;  /* of these: work was expected, none is known */
+	uint64_t launch_unclear_count;	  /* no kernel: captured or lost */
+	uint64_t kernel_missing_count;	  /* launched, but without a record */
+	uint64_t transfer_call_count;	  /* copy and memset calls */
+	uint64_t transfer_unmatched_count;
+	uint64_t calls_invalid_count;
+	uint64_t calls_recurring_count;
+	uint64_t memory_untimed_count; /* allocations and frees */
+};
+
+struct work_counts {
+	uint64_t work_count[WORK_KINDS];
+	uint64_t work_invalid_count; /* work left out: invalid times */
+	uint64_t work_without_call_count;
+	uint64_t work_by_device_count; /* work left out: launched by the GPU for an unknown call */
+	uint64_t work_without_stack_count; /* the call is known, its stack is not */
+	uint64_t graph_work_count;
+	uint64_t graph_work_unmade_count; /* of these: the creator of the node is unknown */
+	uint64_t nodes_cyclic_count;
+	/* CUDA graphs recorded as a whole; they count as kernels, too */
+	uint64_t whole_graph_count, whole_graph_ns;
+	uint64_t untimed_count;		/* WEIGHT_UNTIMED of all paths */
+	uint64_t timeline_missed_count; /* came too late for weights that need time order */
+	uint64_t idle_unknown_ns;	/* gaps in which missing work may have run */
+	uint64_t attributed_gpu_ns;
+	uint64_t gpu_ns;
+};
+
+/* Nothing but counters, so that those of a log can be added to those of the run as an array. */
+struct log_counts {
+	struct call_counts calls;
+	struct work_counts work;
+};
+
+static inline void log_counts_add(struct log_counts *sum, const struct log_counts *counts)
+{
+	const uint64_t *from = (const uint64_t *)counts;
+	uint64_t *to = (uint64_t *)sum;
+
+	for (size_t c = 0; c < sizeof(*counts) / sizeof(*from); c++)
+		to[c] += from[c];
+}
+
+/* Kernels, copies and memsets together. */
+static inline uint64_t work_counts_all(const struct work_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (int kind = 0; kind < WORK_KINDS; kind++)
+		sum += counts->work_count[kind];
+	return sum;
+}
+
+/* Sums over the instances of an NVTX range. */
+struct range_sums {
+	uint64_t opened_count;
+	uint32_t category; /* of the first instance; name in the tree of ranges, or NAME_EMPTY */
+	bool has_several_categories; /* the instances differ in their category */
+	struct range_payload payload;
+};
+
+/* The sums of NVTX ranges over all processes. build_range_tree() fills them. */
+struct range_tree {
+	struct paths tree;	 /* weights include nested ranges */
+	struct range_sums *sums; /* by node of the tree */
+	size_t sum_capacity;
+	struct range_counts counts;
+};
+
+/* The part of a process that its log has. Times are since the start of the log. */
+struct recorded_part {
+	uint64_t from_ns, until_ns; /* of its events; from_ns is 0 if it has the beginning */
+	uint64_t full_ns;	    /* when --max-size ended recording; 0: it did not */
+	bool is_flight_recorder;    /* otherwise, --max-size dropped the beginning */
+	char trigger[256];	    /* why the snapshot was taken; "": it is none */
+};
+
+/* When and how the processes of a run were recorded. */
+struct recording {
+	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
+	uint64_t paused_ns;
+	uint64_t stop_count;	   /* pauses without records of allocations */
+	uint64_t recorded_ns;	   /* in logs with pauses: time between them */
+	uint64_t cut_count;	   /* logs whose beginning was dropped by a limit of size or time */
+	struct recorded_part part; /* of the first log that has only a part of its process */
+	uint64_t part_count;	   /* logs that have only a part */
+	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
+	uint64_t attached_ns;	   /* for how long at most */
+	uint64_t early_graph_count; /* launches of graphs that were made before recording began */
+	bool has_simulated_gpu;
+};
+
+/* Times at which CUPTI was released to another tool. */
+struct handoffs {
+	uint64_t count;
+	uint64_t total_ns;
+	char first_tool[64];
+};
+
+/* Times with sampled call stacks. */
+struct stack_sampling {
+	uint64_t total_ns;
+	uint64_t one_in_min, one_in_max;
+	uint64_t estimated_gpu_ns; /* part of attributed: estimated from sampled calls */
+};
+
+/* Adds what the model of a log knows of pauses, missing beginnings, CUPTI and sampled stacks. */
+void recording_add(struct recording *recording, const struct model *model,
+		   const struct xt_log_header *header);
+void handoffs_add(struct handoffs *handoffs, const struct model *model);
+void stack_sampling_add(struct stack_sampling *sampling, const struct model *model);
+
+/* Copies of a direction, or memsets of a kind of memory. */
+struct transfer_sum {
+	uint64_t count;
+	uint64_t bytes;
+	uint64_t gpu_ns;
+};
+
+struct transfer_row {
+	uint32_t name;
+	bool is_memset;
+	struct transfer_sum sum;
+};
+
+/* Sums over all processes. Zeros are empty. */
+struct transfers {
+	struct transfer_row *rows;
+	size_t count;
+	size_t capacity;
+	size_t *places; /* row + 1 by name; 0: none */
+	size_t place_capacity;
+};
+
+/*
+ * Adds a sum to the row of a copy kind, or of memsets of a memory kind (CUPTI's numbers). The rows
+ * are named in this table of names.
+ */
+void transfers_add_copies(struct transfers *transfers, struct names *names,
+			  const struct copy_shape *shape, const struct transfer_sum *sum);
+void transfers_add_memsets(struct transfers *transfers, struct names *names, uint32_t memory,
+			   const struct transfer_sum *sum);
+void transfers_free(struct transfers *transfers);
+
+/* Sort the rows by time, longest first. */
+void transfers_sort(struct transfers *transfers);
+
+/* GPU time by the kind of code that launched the work. */
+struct code_sums {
+	uint64_t backward_gpu_ns[JOIN_RESULTS]; /* by enum join_result */
+	uint64_t user_code_gpu_ns;		/* of paths with a frame of the user's own code */
+	uint64_t compiled_unknown_gpu_ns;	/* of code of torch.compile without source lines */
+};
+
+/* The sums over all processes read so far, by topic. */
+struct sums {
+	struct log_counts events;
+	struct code_sums code;
+	struct range_tree ranges;
+	struct transfers transfers;
+	struct memory_sums memory;
+	struct collective_sums collectives; /* if idle time was computed */
+	struct rank_spread spread;
+	struct recording recording;
+	struct handoffs handoffs;
+	struct stack_sampling sampling;
+	struct loss_sums losses;
+};
 
 /* Data that the outputs, the findings and the comparison of ranks need. */
 struct needs {

@@ -4,7 +4,184 @@
  */
 #include "merge/sums/timeline.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/memory.h"
+
+#define FRACTION_BITS 64 /* the integral is in units of 2^-64 ns */
+
+/*
+ * Division truncates, so three thirds are slightly less than 1 ns. This tolerance rounds them up.
+ */
+#define FRACTION_GUARD ((unsigned __int128)1 << 32)
+
+static bool ends_before(const struct exclusive_running *a, const struct exclusive_running *b)
+{
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->sequence < b->sequence;
+}
+
+static void push(struct exclusive *e, struct exclusive_running running)
+{
+	uint32_t i = e->count++;
+
+	for (; i && ends_before(&running, &e->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		e->heap[i] = e->heap[(i - 1) / 2];
+	e->heap[i] = running;
+}
+
+static struct exclusive_running pop(struct exclusive *e)
+{
+	struct exclusive_running first = e->heap[0], last = e->heap[--e->count];
+	uint32_t i = 0;
+
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child + 1 < e->count && ends_before(&e->heap[child + 1], &e->heap[child]))
+			child++;
+		if (child >= e->count || !ends_before(&e->heap[child], &last))
+			break;
+		e->heap[i] = e->heap[child];
+		i = child;
+	}
+	e->heap[i] = last;
+	return first;
+}
+
+static void advance(struct exclusive *e, uint64_t to_ns)
+{
+	uint64_t passed_ns = to_ns - e->now_ns;
+
+	if (e->count) {
+		/* Usually one piece runs. Avoid the slow 128-bit division then. */
+		unsigned __int128 passed = (unsigned __int128)passed_ns << FRACTION_BITS;
+
+		e->integral += e->count == 1 ? passed : passed / e->count;
+		e->busy_ns += passed_ns;
+	}
+	e->now_ns = to_ns;
+}
+
+static void end_first(struct exclusive *e)
+{
+	struct exclusive_running ended = pop(e);
+	unsigned __int128 share = e->integral - ended.from + e->carry;
+	uint64_t share_ns = (uint64_t)((share + FRACTION_GUARD) >> FRACTION_BITS);
+
+	/* The last piece of a busy period gets the rest: its share plus the lost fractions. */
+	if (!e->count)
+		share_ns = e->busy_ns - e->given_ns;
+	e->carry = share - ((unsigned __int128)share_ns << FRACTION_BITS);
+	e->given_ns += share_ns;
+	e->give(e->context, ended.owner, share_ns);
+	if (e->count)
+		return;
+	e->integral = e->carry = 0;
+	e->busy_ns = e->given_ns = 0;
+}
+
+static void end_all_until(struct exclusive *e, uint64_t time_ns)
+{
+	while (e->count && e->heap[0].end_ns <= time_ns) {
+		advance(e, e->heap[0].end_ns);
+		end_first(e);
+	}
+}
+
+void exclusive_add(struct exclusive *e, uint64_t start_ns, uint64_t end_ns, uint32_t owner)
+{
+	if (start_ns < e->now_ns)
+		start_ns = e->now_ns;
+	if (end_ns <= start_ns)
+		return;
+	end_all_until(e, start_ns);
+	advance(e, start_ns);
+	if (e->count == EXCLUSIVE_RUNNING_MAX) {
+		e->dropped_count++;
+		return;
+	}
+	xt_grow(&e->heap, &e->capacity, e->count + 1, sizeof(*e->heap));
+	push(e, (struct exclusive_running){end_ns, e->integral, e->sequence++, owner});
+}
+
+void exclusive_finish(struct exclusive *e)
+{
+	end_all_until(e, UINT64_MAX);
+}
+
+void exclusive_free(struct exclusive *e)
+{
+	free(e->heap);
+	e->heap = NULL;
+	e->count = 0;
+	e->capacity = 0;
+}
+
+enum thread_state threads_state_of(const struct model *model, const struct api *api)
+{
+	return thread_state_of_call(api->class, names_text(&model->names, api->name, NULL));
+}
+
+void threads_init(struct threads *threads, const struct model *model)
+{
+	threads->count = model->threads.count;
+	threads->checkpoints_max = THREADS_CHECKPOINTS_MAX;
+	threads->timelines = xt_calloc(threads->count, sizeof(*threads->timelines));
+	threads->states = xt_calloc(model->apis.count, sizeof(*threads->states));
+	for (size_t a = 0; a < model->apis.count; a++)
+		threads->states[a] = (uint8_t)threads_state_of(model, &model->apis.rows[a]);
+}
+
+void threads_free(struct threads *threads)
+{
+	for (size_t t = 0; threads->timelines && t < threads->count; t++)
+		thread_timeline_free(&threads->timelines[t]);
+	free(threads->timelines);
+	free(threads->states);
+	*threads = (struct threads){0};
+}
+
+/* Short timelines stay. If there are very many threads, raise the limit instead. */
+static void thin(struct threads *threads)
+{
+	threads->checkpoint_count = 0;
+	for (size_t t = 0; t < threads->count; t++) {
+		thread_timeline_thin(&threads->timelines[t]);
+		threads->checkpoint_count += threads->timelines[t].count;
+	}
+	if (threads->checkpoints_max < threads->checkpoint_count + threads->checkpoint_count / 8)
+		threads->checkpoints_max =
+			threads->checkpoint_count + threads->checkpoint_count / 8;
+}
+
+uint32_t threads_note_submission(struct threads *threads, const struct launch *call)
+{
+	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
+	uint64_t since_ns = call->enter_ns > timeline->last_submit_ns
+				    ? call->enter_ns - timeline->last_submit_ns
+				    : 0;
+
+	if (!timeline->last_submit_ns)
+		since_ns = UINT32_MAX;
+	timeline->last_submit_ns = call->enter_ns;
+	return since_ns < UINT32_MAX ? (uint32_t)since_ns : UINT32_MAX;
+}
+
+void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		      uint64_t *own_ns)
+{
+	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
+	size_t before = timeline->count;
+
+	if (thread_timeline_add_call(timeline, threads->states[call->api], call->enter_ns, exit_ns,
+				     own_ns) < 0)
+		xt_out_of_memory(0);
+	threads->checkpoint_count += timeline->count - before;
+	if (threads->checkpoint_count > threads->checkpoints_max)
+		thin(threads);
+}
 
 struct item {
 	struct idle_work work;
@@ -29,8 +206,7 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 		      item->place);
 }
 
-/* Length of the part that is later than all earlier work. */
-static uint64_t later(uint64_t *until_ns, const struct stretch *stretch)
+uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch)
 {
 	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
 
@@ -45,14 +221,14 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 {
 	uint64_t other_ns;
 
-	sums->alone_ns += later(&sweep->all_until_ns, stretch);
+	sums->alone_ns += stretch_extends(&sweep->all_until_ns, stretch);
 	if (stretch->is_collective) {
 		sums->count++;
 		sums->gpu_ns += stretch->end_ns - stretch->start_ns;
 		return;
 	}
 	/* Part of it may have been counted as time of a collective alone. */
-	other_ns = later(&sweep->other_until_ns, stretch);
+	other_ns = stretch_extends(&sweep->other_until_ns, stretch);
 	sums->alone_ns -= other_ns < sums->alone_ns ? other_ns : sums->alone_ns;
 }
 

@@ -6,14 +6,103 @@
 #ifndef XT_MERGE_TIMELINE_H
 #define XT_MERGE_TIMELINE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "idle/idle.h"
 #include "merge/read/correlate.h"
-#include "merge/read/reorder_buffer.h"
+#include "merge/read/model.h"
 #include "merge/read/pauses.h"
-#include "merge/sums/exclusive.h"
-#include "merge/sums/idle_paths.h"
-#include "merge/sums/threads.h"
+#include "merge/read/reorder_buffer.h"
 #include "merge/sums/aggregate.h"
+#include "merge/sums/idle_paths.h"
+
+/*
+ * Exclusive GPU time: while n pieces of work run on a device, each gets 1/n of the time.
+ *
+ * Work must be added in order of its start. The shares come from the integral of 1/n over time, in
+ * units of 2^-64 ns. The cost of a piece therefore does not depend on what runs beside it. Shares
+ * are whole ns. The rounding error of each share is carried to the next, so the shares of a busy
+ * period add up to its length.
+ */
+
+#define EXCLUSIVE_RUNNING_MAX (1u << 16) /* far more than any GPU runs at once */
+
+struct exclusive_running {
+	uint64_t end_ns;
+	unsigned __int128 from; /* value of the integral at its start */
+	uint64_t sequence;	/* breaks ties between equal ends */
+	uint32_t owner;
+};
+
+/* State of one device. Zeros, except for give, are a device that has not run anything. */
+struct exclusive {
+	void (*give)(void *context, uint32_t owner, uint64_t share_ns);
+	void *context;
+	struct exclusive_running *heap; /* ordered by end */
+	size_t capacity;
+	uint32_t count;
+	uint64_t sequence;
+	uint64_t now_ns;
+	unsigned __int128 integral;
+	unsigned __int128 carry; /* rounding error to carry, less than 1 ns */
+	uint64_t busy_ns;	 /* busy time since the device was last idle */
+	uint64_t given_ns;	 /* part of busy_ns already given out */
+	uint64_t dropped_count;	 /* pieces of work beyond EXCLUSIVE_RUNNING_MAX */
+};
+
+/* Adds work. Time before an earlier added start is not shared again. */
+void exclusive_add(struct exclusive *exclusive, uint64_t start_ns, uint64_t end_ns, uint32_t owner);
+
+/* End all running work. Call it after the last exclusive_add(). */
+void exclusive_finish(struct exclusive *exclusive);
+void exclusive_free(struct exclusive *exclusive);
+
+/*
+ * Timelines of the threads of a log, and which API functions wait for the GPU. The calls of a
+ * thread come in the order in which they returned.
+ */
+
+#define THREADS_CHECKPOINTS_MAX                                                                    \
+	(1u << 20) /* of all threads together; beyond it, the older half is thinned out */
+
+struct threads {
+	struct thread_timeline *timelines; /* by XT_THREAD_ID; entry 0 is for unknown threads */
+	size_t count;
+	size_t checkpoint_count;
+	size_t checkpoints_max;
+	uint8_t *states; /* enum thread_state by index in the model's apis */
+};
+
+/* State of a thread in a call of this API, judged by its class and name. */
+enum thread_state threads_state_of(const struct model *model, const struct api *api);
+
+/* Call threads_free() in any case. */
+void threads_init(struct threads *threads, const struct model *model);
+void threads_free(struct threads *threads);
+
+/* True if the CPU waits for the GPU in this API: class SYNC, and copies that are not Async. */
+static inline bool threads_waits(const struct threads *threads, uint16_t api)
+{
+	return threads->states[api] != THREAD_BUSY;
+}
+
+/* The timeline of a thread id. */
+static inline struct thread_timeline *threads_timeline(const struct threads *threads,
+						       uint32_t thread)
+{
+	return &threads->timelines[thread < threads->count ? thread : 0];
+}
+
+/*
+ * Record that the call submits work. Returns the time since the thread's previous submission, at
+ * most UINT32_MAX.
+ */
+uint32_t threads_note_submission(struct threads *threads, const struct launch *call);
+
+/* Adds a call. *own_ns is its duration without nested calls. */
+void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
+		      uint64_t *own_ns);
 
 #define TIMELINE_DEVICES_MAX 256 /* larger device numbers share the last entry */
 
@@ -39,6 +128,12 @@ struct stretch {
 	uint64_t bytes;	 /* of copies and memsets */
 	uint64_t ticket; /* of collectives: as in struct work */
 };
+
+/*
+ * Length of the part of a stretch that is later than all earlier work, which ended at *until_ns.
+ * Sets it to the new end.
+ */
+uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch);
 
 /* Called for each piece of work if idle time was requested. */
 struct timeline_listener {

@@ -14,11 +14,10 @@
 #include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/sums/anomalies.h"
-#include "merge/sums/sums.h"
+#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 #include "merge/base/report.h"
 #include "merge/naming/frame_names.h"
-#include "merge/sums/run.h"
 
 #define LINE_REASONS 3 /* reasons shown in a line */
 

@@ -16,7 +16,7 @@
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
 #include "merge/naming/joined_paths.h"
-#include "merge/sums/process.h"
+#include "merge/sums/exporter.h"
 
 #define LANES_MAX      64
 #define LANE_SPANS_MAX 8192

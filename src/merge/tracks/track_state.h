@@ -32,7 +32,7 @@
 #include "base/memory.h"
 #include "merge/read/correlate.h"
 #include "merge/sums/memory.h"
-#include "merge/sums/process.h"
+#include "merge/sums/exporter.h"
 
 struct cpu_sample;
 struct sink;

@@ -20,7 +20,7 @@
 #include "merge/base/labels.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/read/ranges.h"
-#include "merge/sums/build_tree_ranges.h"
+#include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/memory.h"
 

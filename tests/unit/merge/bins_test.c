@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "merge/sums/bins.h"
+#include "merge/sums/histogram.h"
 
 static uint64_t sum_of(const struct bins *bins, unsigned series)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "merge/sums/idle_paths.h"
+#include "merge/sums/timeline.h"
 
 #define PERIOD_NS  UINT64_C(10000000)
 #define OWN_PID	   100

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 
 #define KERNEL	   LEAF_KERNEL_MARK "saxpy(float*)"
 #define COLLECTIVE LEAF_KERNEL_MARK "ncclDevKernel_AllReduce_Sum_f32_RING_LL"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "merge/read/reorder_buffer.h"
-#include "merge/sums/exclusive.h"
+#include "merge/sums/timeline.h"
 #include "idle/idle.h"
 #include "merge/sums/memory.h"
 

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "merge/export/html/html_page.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/sums/build_tree_ranges.h"
+#include "merge/sums/build_tree.h"
 #include "merge/sums/memory.h"
 #include "merge/sums/run.h"
 

@@ -39,8 +39,8 @@
 #include <stdint.h>
 
 #include "base/json.h"
-#include "merge/sums/bins.h"
-#include "merge/sums/process.h"
+#include "merge/sums/histogram.h"
+#include "merge/sums/exporter.h"
 #include "merge/sums/processes.h"
 #include "merge/tracks/tracks.h"
 #include "page/page.h"

@@ -22,7 +22,6 @@
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 
 #define REPORT_VERSION	 1
 #define PAGE_KERNELS_MAX 10000	    /* smaller ones have only what the tree says */

@@ -20,7 +20,6 @@
 #include "merge/sums/calls.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 #include "merge/sums/trust.h"
 #include "merge/tracks/track_state.h"
 

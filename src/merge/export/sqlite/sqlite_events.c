@@ -28,7 +28,7 @@
 #include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "merge/sums/timeline.h"
 #include "merge/tracks/track_state.h"
 

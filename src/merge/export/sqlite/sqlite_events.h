@@ -16,7 +16,7 @@
 #include "idle/idle.h"
 #include "merge/read/correlate.h"
 #include "merge/sums/aggregate.h"
-#include "merge/sums/process.h"
+#include "merge/sums/exporter.h"
 #include "merge/tracks/tracks.h"
 
 struct run;

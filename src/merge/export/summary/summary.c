@@ -16,7 +16,7 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/finding.h"
 #include "merge/findings/rules.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
 #include "merge/findings/headline.h"
@@ -26,7 +26,6 @@
 #include "merge/sums/calls.h"
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 
 #define TEXT_TOP	 5
 #define INDENT		 10

@@ -16,13 +16,13 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/finding.h"
 #include "merge/ranks/collectives_words.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/path_tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
 #include "merge/findings/headline.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 
 #define BRIEF_BYTES_MAX 8000
 #define TEXT_COLUMNS	700 /* of a sentence */

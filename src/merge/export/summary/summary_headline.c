@@ -16,7 +16,6 @@
 #include "merge/sums/trust.h"
 #include "merge/findings/headline.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 
 #define S_NS	      1000000000ull
 #define LABEL_COLUMNS 13

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "merge/export/summary/summary_headline.h"
 #include "merge/export/tables/table_writers.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
 #include "merge/findings/headline.h"
@@ -19,10 +19,9 @@
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/cpu_sums.h"
+#include "merge/sums/reading.h"
 #include "merge/sums/processes.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
 
 #define PATH_ID_BYTES 17
 

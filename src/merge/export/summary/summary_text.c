@@ -14,7 +14,7 @@
 #include "log/base/compare.h"
 #include "base/text.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/tables.h"
+#include "merge/sums/path_tables.h"
 #include "base/output.h"
 #include "merge/sums/settings.h"
 

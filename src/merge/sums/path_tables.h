@@ -3,8 +3,8 @@
  * Tables that several outputs show, sorted by size, largest first.
  * Free the rows with table_free().
  */
-#ifndef XT_MERGE_TABLES_H
-#define XT_MERGE_TABLES_H
+#ifndef XT_MERGE_PATH_TABLES_H
+#define XT_MERGE_PATH_TABLES_H
 
 #include "merge/read/correlate.h"
 #include "merge/tables/table.h"
@@ -44,18 +44,6 @@ void table_free(struct table *table);
 
 /* For open(): the rows of a definition are those of the table, which is empty afterwards. */
 void table_give(struct table *table, struct table_rows *rows);
-
-/* The kind of a leaf with GPU time. */
-enum work_kind leaf_kind(const char *name, size_t length);
-
-/* Whether it is a kernel that mostly waits for other devices (collectives.h). */
-bool leaf_is_collective(const char *name, size_t length);
-
-/* "kernel", "collective", "copy" or "set". */
-const char *leaf_kind_name(const char *name, size_t length);
-
-/* The name without LEAF_KERNEL_MARK. */
-const char *leaf_name(const struct paths *paths, uint32_t name, size_t *length_out);
 
 /*
  * The innermost frame of a path with one of these marks (enum frame_mark). NAME_EMPTY if there is

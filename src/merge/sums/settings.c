@@ -2,7 +2,7 @@
 /*
  * Match times, ranges and paths, and suggest names for patterns that match nothing.
  */
-#include "merge/sums/selection.h"
+#include "merge/sums/settings.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of NVTX ranges.
+ * Declares the tables of NVTX ranges and of copies and memsets.
  */
-#include "base/memory.h"
 #include "base/json.h"
+#include "merge/sums/path_tables.h"
 #include "merge/sums/run.h"
-#include "merge/sums/sums.h"
-#include "merge/sums/tables.h"
 #include "merge/tables/table.h"
 
 #define SEVERAL_CATEGORIES "[several]"
 
-static const struct column_def columns[] = {
+static const struct column_def range_columns[] = {
 	COLUMN("opened_count", COUNT, OTHER, "times that it was opened", WIDE("opened", 12, 60)),
 	COLUMN("count", COUNT, FROM(table_row, count),
 	       "kernels, copies and memsets submitted in it", WIDE("count", 12, 76)),
@@ -26,7 +24,7 @@ static const struct column_def columns[] = {
 	       .json = "ranges"),
 };
 
-static void open_rows(struct table_rows *rows)
+static void open_ranges(struct table_rows *rows)
 {
 	struct table table;
 
@@ -43,7 +41,7 @@ static struct cell cell_category(const struct run *run, const struct range_sums 
 		       : cell_name(&run->sums->ranges.tree.names, sums->category);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void put_range(struct table_rows *rows, struct cells *cells)
 {
 	const struct table_row *row = rows->record;
 	const struct path_node *node = &rows->run->sums->ranges.tree.nodes[row->id];
@@ -77,10 +75,51 @@ const struct table_def table_ranges_def = {
 	.name = "ranges",
 	.title = "GPU time by NVTX range, including nested ranges",
 	.what = "NVTX ranges, longest GPU time first.",
-	HAS_COLUMNS(columns),
+	HAS_COLUMNS(range_columns),
 	.shows = "gpu_time_ns share count opened_count range",
 	.view = "ranges",
-	.open = open_rows,
-	.row = put_row,
+	.open = open_ranges,
+	.row = put_range,
 	.json_more = put_payload,
+};
+
+static const struct column_def transfer_columns[] = {
+	COLUMN("kind", WORD, OTHER, "copy or set"),
+	COLUMN("count", COUNT, FROM(transfer_row, sum.count), "copies or memsets",
+	       WIDE("count", 12, 64)),
+	COLUMN("bytes", BYTES, FROM(transfer_row, sum.bytes), "bytes copied or set",
+	       HEAD("bytes", 12)),
+	COLUMN("gpu_time_ns", NS, FROM(transfer_row, sum.gpu_ns), "time on the GPU",
+	       HEAD("time", 12)),
+	COLUMN("bandwidth", BANDWIDTH, OTHER, "bytes by time", WIDE("bandwidth", 14, 76),
+	       TEXT_ONLY),
+	COLUMN("name", TEXT, OTHER, "direction, or kind of memory", LAST("direction")),
+};
+
+static void open_transfers(struct table_rows *rows)
+{
+	const struct transfers *transfers = &rows->run->sums->transfers;
+
+	table_records(rows, transfers->rows, transfers->count);
+}
+
+static void put_transfer(struct table_rows *rows, struct cells *cells)
+{
+	const struct transfer_row *row = rows->record;
+
+	cells_put(cells, cell_text(row->is_memset ? "set" : "copy"));
+	cells_put(cells,
+		  row->sum.gpu_ns ? cell_share(row->sum.bytes, row->sum.gpu_ns) : CELL_ABSENT);
+	cells_put(cells, cell_name(&rows->run->paths.names, row->name));
+}
+
+const struct table_def table_transfers = {
+	.name = "copies",
+	.title = "Copies and memsets",
+	.what = "Copies by direction and memsets by kind of memory, longest time first.",
+	HAS_COLUMNS(transfer_columns),
+	.shows = "gpu_time_ns count bytes bandwidth name",
+	.view = "copies",
+	.open = open_transfers,
+	.row = put_transfer,
 };
