@@ -496,8 +496,8 @@ static void add_memory(struct profile *p, const struct run *run)
 		size_t length = of ? (size_t)(of - label) : strlen(label);
 		double peak = (double)row->pool.peak_bytes;
 		uint32_t name = names_intern(&p->tree.names, label, length);
-		struct subject *subject =
-			&p->subjects.list[subjects_index(&p->subjects, PROFILE_MEMORY, name)];
+		uint32_t place = subjects_index(&p->subjects, PROFILE_MEMORY, name);
+		struct subject *subject = &p->subjects.list[place];
 
 		subject->whole_value += peak;
 		subject->whole_count += (double)row->pool.alloc_count;
