@@ -26,8 +26,7 @@
 #include "log/base/number_format.h"
 #include "sampler/process_read.h"
 
-#define ENDING	     ".xtr.spool"
-#define STATUS_BYTES 16384 /* of /proc/PID/status, whose list of groups may be long */
+#define ENDING ".xtr.spool"
 
 static int add(struct process_list *list, pid_t pid, const char *crash_buffer, const char *log)
 {
@@ -96,15 +95,21 @@ static char *crash_buffer_in(char *line, bool *is_deleted)
 /* Whether the process has this id in its PID namespace. A forked child has its parent's maps. */
 static bool has_own_pid(pid_t pid, uint32_t own_pid)
 {
-	char text[STATUS_BYTES], *line, *last;
+	FILE *file = fopen(PROC_PATH("%d/status", pid), "re");
+	char *line = NULL, *last;
+	size_t capacity = 0;
+	bool is_own = true; /* without the field, ids are the same everywhere */
 
-	proc_file_read(PROC_PATH("%d/status", pid), text, sizeof(text));
-	line = strstr(text, "\nNSpid:");
-	if (!line)
-		return true; /* ids are the same everywhere */
-	line[1 + strcspn(line + 1, "\n")] = '\0';
-	last = strrchr(line, '\t');
-	return last && strtoul(last, NULL, 10) == own_pid;
+	while (file && getline(&line, &capacity, file) > 0)
+		if (!strncmp(line, "NSpid:", strlen("NSpid:"))) {
+			last = strrchr(line, '\t');
+			is_own = last && strtoul(last, NULL, 10) == own_pid;
+			break;
+		}
+	free(line);
+	if (file)
+		fclose(file);
+	return is_own;
 }
 
 /*
