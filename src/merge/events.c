@@ -4,7 +4,7 @@
  *
  * The path of one correlation id:
  * 1. chunk_rows_read() passes the rows of the call and of its work on.
- * 2. correlate.c joins them and calls attribute_work() in sums/attribute.c. Work that the GPU
+ * 2. correlate.c joins them and calls attribute_work() in sums/reading.c. Work that the GPU
  *   itself launched in a graph has no id: replays_join() finds its call instead.
  * 3. attribute_work() finds the owner of the work and adds it to sums/aggregate.c.
  * 4. After the last event, sums/build_tree.c turns owners into call paths.

@@ -31,7 +31,7 @@ struct level_spec {
 	const char *document; /* member of a run profile */
 	const char *word;     /* name in rules and JSON */
 	const char *title;    /* heading of its table */
-	/* of the value; see total_unit() for LEVEL_TOTAL */
+	/* of the value; see level_unit() for LEVEL_TOTAL */
 	enum unit unit;
 	bool is_gpu_time; /* scales with the GPU clock */
 	bool has_frames;  /* rows are call paths, not single names */
