@@ -34,6 +34,7 @@ struct xt_damage {
 	uint64_t bytes_skipped;			 /* outside intact chunks */
 	bool truncated;				 /* the file ends inside a chunk */
 	bool closed;				 /* the last intact chunk is XT_KIND_END */
+	bool lacks_memory;			 /* some of the damage may be none */
 };
 
 enum xt_open_error {

@@ -718,6 +718,8 @@ void reading_events(struct reading *reading, struct xt_reader *reader, size_t he
 	if (progress)
 		progress_done(progress, done_bytes);
 	add_damage(&reading->damage, &reading->model->damage, xt_reader_damage(reader));
+	if (reading->damage.lacks_memory)
+		xt_out_of_memory(0);
 	finish(reading);
 	reading->gaps.is_blind &= lost_kernels(reading->model, &reading->damage);
 }

@@ -229,7 +229,7 @@ static int decode_column(struct xt_chunk *chunk, const struct xt_column_header *
 	return error;
 }
 
-int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
+static int unpack(struct xt_chunk *chunk, const uint8_t *stored)
 {
 	const struct xt_chunk_header *header = &chunk->header;
 	uint32_t zero_count = header->row_count > XT_BLOCK_ROWS ? header->row_count : XT_BLOCK_ROWS;
@@ -259,6 +259,14 @@ int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
 		error = decode_column(chunk, &column, p);
 		p += column.data_bytes;
 	}
+	return error;
+}
+
+int xt_chunk_unpack(struct xt_chunk *chunk, const uint8_t *stored)
+{
+	int error = unpack(chunk, stored);
+
+	chunk->lacks_memory = error == -ENOMEM;
 	return error;
 }
 

@@ -77,6 +77,7 @@ struct xt_chunk {
 	struct ZSTD_DCtx_s *dctx;
 	struct xt_scratch *scratch; /* while a packed chunk is decoded */
 	bool is_packed;
+	bool lacks_memory; /* to decode it: it may be intact */
 	struct xt_chunk_column columns[XT_TABLE_COLUMNS_MAX];
 };
 

@@ -109,6 +109,7 @@ struct xt_source {
 	size_t buffer_capacity;
 	uint64_t buffer_offset; /* file offset of buffer[0] */
 	size_t buffer_bytes;
+	bool lacks_memory; /* for the buffer, at some time */
 };
 
 /* Large enough that a system call is cheap compared with decoding what it read. */
@@ -171,8 +172,10 @@ static bool reserve(struct xt_source *source, size_t want)
 	if (capacity <= source->buffer_capacity)
 		return true;
 	grown = realloc(source->buffer, capacity);
-	if (!grown)
+	if (!grown) {
+		source->lacks_memory = true;
 		return false;
+	}
 	source->buffer = grown;
 	source->buffer_capacity = capacity;
 	return true;
@@ -289,6 +292,10 @@ static enum xt_open_error read_header(struct xt_reader *reader)
 
 	if (!have && !xt_source_total(&reader->source))
 		return XT_OPEN_EMPTY;
+	if (reader->source.lacks_memory) {
+		errno = ENOMEM;
+		return XT_OPEN_ERRNO;
+	}
 	if (have < sizeof(*header) || memcmp(p, XT_LOG_MAGIC, sizeof(header->magic)) != 0)
 		return XT_OPEN_NOT_A_LOG;
 	memcpy(header, p, sizeof(*header));
@@ -592,6 +599,7 @@ static const uint8_t *find_chunk(struct xt_reader *reader, uint32_t wanted_kinds
 			return stored;
 		count_damaged(reader, header);
 	}
+	reader->damage.lacks_memory |= reader->source.lacks_memory;
 	return NULL;
 }
 
@@ -602,6 +610,7 @@ bool xt_reader_fetch(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_
 	while ((stored = find_chunk(reader, wanted_kinds, chunk))) {
 		if (!xt_chunk_store(chunk, stored))
 			return true;
+		reader->damage.lacks_memory = true;
 		count_damaged(reader, &chunk->header);
 	}
 	return false;
@@ -610,6 +619,7 @@ bool xt_reader_fetch(struct xt_reader *reader, uint32_t wanted_kinds, struct xt_
 void xt_reader_count(struct xt_reader *reader, const struct xt_chunk *chunk, bool is_intact)
 {
 	if (!is_intact) {
+		reader->damage.lacks_memory |= chunk->lacks_memory;
 		count_damaged(reader, &chunk->header);
 		return;
 	}

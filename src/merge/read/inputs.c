@@ -144,6 +144,8 @@ struct xt_reader *inputs_open(const char *path, struct report *report)
 
 	if (error == XT_OPEN_OK)
 		return reader;
+	if (error == XT_OPEN_ERRNO && errno == ENOMEM)
+		xt_out_of_memory(0);
 	if (error == XT_OPEN_EMPTY)
 		report_note(report, "%s: %s", path, what[error]);
 	else if (error != XT_OPEN_ERRNO)

@@ -890,6 +890,8 @@ int model_load(struct model **model_out, struct xt_reader *reader)
 		return -EFBIG;
 	}
 	model->damage = *xt_reader_damage(reader);
+	if (model->damage.lacks_memory)
+		xt_out_of_memory(0);
 	model->nodes.updated_max = NODES_UPDATED_MIN + xt_reader_event_rows(reader);
 	index_tables(model);
 	*model_out = model;
