@@ -9,7 +9,7 @@
  * - names and types of arguments
  *
  * A format only encodes these. A new track, counter, category or argument changes tracks.c and the
- * lists below, and no format.
+ * lists below, and no format. A counter of work is computed before the writer's own work().
  *
  *	process
  *	|- thread            its calls
