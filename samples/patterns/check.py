@@ -81,10 +81,13 @@ class Pattern:
             last = first
             while self.file.endswith(".c") and not self.ends(last):
                 last += 1
-            while self.file.endswith(".c") and not re.search("CHECK|cuLaunch", self.source[first - 1]):
+            while self.file.endswith(".c") and not self.begins(first):
                 first -= 1
             lines.update(range(first, last + 1))
         return lines
+
+    def begins(self, line):
+        return re.search("CHECK|LAUNCH|cuLaunch|pattern_", self.source[line - 1])
 
     def ends(self, line):
         return self.source[line - 1].split("/*")[0].rstrip().endswith(";")
