@@ -83,9 +83,12 @@ def parse(line):
 
 def kernels(rows):
     """The work of whole graphs, and all other kernels."""
-    found = [row for row in rows if row["kind"] == "KERNEL"]
-    whole = [row for row in found if int(row["graph_node"]) & WHOLE == WHOLE]
-    return whole, [row for row in found if row not in whole]
+    whole, others = [], []
+    for row in rows:
+        if row["kind"] == "KERNEL":
+            is_whole = int(row["graph_node"]) & WHOLE == WHOLE
+            (whole if is_whole else others).append(row)
+    return whole, others
 
 
 def expect(condition, what):
