@@ -147,7 +147,7 @@ struct live_ids {
 	size_t capacity;
 };
 
-/* What the log says of the ids that its rows have. */
+/* The meaning of the ids in rows, as the log defines them. */
 struct live_tables {
 	struct live_ids gpu_of_stream, kind_of_copy, class_of_api;
 	struct live_ids state_of_api; /* enum thread_state + 1 */

@@ -27,7 +27,7 @@
 #define KIND(kind)    (UINT32_C(1) << (kind))
 #define CALLS_WRITTEN "calls.written"
 
-/* What a summary is made from. */
+/* The state of a reading that fills in a summary. */
 struct reading {
 	struct log_summary *summary;
 	struct live_accounts accounts;

@@ -578,7 +578,7 @@ static const char *program_of(const struct run_profile *run, char *out)
 	return out;
 }
 
-/* What runs must have in common. */
+/* Properties that must be equal in all runs. */
 enum identity { PROGRAMS, GPUS, GPU_KINDS, DRIVERS, CUPTI_VERSIONS, FILTERS, IDENTITIES };
 
 static const struct {

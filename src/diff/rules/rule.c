@@ -856,7 +856,7 @@ static const char *describe_exact(const struct effect *effect, enum outcome outc
 						       : ", in all runs";
 }
 
-/* What is known about a change. */
+/* Says how certain a change is. */
 static char *describe_certainty(const struct comparison *c, const struct rule *rule,
 				const struct effect *effect, enum outcome outcome)
 {

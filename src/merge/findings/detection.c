@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all rules about callsites do: sum over candidates, group them to places, and write the text.
+ * The steps that all rules about callsites share: sum candidates, find places, write the text.
  */
 #include "merge/findings/detection.h"
 

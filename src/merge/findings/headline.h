@@ -77,7 +77,7 @@ struct headline {
 	size_t gpu_count;
 };
 
-/* What is concluded from the sums of a run. Zeros are empty. */
+/* The conclusions from the sums of a run. Zero-initialised: empty. */
 struct conclusions {
 	struct findings findings;
 	struct headline headline;

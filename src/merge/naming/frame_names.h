@@ -55,8 +55,8 @@ const char *file_names_shown(struct file_names *files, const char *path);
 void file_names_free(struct file_names *files);
 
 /*
- * What the naming of frames remembers from log to log, so that names are the same in all of them.
- * Zeros are empty.
+ * The names given so far. They are kept from log to log, so that a frame has the same name in all
+ * logs. Zero-initialised: empty.
  */
 struct run_names {
 	struct unique_names unique_names;

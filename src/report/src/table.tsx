@@ -453,7 +453,7 @@ function csvOf<Row>(columns: Column<Row>[], rows: Row[]): string {
 	return `${lines.join('\r\n')}\r\n`;
 }
 
-/* What a cell shows, as text. */
+/* Returns the text that a cell shows. */
 function shown<Row>(column: Column<Row>, row: Row): string {
 	const value = column.value(row);
 
