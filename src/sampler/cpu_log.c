@@ -683,8 +683,7 @@ static int write_rows(struct cpu_log *log, struct xt_table *table)
 	int error = 0;
 	size_t done = 0;
 
-	if (rows->count)
-		qsort(rows->rows, rows->count, sizeof(*rows->rows), by_time);
+	SORT(rows->rows, rows->count, by_time);
 	for (; done < rows->count && !error; done++) {
 		if (!xt_table_has_room(table, 0))
 			error = xt_writer_add(log->writer, table);

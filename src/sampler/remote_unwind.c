@@ -13,6 +13,7 @@
 
 #include <libunwind-x86_64.h>
 
+#include "log/base/compare.h"
 #include "log/base/monotonic.h"
 #include "log/base/regular_file.h"
 #include "log/base/unwind_stubs.h"

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
 #include "log/base/monotonic.h"
 #include "sampler/observe.h"
 #include "sampler/perf_events.h"

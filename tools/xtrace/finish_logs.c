@@ -420,8 +420,7 @@ static void skip_small_logs(const struct finished *f, bool *is_skipped)
 		others[count++] = (struct sized_log){i, status.st_size};
 		free(path);
 	}
-	if (count)
-		qsort(others, count, sizeof(*others), by_bytes_descending);
+	SORT(others, count, by_bytes_descending);
 	for (size_t i = EMBED_OTHERS_MAX; i < count; i++)
 		is_skipped[others[i].index] = true;
 	free(others);

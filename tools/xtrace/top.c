@@ -269,8 +269,7 @@ static void sort(struct top_ranking *ranking)
 		if (ranking->lines[i].count)
 			ranking->lines[kept++] = ranking->lines[i];
 	ranking->count = kept;
-	if (kept)
-		qsort(ranking->lines, kept, sizeof(*ranking->lines), compare_lines);
+	SORT(ranking->lines, kept, compare_lines);
 }
 
 static int compute_lines(struct top_figures *top)

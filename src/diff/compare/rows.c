@@ -79,8 +79,7 @@ COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))
 /* Takes the most similar pairs first, each path once. */
 static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
 {
-	if (pairs->count)
-		qsort(pairs->list, pairs->count, sizeof(*pairs->list), compare_pairs);
+	SORT(pairs->list, pairs->count, compare_pairs);
 	for (size_t i = 0; i < pairs->count; i++) {
 		const struct pair *pair = &pairs->list[i];
 

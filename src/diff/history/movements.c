@@ -236,8 +236,7 @@ static void join_findings(struct group_result *r)
 {
 	struct detection *d = &r->detection;
 
-	if (d->finding_count)
-		qsort(d->findings, d->finding_count, sizeof(*d->findings), compare_certainty);
+	SORT(d->findings, d->finding_count, compare_certainty);
 	for (size_t f = 0; f < d->finding_count; f++) {
 		struct finding *finding = &d->findings[f];
 		struct movement movement = {
@@ -489,8 +488,7 @@ static void sort_movements(struct group_result *r)
 	/* lead is not known yet: it carries the old number. */
 	for (size_t m = 0; m < r->movement_count; m++)
 		r->movements[m].lead = m;
-	if (r->movement_count)
-		qsort(r->movements, r->movement_count, sizeof(*r->movements), compare_places);
+	SORT(r->movements, r->movement_count, compare_places);
 	for (size_t m = 0; m < r->movement_count; m++)
 		numbers[r->movements[m].lead] = m;
 	for (size_t f = 0; f < r->detection.finding_count; f++)

@@ -394,8 +394,8 @@ void source_rank_points(struct history *h)
 	if (!wanted)
 		return;
 	error = git_commits(&commits, h);
-	if (!error && commits.count)
-		qsort(commits.list, commits.count, sizeof(*commits.list), compare_commits);
+	if (!error)
+		SORT(commits.list, commits.count, compare_commits);
 	if (!error)
 		rank_points(h, &commits);
 	if (error == -ENOENT)

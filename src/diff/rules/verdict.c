@@ -708,9 +708,7 @@ static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 		evaluate_sum(e, rule, result);
 	check_renamed(e, rule, result);
 	result->finding_count = v->finding_count - result->first_finding;
-	if (result->finding_count)
-		qsort(v->findings + result->first_finding, result->finding_count,
-		      sizeof(*v->findings), compare_findings);
+	SORT(v->findings + result->first_finding, result->finding_count, compare_findings);
 }
 
 /* Note slower paths that no rule covers. */

@@ -22,6 +22,7 @@
 #include "inject/memory/memory.h"
 #include "inject/runtime/loader.h"
 #include "inject/unwind/guarded_words.h"
+#include "log/base/compare.h"
 #include "log/base/unwind_stubs.h"
 #include "log/base/build_id.h"
 

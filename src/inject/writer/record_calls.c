@@ -24,6 +24,7 @@
 #include "inject/runtime/process.h"
 #include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/write/event_rows.h"
 #include "xtrace/crash_buffer_format.h"

@@ -56,6 +56,15 @@ DEFINE_COMPARE(compare_doubles, double)
 	if (x->member != y->member)                                                                \
 		return x->member > y->member ? -1 : 1;
 
+/* Sorts an array, which may be NULL if it is empty. qsort() must not get NULL. */
+#define SORT(list, count, compare) sort_rows((list), (count), sizeof(*(list)), (compare))
+static inline void sort_rows(void *list, size_t count, size_t row_bytes,
+			     int (*compare)(const void *, const void *))
+{
+	if (count)
+		qsort(list, count, row_bytes, compare);
+}
+
 /*
  * Binary search: the first i from `from` up to `end` for which is_before is false, or end. It must
  * be true up to there, and false from there on.

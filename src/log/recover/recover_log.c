@@ -79,9 +79,7 @@ COMPARE_BY(compare_switches, struct recovery_switch, UP(time_ns) UP(is_on))
 /* Sorts the switches. Call it once all calls and switches are noted. */
 static void recovery_index_switches(struct recovery *recovery)
 {
-	if (recovery->switch_count)
-		qsort(recovery->switches, recovery->switch_count, sizeof(*recovery->switches),
-		      compare_switches);
+	SORT(recovery->switches, recovery->switch_count, compare_switches);
 }
 
 /* Whether the work belongs to a call made while recording was paused. */

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "log/base/monotonic.h"
 
 #define FIRST_NS    UINT64_C(1000000000) /* shorter work needs no line */

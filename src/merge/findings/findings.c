@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/findings/callsite_rules.h"
 #include "merge/findings/headline.h"
 #include "merge/findings/rules.h"
@@ -219,8 +220,7 @@ void findings_finish(struct run *run)
 
 	findings_compare_devices(run);
 	findings_compare_ranks(run);
-	if (findings->count)
-		qsort(findings->list, findings->count, sizeof(*findings->list), compare_findings);
+	SORT(findings->list, findings->count, compare_findings);
 	for (size_t f = 0; f < findings->count; f++) {
 		size_t k = 0;
 
@@ -239,8 +239,7 @@ void findings_finish(struct run *run)
 	for (size_t f = 0; f < kept; f++)
 		if (findings->list[f].process_count > 1)
 			describe_processes(&findings->list[f]);
-	if (kept)
-		qsort(findings->list, kept, sizeof(*findings->list), compare_findings);
+	SORT(findings->list, kept, compare_findings);
 }
 
 void findings_free(struct findings *findings)

@@ -109,9 +109,7 @@ static void programs_finish(struct programs *programs)
 	int64_t end_ns = 0;
 	uint64_t gaps_ns = 0;
 
-	if (programs->span_count)
-		qsort(programs->spans, programs->span_count, sizeof(*programs->spans),
-		      compare_spans);
+	SORT(programs->spans, programs->span_count, compare_spans);
 	for (size_t s = 0; s < programs->span_count; s++) {
 		const struct program_span *span = &programs->spans[s];
 

@@ -96,8 +96,7 @@ void ranks_finish(struct run *run)
 		if (row->gpu_count && row->span_ns > row->collective_ns)
 			row->own_ns = (row->span_ns - row->collective_ns) / row->gpu_count;
 	}
-	if (ranks->count)
-		qsort(ranks->rows, ranks->count, sizeof(*ranks->rows), compare_rows);
+	SORT(ranks->rows, ranks->count, compare_rows);
 }
 
 const struct rank_row *ranks_fastest(const struct ranks *ranks)

@@ -702,8 +702,7 @@ void cpu_findings_detect(struct detection *detection)
 	for (uint32_t t = 0; t < aggregate->count; t++)
 		if (is_explained(detection->reading, &aggregate->entries[t]))
 			add_path(detection, &groups, &aggregate->entries[t]);
-	if (groups.count)
-		qsort(groups.list, groups.count, sizeof(*groups.list), compare_groups);
+	SORT(groups.list, groups.count, compare_groups);
 	for (size_t first = 0, end; first < groups.count; first = end) {
 		for (end = first + 1;
 		     end < groups.count && groups.list[end].rule == groups.list[first].rule;)

@@ -450,9 +450,7 @@ static void redact_ids(struct redaction *redaction, struct model *model)
 		redact_id(redaction, &model->threads.rows[t].tid);
 	for (size_t t = 0; t < samples->thread_count; t++)
 		redact_id(redaction, &samples->threads[t].tid);
-	if (samples->thread_count)
-		qsort(samples->threads, samples->thread_count, sizeof(*samples->threads),
-		      compare_threads);
+	SORT(samples->threads, samples->thread_count, compare_threads);
 	for (size_t s = 0; s < samples->count; s++) {
 		redact_id(redaction, &samples->rows[s].tid);
 		redact_id(redaction, &samples->rows[s].wait_pid);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "idle/idle.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"

@@ -354,8 +354,7 @@ static void comm_blocks_find(struct comm_blocks *blocks, const struct communicat
 			block.from = i + 1;
 		}
 	}
-	if (blocks->count)
-		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
+	SORT(blocks->list, blocks->count, compare_blocks);
 }
 
 /*

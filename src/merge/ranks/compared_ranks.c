@@ -108,8 +108,7 @@ static void collective_groups_finish(struct collective_groups *groups)
 		find_median(&groups->list[g]);
 		sorted[g] = &groups->list[g];
 	}
-	if (groups->count)
-		qsort(sorted, groups->count, sizeof(struct collective_group *), compare_kinds);
+	SORT(sorted, groups->count, compare_kinds);
 	for (size_t from = 0, until; from < groups->count; from = until) {
 		for (until = from + 1;
 		     until < groups->count && !compare_kinds(&sorted[from], &sorted[until]);
@@ -418,12 +417,8 @@ void collectives_report_make(struct collectives_report *report, const struct run
 	count_jobs(report, inputs);
 	collective_groups_finish(&report->groups);
 	blame_waits(report, run);
-	if (report->causes.count)
-		qsort(report->causes.list, report->causes.count, sizeof(*report->causes.list),
-		      compare_causes);
-	if (report->unfinished.count)
-		qsort(report->unfinished.list, report->unfinished.count,
-		      sizeof(*report->unfinished.list), compare_begins);
+	SORT(report->causes.list, report->causes.count, compare_causes);
+	SORT(report->unfinished.list, report->unfinished.count, compare_begins);
 	mpi_waits_find(&report->mpi, run);
 	rank_spread_finish(&run->sums->spread, &run->paths);
 	verdict_find(report, run);

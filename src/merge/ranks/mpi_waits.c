@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/cpu_logs.h"

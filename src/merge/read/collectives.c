@@ -240,8 +240,7 @@ void collective_calls_index(struct collective_calls *calls, const struct model *
 {
 	size_t open[NESTED_MAX], open_count = 0, kept = 0;
 
-	if (calls->count)
-		qsort(calls->list, calls->count, sizeof(*calls->list), compare_calls);
+	SORT(calls->list, calls->count, compare_calls);
 	for (size_t c = 0; c < calls->count; c++) {
 		struct collective_call *call = &calls->list[c];
 

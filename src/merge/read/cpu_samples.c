@@ -173,9 +173,7 @@ void cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
 {
 	size_t capacity = 0;
 
-	if (!samples->count)
-		return;
-	qsort(samples->rows, samples->count, sizeof(*samples->rows), compare_samples);
+	SORT(samples->rows, samples->count, compare_samples);
 	for (size_t r = 0; r < samples->count; r++) {
 		if (r && samples->rows[r].tid == samples->rows[r - 1].tid) {
 			samples->threads[samples->thread_count - 1].end = r + 1;

@@ -847,10 +847,8 @@ static void find_ranges_of_nodes(struct model *model)
 
 static void index_tables(struct model *model)
 {
-	qsort(model->symbols.rows + 1, model->symbols.count - 1, sizeof(*model->symbols.rows),
-	      compare_symbols);
-	qsort(model->sources.rows + 1, model->sources.count - 1, sizeof(*model->sources.rows),
-	      compare_sources);
+	SORT(model->symbols.rows + 1, model->symbols.count - 1, compare_symbols);
+	SORT(model->sources.rows + 1, model->sources.count - 1, compare_sources);
 	index_modules(model);
 	resolve_paths(model);
 	for (int kind = 0; kind < MODEL_TITLES; kind++)
@@ -871,9 +869,7 @@ static void index_tables(struct model *model)
 	index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	pauses_index(&model->stops);
-	if (model->renumbered_ns.count)
-		qsort(model->renumbered_ns.rows, model->renumbered_ns.count,
-		      sizeof(*model->renumbered_ns.rows), compare_u64);
+	SORT(model->renumbered_ns.rows, model->renumbered_ns.count, compare_u64);
 }
 
 int model_load(struct model **model_out, struct xt_reader *reader)

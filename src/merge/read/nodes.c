@@ -555,9 +555,7 @@ void nodes_index(struct nodes *nodes)
 	if (!nodes->count)
 		return;
 	child_nodes_add(nodes);
-	if (nodes->conditional_count)
-		qsort(nodes->conditional, nodes->conditional_count, sizeof(*nodes->conditional),
-		      compare_u32);
+	SORT(nodes->conditional, nodes->conditional_count, compare_u32);
 	node_updates_resolve(nodes);
 	nodes->by_thread = xt_calloc(nodes->count, sizeof(*nodes->by_thread));
 	nodes->recent = xt_calloc(RECENT_COUNT, sizeof(*nodes->recent));

@@ -43,8 +43,7 @@ void pauses_index(struct pauses *pauses)
 	size_t count = 0;
 	bool is_paused = false;
 
-	if (pauses->count)
-		qsort(pauses->rows, pauses->count, sizeof(*pauses->rows), compare_times);
+	SORT(pauses->rows, pauses->count, compare_times);
 	for (size_t i = 0; i < pauses->count; i++) {
 		const struct pause change = pauses->rows[i];
 		bool is_on = change.until_ns;

@@ -28,8 +28,7 @@ COMPARE_BY(compare_names, struct range_name, UP(domain) UP(key) UP(order))
 
 void range_names_index(struct range_names *names)
 {
-	if (names->count)
-		qsort(names->rows, names->count, sizeof(*names->rows), compare_names);
+	SORT(names->rows, names->count, compare_names);
 }
 
 void range_names_free(struct range_names *names)

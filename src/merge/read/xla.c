@@ -218,8 +218,7 @@ static void add_passes(struct tuning_passes *passes, const struct range_history 
 
 static void sort_passes(struct tuning_passes *passes)
 {
-	if (passes->count)
-		qsort(passes->rows, passes->count, sizeof(*passes->rows), compare_passes);
+	SORT(passes->rows, passes->count, compare_passes);
 }
 
 /* Replaces the compilations by the times at which several threads compile. */
@@ -388,8 +387,7 @@ static void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, c
 
 		add_helpers(tuning, &history, t);
 	}
-	if (tuning->helper_count)
-		qsort(tuning->helpers, tuning->helper_count, sizeof(*tuning->helpers), compare_u64);
+	SORT(tuning->helpers, tuning->helper_count, compare_u64);
 	for (uint32_t t = 0; t < ranges->thread_count && tuning->helper_count; t++)
 		graft_ranges(tuning, ranges, t, node_count_max);
 }

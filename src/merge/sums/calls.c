@@ -170,11 +170,8 @@ COMPARE_BY(compare_failures, struct failure, DOWN(count) UP(result) UP(node) UP(
 
 void calls_sort(struct calls *calls)
 {
-	if (calls->count)
-		qsort(calls->rows, calls->count, sizeof(*calls->rows), compare_rows);
-	if (calls->failure_count)
-		qsort(calls->failures, calls->failure_count, sizeof(*calls->failures),
-		      compare_failures);
+	SORT(calls->rows, calls->count, compare_rows);
+	SORT(calls->failures, calls->failure_count, compare_failures);
 }
 
 static int begin(struct sink *sink)

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "log/base/call_result.h"
+#include "log/base/compare.h"
 #include "merge/base/labels.h"
 #include "merge/sums/kernels.h"
 #include "merge/sums/timeline.h"

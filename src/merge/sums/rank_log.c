@@ -122,9 +122,7 @@ static void sort_waits(struct rank_collector *collector)
 	uint64_t until_ns = 0;
 	size_t kept = 0;
 
-	if (collector->cpu_wait_count)
-		qsort(collector->cpu_waits, collector->cpu_wait_count,
-		      sizeof(*collector->cpu_waits), compare_ends);
+	SORT(collector->cpu_waits, collector->cpu_wait_count, compare_ends);
 	for (size_t w = 0; w < collector->cpu_wait_count; w++) {
 		struct cpu_wait wait = collector->cpu_waits[w];
 
@@ -241,8 +239,7 @@ static size_t sum_places(struct place_time *times, size_t count)
 {
 	size_t kept = 0;
 
-	if (count)
-		qsort(times, count, sizeof(*times), compare_places);
+	SORT(times, count, compare_places);
 	for (size_t t = 0; t < count; t++) {
 		struct place_time *last = kept ? &times[kept - 1] : NULL;
 
@@ -612,8 +609,7 @@ static void find_roots(struct reading *reading, const uint32_t *nodes)
 	for (size_t c = 0; c < log->count; c++)
 		log->own_paths[c] = rooted[log->collector->places[c]];
 	free(rooted);
-	if (log->root_count)
-		qsort(log->roots, log->root_count, sizeof(*log->roots), compare_roots);
+	SORT(log->roots, log->root_count, compare_roots);
 }
 
 /* Returns the member of a communicator whose work ends last, NULL if the log has none. */
@@ -674,9 +670,7 @@ static void find_open_calls(struct reading *reading)
 						  call->operation});
 	}
 	/* Several threads may use a communicator. */
-	if (log->open_call_count)
-		qsort(log->open_calls, log->open_call_count, sizeof(*log->open_calls),
-		      compare_open_calls);
+	SORT(log->open_calls, log->open_call_count, compare_open_calls);
 }
 
 /* Gives back the room of an array that will not grow any more. */

@@ -158,7 +158,5 @@ COMPARE_BY(compare_transfers, struct transfer_row, DOWN(sum.gpu_ns) UP(name))
 
 void transfers_sort(struct transfers *transfers)
 {
-	if (transfers->count)
-		qsort(transfers->rows, transfers->count, sizeof(*transfers->rows),
-		      compare_transfers);
+	SORT(transfers->rows, transfers->count, compare_transfers);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/spellcheck.h"
 
 #define HIDDEN_LABEL	"[hidden]" /* replaces a path whose frames are all hidden */

@@ -149,8 +149,7 @@ void unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *mo
 				   names_text(&model->names, model->modules.rows[m].path, NULL),
 				   counts[m]);
 	free(counts);
-	if (unnamed->count)
-		qsort(unnamed->list, unnamed->count, sizeof(*unnamed->list), compare_unnamed);
+	SORT(unnamed->list, unnamed->count, compare_unnamed);
 }
 
 void unnamed_modules_free(struct unnamed_modules *unnamed)

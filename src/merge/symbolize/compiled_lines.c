@@ -342,8 +342,7 @@ static void list_wanted(struct search *search, const struct model *model)
 					  .has_nodes = known[id] != KNOWN_NOTHING,
 					  .has_traces = known[id] == KNOWN_TRACES});
 	}
-	if (search->count)
-		qsort(search->wanted, search->count, sizeof(*search->wanted), compare_wanted);
+	SORT(search->wanted, search->count, compare_wanted);
 	free(known);
 }
 
@@ -851,8 +850,7 @@ void compiled_lines_find(struct compiled_lines *lines, const struct model *model
 	source_texts_free(&search.sources);
 	for (size_t i = 0; i < lines->count; i++)
 		lines->list[i].order = i;
-	if (lines->count)
-		qsort(lines->list, lines->count, sizeof(*lines->list), compare_lines);
+	SORT(lines->list, lines->count, compare_lines);
 	remove_nodes(lines);
 }
 

@@ -33,9 +33,7 @@ void address_ranges_sort(struct address_ranges *ranges)
 {
 	uint64_t max_end = 0;
 
-	if (!ranges->count)
-		return;
-	qsort(ranges->list, ranges->count, sizeof(*ranges->list), compare);
+	SORT(ranges->list, ranges->count, compare);
 	for (size_t i = 0; i < ranges->count; i++) {
 		if (ranges->list[i].end > max_end)
 			max_end = ranges->list[i].end;

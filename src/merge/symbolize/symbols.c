@@ -140,9 +140,7 @@ static void sort_entries(struct symbols *symbols)
 	uint64_t max_end = 0;
 	size_t kept = 0;
 
-	if (!symbols->count)
-		return;
-	qsort(entries, symbols->count, sizeof(*entries), compare_entries);
+	SORT(entries, symbols->count, compare_entries);
 	for (size_t i = 0; i < symbols->count; i++)
 		if (!kept || entries[kept - 1].symbol.start != entries[i].symbol.start)
 			entries[kept++] = entries[i];

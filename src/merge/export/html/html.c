@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/export/html/html_page.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/build_tree.h"

@@ -459,9 +459,7 @@ void html_events_end_process(struct html *html, const struct process *process)
 	struct page_list *work = &events->lists[EVENT_WORK], *calls = &events->lists[EVENT_CALLS];
 	struct page_list *samples = &events->lists[EVENT_SAMPLES];
 
-	if (events->paths.count)
-		qsort(events->paths.rows, events->paths.count, sizeof(*events->paths.rows),
-		      compare_paths);
+	SORT(events->paths.rows, events->paths.count, compare_paths);
 	for (size_t w = work->process_first; w < work->count; w++) {
 		uint32_t *node = &work->work[w].event.node;
 
@@ -541,12 +539,6 @@ COMPARE_BY(compare_states, struct page_event, UP(lane) UP(start_ns) UP(node))
 COMPARE_BY(compare_samples, struct page_sample,
 	   UP(event.lane) UP(event.start_ns) DOWN(event.duration_ns) UP(state))
 
-static void sort(struct page_list *list, size_t bytes, int (*compare)(const void *, const void *))
-{
-	if (list->count)
-		qsort(list->rows, list->count, bytes, compare);
-}
-
 /* The calls are in the order of their numbers. Returns the index of one + 1, or 0. */
 static uint32_t find_call(const struct page_list *calls, uint32_t number)
 {
@@ -566,7 +558,7 @@ static void sort_calls(struct page_list *calls, struct page_list *work)
 		work->work[w].call = find_call(calls, work->work[w].call);
 	for (size_t c = 0; c < calls->count; c++)
 		calls->calls[c].number = (uint32_t)c + 1;
-	sort(calls, sizeof(*calls->calls), compare_calls);
+	SORT(calls->calls, calls->count, compare_calls);
 	for (size_t c = 0; c < calls->count; c++)
 		places[calls->calls[c].number] = (uint32_t)c + 1;
 	for (size_t w = 0; w < work->count; w++)
@@ -579,9 +571,9 @@ void html_events_sort(struct html_events *events)
 	struct page_list *lists = events->lists;
 
 	sort_calls(&lists[EVENT_CALLS], &lists[EVENT_WORK]);
-	sort(&lists[EVENT_WORK], sizeof(struct page_work), compare_work);
-	sort(&lists[EVENT_STATES], sizeof(struct page_event), compare_states);
-	sort(&lists[EVENT_SAMPLES], sizeof(struct page_sample), compare_samples);
+	SORT(lists[EVENT_WORK].work, lists[EVENT_WORK].count, compare_work);
+	SORT(lists[EVENT_STATES].states, lists[EVENT_STATES].count, compare_states);
+	SORT(lists[EVENT_SAMPLES].samples, lists[EVENT_SAMPLES].count, compare_samples);
 }
 
 struct put {

@@ -88,8 +88,7 @@ static uint32_t *places_of(struct ranked *rows, size_t count, size_t node_count)
 	uint32_t *places = xt_malloc(node_count * sizeof(*places));
 
 	memset(places, 0xff, node_count * sizeof(*places));
-	if (count)
-		qsort(rows, count, sizeof(*rows), compare_ranked);
+	SORT(rows, count, compare_ranked);
 	for (size_t r = 0; r < count; r++)
 		places[rows[r].node] = (uint32_t)r;
 	return places;
@@ -428,9 +427,7 @@ static void merge_samples(struct choice *choice, const struct tree *tree)
 		choice->samples[s].number = choice->samples[s].node == SAMPLE_LEFT_OUT
 						    ? tree->count + 1
 						    : tree->numbers[choice->samples[s].node];
-	if (choice->sample_count)
-		qsort(choice->samples, choice->sample_count, sizeof(*choice->samples),
-		      compare_samples);
+	SORT(choice->samples, choice->sample_count, compare_samples);
 	for (size_t s = 0; s < choice->sample_count; s++) {
 		const struct sample *sample = &choice->samples[s];
 

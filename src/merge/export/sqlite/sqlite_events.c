@@ -806,8 +806,7 @@ void sqlite_put_collectives(struct sink *sink, const struct run *run)
 
 	if (!run->needs.ranks)
 		return;
-	if (s->collective_count)
-		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare_works);
+	SORT(s->collectives, s->collective_count, compare_works);
 	for (size_t c = 0; c < communicators->count; c++) {
 		put_communicator(sink, run, c);
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)

@@ -783,8 +783,7 @@ static void put_children(struct output *out, struct tree *tree, uint32_t node, s
 		make_text(tree, depth, 0, &row);
 		add_row(tree, &rows, &row);
 	}
-	if (rows.count)
-		qsort(rows.list, rows.count, sizeof(*rows.list), compare_rows);
+	SORT(rows.list, rows.count, compare_rows);
 	for (size_t r = 0; r < rows.count; r++) {
 		struct row *row = &rows.list[r];
 		char count[PATHS_BYTES] = "";
