@@ -41,7 +41,7 @@ static int address_map_read(struct address_map *map, pid_t pid)
 			.is_private = mapping.is_private,
 			.is_main_stack = !strcmp(mapping.path, "[stack]"),
 		};
-		error = grow(&map->ranges, &map->capacity, map->count + 1, sizeof(range));
+		error = grow(map->ranges, map->capacity, map->count + 1);
 		if (!error)
 			map->ranges[map->count++] = range;
 	}

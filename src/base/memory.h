@@ -26,18 +26,18 @@ void *xt_calloc(size_t count, size_t element_bytes);
 void *xt_reallocarray(void *array, size_t count, size_t element_bytes);
 
 /* See grow() in log/base/grow.h. */
-static inline void xt_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
+#define xt_grow(array, capacity, needed)                                                           \
+	xt_grow_bytes(&(array), &(capacity), (needed), sizeof(*(array)))
+static inline void xt_grow_bytes(void *array, size_t *capacity, size_t needed, size_t element_bytes)
 {
-	if (grow(array, capacity, needed, element_bytes) < 0)
+	if (grow_bytes(array, capacity, needed, element_bytes) < 0)
 		xt_out_of_memory(element_bytes * needed);
 }
 
 /* The place of a new element at the end of an array, and an element that is added there. */
-#define xt_new(array, count, capacity)                                                             \
-	(xt_grow(&(array), &(capacity), (count) + 1, sizeof(*(array))), &(array)[(count)++])
+#define xt_new(array, count, capacity) (xt_grow(array, capacity, (count) + 1), &(array)[(count)++])
 #define xt_append(array, count, capacity, ...)                                                     \
-	(xt_grow(&(array), &(capacity), (count) + 1, sizeof(*(array))),                            \
-	 (void)((array)[(count)++] = __VA_ARGS__))
+	(xt_grow(array, capacity, (count) + 1), (void)((array)[(count)++] = __VA_ARGS__))
 
 char *xt_strdup(const char *text);
 char *xt_strndup(const char *text, size_t length_max);

@@ -111,7 +111,7 @@ struct output_bytes output_bytes(struct output *out)
 
 static void keep(struct output *out, const char *text, size_t length)
 {
-	xt_grow(&out->memory, &out->memory_capacity, out->memory_used + length, 1);
+	xt_grow(out->memory, out->memory_capacity, out->memory_used + length);
 	if (length) /* the memory may not exist yet */
 		memcpy(out->memory + out->memory_used, text, length);
 	out->memory_used += length;

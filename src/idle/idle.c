@@ -42,8 +42,7 @@ static int add_checkpoint(struct thread_timeline *timeline, enum thread_state st
 		last->time_ns = time_ns;
 		return 0;
 	}
-	if (grow(&timeline->checkpoints, &timeline->capacity, timeline->count + 1,
-		 sizeof(*checkpoint)) < 0)
+	if (grow(timeline->checkpoints, timeline->capacity, timeline->count + 1) < 0)
 		return -ENOMEM;
 	checkpoint = &timeline->checkpoints[timeline->count++];
 	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns};

@@ -36,7 +36,7 @@ static void *row_at(void *table, size_t *capacity, uint64_t id, size_t limit, si
 {
 	if (id >= limit)
 		return NULL;
-	*error = grow(table, capacity, (size_t)id + 1, row_bytes);
+	*error = grow_bytes(table, capacity, (size_t)id + 1, row_bytes);
 	return *error ? NULL : *(char **)table + id * row_bytes;
 }
 
@@ -50,7 +50,7 @@ static int add_string(struct live_hot *hot, const struct xt_row_string *in)
 
 	if (!row || row->is_defined || length > TEXT_MAX - before)
 		return error;
-	if (grow(&strings->text, &strings->text_capacity, before + length + 1, 1))
+	if (grow(strings->text, strings->text_capacity, before + length + 1))
 		return -ENOMEM;
 	if (length)
 		memcpy(strings->text + before, in->text.data, length);
@@ -117,8 +117,7 @@ static int add_stack(struct live_hot *hot, const struct xt_row_stack *in)
 
 	if (!row || row->is_defined || needed > WORDS_MAX - stacks->word_count)
 		return error;
-	if (grow(&stacks->words, &stacks->word_capacity, stacks->word_count + needed,
-		 sizeof(*stacks->words)))
+	if (grow(stacks->words, stacks->word_capacity, stacks->word_count + needed))
 		return -ENOMEM;
 	*row = (struct live_stack){.first = stacks->word_count,
 				   .frame_count = (uint32_t)in->frames.length,
@@ -148,7 +147,7 @@ static int count_work(struct live_hot *hot, struct live_ranking *ranking, uint16
 
 	if (place >= LIVE_HOT_MAX)
 		place = LIVE_HOT_OTHER;
-	if (grow(&ranking->rows, &ranking->capacity, place + 1u, sizeof(*ranking->rows)))
+	if (grow(ranking->rows, ranking->capacity, place + 1u))
 		return -ENOMEM;
 	if (ranking->count <= place)
 		ranking->count = place + 1u;

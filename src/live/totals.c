@@ -174,8 +174,8 @@ int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t cou
 		return 0;
 	first = FIRST_NOT(i, 0, spans->count, spans->rows[i].end_ns < batch[0].start_ns);
 	tail_count = spans->count - first;
-	if (grow(&spans->rows, &spans->capacity, spans->count + count, sizeof(*spans->rows)) ||
-	    grow(&spans->tail, &spans->tail_capacity, tail_count, sizeof(*spans->tail)))
+	if (grow(spans->rows, spans->capacity, spans->count + count) ||
+	    grow(spans->tail, spans->tail_capacity, tail_count))
 		return -ENOMEM;
 	if (tail_count)
 		memcpy(spans->tail, spans->rows + first, tail_count * sizeof(*spans->tail));
@@ -226,8 +226,7 @@ static int live_gaps_add_call(struct live_gaps *gaps, const struct live_call *ca
 	error = live_calls_add(&gaps->calls, call);
 	if (error || call->thread >= LIVE_THREADS_MAX)
 		return error;
-	if (grow(&gaps->timelines, &gaps->timeline_capacity, call->thread + 1u,
-		 sizeof(*gaps->timelines)))
+	if (grow(gaps->timelines, gaps->timeline_capacity, call->thread + 1u))
 		return -ENOMEM;
 	timeline = &gaps->timelines[call->thread];
 	before = timeline->count;
@@ -413,7 +412,7 @@ static int ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
 {
 	if (id >= IDS_MAX)
 		return 0;
-	if (grow(&ids->values, &ids->capacity, (size_t)id + 1, 1))
+	if (grow(ids->values, ids->capacity, (size_t)id + 1))
 		return -ENOMEM;
 	ids->values[id] = value;
 	return 0;
@@ -560,8 +559,7 @@ static int add_switch(struct live_totals *totals, const struct xt_row_switch *ro
 		gaps->switch_count -= dropped;
 		at = at > dropped ? at - dropped : 0;
 	}
-	if (grow(&gaps->switches, &gaps->switch_capacity, gaps->switch_count + 1,
-		 sizeof(*gaps->switches)))
+	if (grow(gaps->switches, gaps->switch_capacity, gaps->switch_count + 1))
 		return -ENOMEM;
 	memmove(&gaps->switches[at + 1], &gaps->switches[at],
 		(gaps->switch_count - at) * sizeof(*gaps->switches));
@@ -583,8 +581,7 @@ static int add_node(struct live_totals *totals, const struct xt_row_graph_node *
 
 	if (calls->node_count == LIVE_NODES_MAX)
 		return 0;
-	if (grow(&calls->nodes, &calls->node_capacity, calls->node_count + 1,
-		 sizeof(*calls->nodes)))
+	if (grow(calls->nodes, calls->node_capacity, calls->node_count + 1))
 		return -ENOMEM;
 	calls->nodes[calls->node_count++] = (struct live_node){row->time_ns, (uint32_t)row->thread};
 	return 0;
@@ -658,8 +655,7 @@ static int add_spans(struct live_totals *totals, const struct work_columns *work
 /* Busy time of work. batch_gpus has the GPU of each row. */
 static int add_busy(struct live_totals *totals, const struct work_columns *work)
 {
-	int error = grow(&totals->batch.spans, &totals->batch.span_capacity, work->row_count,
-			 sizeof(*totals->batch.spans));
+	int error = grow(totals->batch.spans, totals->batch.span_capacity, work->row_count);
 
 	for (uint32_t r = 0; r < work->row_count && !error; r++)
 		if (totals->batch.gpus[r] != UINT8_MAX)
@@ -676,7 +672,7 @@ static struct work_columns columns_of(const struct xt_chunk *chunk)
 /* Finds the GPU of each row by its stream. */
 static int find_gpus(struct live_totals *totals, const struct work_columns *work)
 {
-	int error = grow(&totals->batch.gpus, &totals->batch.gpu_capacity, work->row_count, 1);
+	int error = grow(totals->batch.gpus, totals->batch.gpu_capacity, work->row_count);
 
 	for (uint32_t r = 0; r < work->row_count && !error; r++) {
 		uint8_t gpu = ids_get(&totals->tables.gpu_of_stream, work->in.stream[r]);

@@ -68,7 +68,7 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value)
 {
 	(void)columns;
-	xt_grow(&column->bytes, &column->capacity, column->used + XT_VARINT_BYTES_MAX, 1);
+	xt_grow(column->bytes, column->capacity, column->used + XT_VARINT_BYTES_MAX);
 	column->used = (size_t)(xt_uvar_put(column->bytes + column->used, value) - column->bytes);
 	column->count++;
 }
@@ -94,7 +94,7 @@ static void deflate_all(struct packed *packed, z_stream *stream, int flush)
 	int result;
 
 	do {
-		xt_grow(&packed->bytes, &packed->capacity, packed->used + (1 << 16), 1);
+		xt_grow(packed->bytes, packed->capacity, packed->used + (1 << 16));
 		stream->next_out = packed->bytes + packed->used;
 		stream->avail_out = 1 << 16;
 		result = deflate(stream, flush);

@@ -22,7 +22,7 @@
 
 static void list_row(struct cpu_row_list *list, const struct xt_row_cpu_sample *row)
 {
-	if (grow(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows)))
+	if (grow(list->rows, list->capacity, list->count + 1))
 		list->lost_count++;
 	else
 		list->rows[list->count++] = *row;
@@ -245,8 +245,7 @@ static uint32_t definitions_id(struct definitions *definitions, const void *key,
 	uint32_t id;
 
 	/* First, so that no key is without a time. */
-	if (grow(&definitions->times_ns, &definitions->times_capacity, definitions->keys.count + 1,
-		 sizeof(*definitions->times_ns)))
+	if (grow(definitions->times_ns, definitions->times_capacity, definitions->keys.count + 1))
 		return 0;
 	id = interner_id(&definitions->keys, key, key_bytes, &is_new);
 	if (is_new)
@@ -470,7 +469,7 @@ void cpu_log_meta(struct cpu_log *log, const char *key, const char *value)
 {
 	struct text_pair *meta;
 
-	if (grow(&log->metas, &log->meta_capacity, log->meta_count + 1, sizeof(*log->metas)))
+	if (grow(log->metas, log->meta_capacity, log->meta_count + 1))
 		return;
 	meta = &log->metas[log->meta_count];
 	meta->key = strdup(key);
@@ -559,8 +558,7 @@ static uint32_t python_frame_id(struct cpu_log *log, const struct python_process
 	struct function_texts *texts;
 	struct frame_key key;
 
-	if (!function || grow(&log->functions, &log->function_capacity, (size_t)frame->function + 1,
-			      sizeof(*log->functions)))
+	if (!function || grow(log->functions, log->function_capacity, (size_t)frame->function + 1))
 		return 0;
 	texts = &log->functions[frame->function];
 	if (!texts->name) {

@@ -473,8 +473,8 @@ static void add_module(struct maps_reader *reader, const struct mapping_run *run
 		return;
 	if (place_module(&module, mapping)) {
 		module.path = strdup(run->path);
-		if (!module.path || grow(&reader->found.list, &reader->found.capacity,
-					 reader->found.count + 1, sizeof(module)))
+		if (!module.path ||
+		    grow(reader->found.list, reader->found.capacity, reader->found.count + 1))
 			reader->error = -ENOMEM;
 	}
 	if (!module.path || reader->error) {

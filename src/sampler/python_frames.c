@@ -251,7 +251,7 @@ static int list_threads(struct python_states *out, const struct python_place *pl
 		if (state.pthread &&
 		    process_memory_read(place->pid, pthread, state.pthread, sizeof(pthread)))
 			fill_tid(&state, pthread);
-		rc = grow(&out->list, &out->capacity, out->count + 1, sizeof(*out->list));
+		rc = grow(out->list, out->capacity, out->count + 1);
 		if (!rc)
 			out->list[out->count++] = state;
 		previous = at;

@@ -322,7 +322,7 @@ static struct python_code *add_code(struct python_codes *codes, uint64_t address
 {
 	struct python_code *code;
 
-	if (grow(&codes->list, &codes->capacity, codes->count + 1, sizeof(struct python_code *)))
+	if (grow(codes->list, codes->capacity, codes->count + 1))
 		return NULL;
 	code = calloc(1, sizeof(*code));
 	if (!code)
@@ -405,8 +405,7 @@ static bool number_function(struct python_codes *codes, const struct python_code
 	if (id)
 		return true;
 	if (codes->function_count == FUNCTIONS_MAX ||
-	    grow(&codes->functions, &codes->function_capacity, codes->function_count + 1,
-		 sizeof(struct python_function *)))
+	    grow(codes->functions, codes->function_capacity, codes->function_count + 1))
 		return false;
 	function = make_function(texts, first_line);
 	id = function ? interner_id(&codes->function_keys, key, key_bytes, &is_new) : 0;

@@ -114,7 +114,7 @@ static int process_table_add(struct process_table *table, struct sampled_process
 {
 	size_t at = position(table, process->pid);
 
-	if (grow(&table->list, &table->capacity, table->count + 1, sizeof(*table->list)))
+	if (grow(table->list, table->capacity, table->count + 1))
 		return -ENOMEM;
 	memmove(table->list + at + 1, table->list + at, (table->count - at) * sizeof(*table->list));
 	table->list[at] = process;
@@ -396,8 +396,7 @@ struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 	size_t at = thread_position(process, tid);
 	struct sampled_thread *thread;
 
-	if (grow(&process->threads, &process->thread_capacity, process->thread_count + 1,
-		 sizeof(*process->threads)))
+	if (grow(process->threads, process->thread_capacity, process->thread_count + 1))
 		return NULL;
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)

@@ -222,7 +222,7 @@ static void add_pipe(struct pipe_table *table, int folder, const char *name)
 
 	if (fstatat(folder, name, &own, AT_SYMLINK_NOFOLLOW) ||
 	    !stat_cached(folder, name, &status) || !S_ISFIFO(status.stx_mode) ||
-	    grow(&table->ends, &table->capacity, table->count + 1, sizeof(*table->ends)))
+	    grow(table->ends, table->capacity, table->count + 1))
 		return;
 	table->ends[table->count++] = (struct descriptor){
 		DESCRIPTOR_PIPE, status.stx_ino, own.st_mode & S_IRUSR, own.st_mode & S_IWUSR};

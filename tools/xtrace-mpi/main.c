@@ -86,8 +86,7 @@ static void give_up(const char *why)
 
 static void push(struct queue *queue, const struct message *message)
 {
-	if (grow(&queue->list, &queue->capacity, queue->first + queue->count + 1,
-		 sizeof(*queue->list)) < 0)
+	if (grow(queue->list, queue->capacity, queue->first + queue->count + 1) < 0)
 		give_up("out of memory");
 	queue->list[queue->first + queue->count++] = *message;
 }
@@ -128,8 +127,8 @@ static struct transfer *add_transfer(struct transport *transport, const struct m
 	size_t pieces = (message->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
 	struct transfer *transfer;
 
-	if (grow(&transport->transfers, &transport->transfer_capacity,
-		 transport->transfer_count + 1, sizeof(*transport->transfers)) < 0)
+	if (grow(transport->transfers, transport->transfer_capacity,
+		 transport->transfer_count + 1) < 0)
 		give_up("out of memory");
 	transfer = &transport->transfers[transport->transfer_count++];
 	*transfer = (struct transfer){

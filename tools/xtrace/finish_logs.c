@@ -79,8 +79,7 @@ static int add_api(struct reading *reading, const struct xt_row_api *row)
 	if ((row->class != XT_API_LAUNCH && row->class != XT_API_GRAPH_LAUNCH) ||
 	    is_launch(reading, row->id))
 		return 0;
-	if (grow(&reading->launch_ids, &reading->launch_id_capacity, reading->launch_id_count + 1,
-		 sizeof(*reading->launch_ids)))
+	if (grow(reading->launch_ids, reading->launch_id_capacity, reading->launch_id_count + 1))
 		return -ENOMEM;
 	reading->launch_ids[reading->launch_id_count++] = row->id;
 	return 0;

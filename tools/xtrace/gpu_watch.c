@@ -289,7 +289,7 @@ void gpu_watch_tick(void *context)
 
 		if (!watch->devices[d].counts)
 			continue;
-		if (grow(&during->rows, &during->room, during->count + 1, sizeof(*during->rows)))
+		if (grow(during->rows, during->room, during->count + 1))
 			continue;
 		during->rows[during->count++] = take(watch, &watch->devices[d]);
 	}

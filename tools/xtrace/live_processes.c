@@ -298,8 +298,7 @@ static void add(struct live_processes *processes, const struct traced_process *f
 		return;
 	}
 	if (open_row(&row, found, processes->names) || is_known(processes, &row) ||
-	    grow(&processes->rows, &processes->capacity, processes->count + 1,
-		 sizeof(*processes->rows)))
+	    grow(processes->rows, processes->capacity, processes->count + 1))
 		free_row(&row);
 	else
 		processes->rows[processes->count++] = row;

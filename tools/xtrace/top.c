@@ -228,8 +228,7 @@ static int match_rows(struct top_figures *top, bool adds_new)
 		if (!live_log_is_current(live->log) || (!row && !adds_new))
 			continue;
 		if (!row) {
-			error = grow(&top->rows, &top->row_capacity, top->row_count + 1,
-				     sizeof(*top->rows));
+			error = grow(top->rows, top->row_capacity, top->row_count + 1);
 			if (error)
 				break;
 			row = &top->rows[top->row_count++];
@@ -250,7 +249,7 @@ COMPARE_BY(compare_lines, struct top_line, DOWN(ns) UP(row))
 /* Adds the window of a process to the lines, which are in the order of rows. */
 static int add_ranking(struct top_ranking *sum, const struct live_ranking *ranking)
 {
-	if (grow(&sum->lines, &sum->capacity, ranking->count, sizeof(*sum->lines)))
+	if (grow(sum->lines, sum->capacity, ranking->count))
 		return -ENOMEM;
 	for (; sum->count < ranking->count; sum->count++)
 		sum->lines[sum->count] = (struct top_line){.row = sum->count};

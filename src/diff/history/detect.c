@@ -36,7 +36,7 @@ static void places_add(struct places *places, size_t place)
 		at--;
 	if (at > 0 && places->list[at - 1] == place)
 		return;
-	xt_grow(&places->list, &places->capacity, places->count + 1, sizeof(*places->list));
+	xt_grow(places->list, places->capacity, places->count + 1);
 	memmove(&places->list[at + 1], &places->list[at],
 		(places->count - at) * sizeof(*places->list));
 	places->list[at] = place;

@@ -341,7 +341,7 @@ static void add_break(struct history_group *group, size_t place, enum property p
 {
 	size_t at = group->break_count;
 
-	xt_grow(&group->breaks, &group->break_capacity, at + 1, sizeof(*group->breaks));
+	xt_grow(group->breaks, group->break_capacity, at + 1);
 	while (at && group->breaks[at - 1].place > place)
 		at--;
 	/* One break for each place. The first property in the table counts. */

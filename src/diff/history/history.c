@@ -57,7 +57,7 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 	struct history_row *row;
 
 	free(text);
-	xt_grow(&h->rows.list, &h->rows.capacity, id, sizeof(*h->rows.list));
+	xt_grow(h->rows.list, h->rows.capacity, id);
 	row = &h->rows.list[id - 1];
 	if (is_new) {
 		h->rows.count++;
@@ -82,7 +82,7 @@ struct history_point *history_add_point(struct history *h, const char *id)
 	uint32_t number = xt_intern(&h->points.ids, id, ID_BYTES - 1, &is_new);
 	struct history_point *point;
 
-	xt_grow(&h->points.list, &h->points.capacity, number, sizeof(*h->points.list));
+	xt_grow(h->points.list, h->points.capacity, number);
 	point = &h->points.list[number - 1];
 	if (is_new) {
 		h->points.count++;
@@ -107,7 +107,7 @@ struct history_source *history_add_source(struct history *h, const char *key)
 	uint32_t number = xt_intern(&h->sources.ids, key, strlen(key), &is_new);
 	struct history_source *source;
 
-	xt_grow(&h->sources.list, &h->sources.capacity, number, sizeof(*h->sources.list));
+	xt_grow(h->sources.list, h->sources.capacity, number);
 	source = &h->sources.list[number - 1];
 	if (is_new) {
 		h->sources.count++;

@@ -111,7 +111,7 @@ static void add_entry(struct history *h, const struct profile_entry *entry, doub
 	struct history_value *value;
 
 	free(name);
-	xt_grow(values, room, row + 1, sizeof(**values));
+	xt_grow(*values, *room, row + 1);
 	for (; *count <= row; ++*count)
 		(*values)[*count] = (struct history_value){.value = NAN};
 	value = &(*values)[row];

@@ -60,7 +60,7 @@ static void add_accepted(struct baseline_acceptances *accepted, const char *labe
 	};
 	size_t at = 0;
 
-	xt_grow(&accepted->list, &accepted->capacity, accepted->count + 1, sizeof(*accepted->list));
+	xt_grow(accepted->list, accepted->capacity, accepted->count + 1);
 	while (at < accepted->count && (accepted->list[at].time_ns != time_ns ||
 					strcmp(accepted->list[at].label, entry.label) != 0 ||
 					strcmp(accepted->list[at].row, entry.row) != 0))
@@ -167,7 +167,7 @@ void baseline_add(struct baseline *baseline, const char *label, struct run_set *
 	for (size_t a = 0; *label && a < baseline->accepted.count; a++)
 		if (!strcmp(baseline->accepted.list[a].label, label))
 			baseline->accepted.list[a].time_ns = set.time_ns;
-	xt_grow(&baseline->sets, &baseline->capacity, baseline->count + 1, sizeof(*baseline->sets));
+	xt_grow(baseline->sets, baseline->capacity, baseline->count + 1);
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
 		place++;
 	memmove(&baseline->sets[place + 1], &baseline->sets[place],

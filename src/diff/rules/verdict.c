@@ -365,7 +365,7 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 	struct finding *finding;
 	const char *why_not = NULL;
 
-	xt_grow(&v->findings, &v->finding_capacity, v->finding_count + 1, sizeof(*v->findings));
+	xt_grow(v->findings, v->finding_capacity, v->finding_count + 1);
 	finding = &v->findings[v->finding_count];
 	*finding = (struct finding){
 		.row = row,

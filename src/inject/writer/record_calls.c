@@ -33,8 +33,7 @@
 
 static bool add_open_range(struct open_ranges *open, const struct open_range *range)
 {
-	if (open->count < OPEN_RANGES_MAX &&
-	    !grow(&open->rows, &open->capacity, open->count + 1, sizeof(*open->rows)))
+	if (open->count < OPEN_RANGES_MAX && !grow(open->rows, open->capacity, open->count + 1))
 		open->rows[open->count++] = *range;
 	return true;
 }

@@ -325,8 +325,7 @@ static uint32_t place_index(struct launch_period *period, struct launch_place pl
 		if (known->thread_id == place.thread_id && known->stack_id == place.stack_id)
 			return slot->item - 1;
 	}
-	if (grow(&period->places, &period->place_capacity, period->place_count + 1,
-		 sizeof(*period->places)))
+	if (grow(period->places, period->place_capacity, period->place_count + 1))
 		return UINT32_MAX;
 	period->places[period->place_count++] = place;
 	*slot = (struct xt_hash_slot){hash, period->place_count};

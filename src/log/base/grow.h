@@ -14,7 +14,8 @@
  * Makes room for `needed` elements in *array. *array and *capacity (in elements) start as NULL and
  * 0; the caller frees the array. Returns 0, or -ENOMEM and leaves the array unchanged.
  */
-static inline int grow(void *array, size_t *capacity, size_t needed, size_t element_bytes)
+#define grow(array, capacity, needed) grow_bytes(&(array), &(capacity), (needed), sizeof(*(array)))
+static inline int grow_bytes(void *array, size_t *capacity, size_t needed, size_t element_bytes)
 {
 	void **place = array;
 	size_t wanted = *capacity ? *capacity : 16;

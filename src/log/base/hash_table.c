@@ -80,10 +80,8 @@ static struct xt_hash_slot *find(const struct interner *interner, const void *ke
 static bool make_room(struct interner *interner, size_t key_bytes)
 {
 	return xt_hash_reserve(&interner->table, interner->count + 1) &&
-	       !grow(&interner->keys, &interner->capacity, interner->count + 1,
-		     sizeof(*interner->keys)) &&
-	       !grow(&interner->bytes, &interner->bytes_capacity, interner->bytes_used + key_bytes,
-		     1);
+	       !grow(interner->keys, interner->capacity, interner->count + 1) &&
+	       !grow(interner->bytes, interner->bytes_capacity, interner->bytes_used + key_bytes);
 }
 
 uint32_t interner_find(const struct interner *interner, const void *key, size_t key_bytes)

@@ -145,8 +145,8 @@ static bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data,
 		kind = kind_at(data + pos);
 		if (recovery->work_count >= RECOVERY_WORK_COUNT_MAX)
 			return false;
-		recovery->error = grow(&recovery->work, &recovery->work_capacity,
-				       recovery->work_count + 1, sizeof(*recovery->work));
+		recovery->error =
+			grow(recovery->work, recovery->work_capacity, recovery->work_count + 1);
 		if (recovery->error)
 			return true;
 		if (bytes_needed[kind]) {
@@ -473,8 +473,7 @@ static int add_name(struct recovery *recovery, const struct xt_crash_buffer_name
 	id = interner_id(&recovery->names, key, sizeof(key), &is_new);
 	text = interner_id(&recovery->texts, name->text, name->text_bytes, &is_new);
 	if (!id || !text ||
-	    grow(&recovery->name_texts, &recovery->name_texts_capacity, (size_t)id + 1,
-		 sizeof(*recovery->name_texts)))
+	    grow(recovery->name_texts, recovery->name_texts_capacity, (size_t)id + 1))
 		return -ENOMEM;
 	recovery->name_texts[id] = text;
 	return 0;

@@ -29,7 +29,7 @@ static void fail(struct recovery *recovery, int error)
 static bool make_room(struct recovery *recovery, void *array, size_t *capacity, size_t index,
 		      size_t item_bytes)
 {
-	int error = grow(array, capacity, index + 1, item_bytes);
+	int error = grow_bytes(array, capacity, index + 1, item_bytes);
 
 	if (error)
 		fail(recovery, error);

@@ -70,7 +70,7 @@ static bool is_droppable(const struct chunk_note *note)
 /* Makes room for `more` notes. */
 static int make_room(struct chunk_notes *notes, size_t more)
 {
-	return grow(&notes->rows, &notes->capacity, notes->count + more, sizeof(*notes->rows));
+	return grow(notes->rows, notes->capacity, notes->count + more);
 }
 
 static int add_note(struct chunk_notes *notes, const struct chunk_note *note)

@@ -46,8 +46,8 @@ uint32_t names_try_intern(struct names *names, const void *text, size_t length)
 			return slot->item - 1;
 	}
 	if (length >= UINT32_MAX || names->count >= UINT32_MAX / 4 ||
-	    grow(&names->text, &names->text_capacity, names->text_used + length + 1, 1) < 0 ||
-	    grow(&names->places, &names->place_capacity, names->count + 1, sizeof(*place)) < 0)
+	    grow(names->text, names->text_capacity, names->text_used + length + 1) < 0 ||
+	    grow(names->places, names->place_capacity, names->count + 1) < 0)
 		return NAME_FAILED;
 	place = &names->places[names->count];
 	*place = (struct name_place){names->text_used, (uint32_t)length};

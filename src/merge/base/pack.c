@@ -68,7 +68,7 @@ void pack_bytes(struct pack *pack, void *value, size_t bytes)
 	if (pack->is_reading)
 		pack_check(pack, bytes <= pack->bytes - pack->at);
 	else if (!pack->error)
-		xt_grow(&pack->data, &pack->capacity, pack->bytes + bytes, 1);
+		xt_grow(pack->data, pack->capacity, pack->bytes + bytes);
 	if (pack->error || !bytes)
 		return;
 	if (pack->is_reading) {

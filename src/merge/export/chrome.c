@@ -92,7 +92,7 @@ static const struct text *add_name(struct chrome *c, uint32_t name)
 	size_t length;
 	const char *text = names_text(&c->tracks.process->paths->names, name, &length);
 
-	xt_grow(&c->names, &c->name_capacity, (size_t)name + 1, sizeof(*c->names));
+	xt_grow(c->names, c->name_capacity, (size_t)name + 1);
 	c->names[name] = json_text(text, length);
 	return &c->names[name];
 }
@@ -116,7 +116,7 @@ static void make_pieces(struct chrome *c)
 
 static void append(struct chrome *c, const char *text, size_t length)
 {
-	xt_grow(&c->buffer.data, &c->buffer_capacity, c->buffer.length + length, 1);
+	xt_grow(c->buffer.data, c->buffer_capacity, c->buffer.length + length);
 	if (length) /* the buffer may not exist yet */
 		memcpy(c->buffer.data + c->buffer.length, text, length);
 	c->buffer.length += length;
@@ -359,7 +359,7 @@ static inline char *put_stack(struct chrome *c, char *p, const struct track_span
 
 	if (node == PATH_ROOT)
 		return p;
-	xt_grow(&c->used_nodes, &c->used_capacity, (size_t)node + 1, sizeof(*c->used_nodes));
+	xt_grow(c->used_nodes, c->used_capacity, (size_t)node + 1);
 	c->used_nodes[node] = true;
 	p = TEXT_LITERAL(p, ",\"sf\":");
 	return text_u64(p, node);
@@ -568,7 +568,7 @@ static void put_stack_frames(struct sink *sink, const struct paths *paths)
 	struct chrome *c = sink->state;
 	const char *separator = "";
 
-	xt_grow(&c->used_nodes, &c->used_capacity, paths->node_count, sizeof(bool));
+	xt_grow(c->used_nodes, c->used_capacity, paths->node_count);
 	/* A parent precedes its children, so one backward pass marks all ancestors. */
 	for (uint32_t n = paths->node_count; n-- > 1;)
 		if (c->used_nodes[n])

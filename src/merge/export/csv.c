@@ -120,7 +120,7 @@ static int open_file(struct sink *sink, const char *table)
 	struct sink_file *file;
 	int error;
 
-	xt_grow(&sink->files, &sink->file_capacity, sink->file_count + 1, sizeof(*sink->files));
+	xt_grow(sink->files, sink->file_capacity, sink->file_count + 1);
 	file = &sink->files[sink->file_count];
 	file->path = xt_asprintf("%s/%s.csv", sink->out.path, table);
 	error = output_open(&file->out, file->path);

@@ -99,14 +99,14 @@ static void put_packet(struct perfetto *p, const Perfetto__Protos__TracePacket *
 	trace.packet = &list;
 	trace.n_packet = 1;
 	length = perfetto__protos__trace__get_packed_size(&trace);
-	xt_grow(&p->packed, &p->packed_capacity, length, 1);
+	xt_grow(p->packed, p->packed_capacity, length);
 	perfetto__protos__trace__pack(&trace, p->packed);
 	output_text(&p->tracks.sink->out, (const char *)p->packed, length);
 }
 
 static void mark_seen(struct seen *seen, uint32_t id)
 {
-	xt_grow(&seen->bits, &seen->capacity, id / 8 + 1, 1);
+	xt_grow(seen->bits, seen->capacity, id / 8 + 1);
 	seen->bits[id / 8] |= (uint8_t)(1u << id % 8);
 }
 
@@ -598,7 +598,7 @@ static __attribute__((noinline)) void put_long(struct perfetto *p, struct sequen
 	for (size_t i = 0; i < values.count; i++)
 		room += VALUE_BYTES_MAX +
 			text_clean_bound(values.rows[i].name.length + values.rows[i].value.length);
-	xt_grow(&p->packed, &p->packed_capacity, room, 1);
+	xt_grow(p->packed, p->packed_capacity, room);
 	end = encode(p->packed, p, sequence, event, &values);
 	output_text(&p->tracks.sink->out, (const char *)p->packed, (size_t)(end - p->packed));
 }

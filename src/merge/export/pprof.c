@@ -86,7 +86,7 @@ static void put_piece(struct pprof *pprof, const Perftools__Profiles__Profile *p
 {
 	size_t length = perftools__profiles__profile__get_packed_size(piece);
 
-	xt_grow(&pprof->packed, &pprof->packed_capacity, length, 1);
+	xt_grow(pprof->packed, pprof->packed_capacity, length);
 	perftools__profiles__profile__pack(piece, pprof->packed);
 	pprof->gzip.next_in = pprof->packed;
 	pprof->gzip.avail_in = (unsigned)length;
@@ -224,10 +224,9 @@ static void begin_mappings(struct pprof *pprof, const struct process *process)
 	const struct model *model = process->model;
 	const char *program = model_meta(model, "process.exe");
 
-	xt_grow(&pprof->mappings, &pprof->mapping_capacity, model->modules.count,
-		sizeof(*pprof->mappings));
-	xt_grow(&pprof->address_locations, &pprof->address_capacity,
-		(size_t)process->addresses->count + 1, sizeof(*pprof->address_locations));
+	xt_grow(pprof->mappings, pprof->mapping_capacity, model->modules.count);
+	xt_grow(pprof->address_locations, pprof->address_capacity,
+		(size_t)process->addresses->count + 1);
 	memset(pprof->mappings, 0, pprof->mapping_capacity * sizeof(*pprof->mappings));
 	memset(pprof->address_locations, 0,
 	       pprof->address_capacity * sizeof(*pprof->address_locations));

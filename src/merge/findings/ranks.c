@@ -28,7 +28,7 @@ static struct rank_row *row_of(struct ranks *ranks, const struct process *proces
 	for (size_t r = 0; r < ranks->count; r++)
 		if (ranks->rows[r].first == process->log->first)
 			return &ranks->rows[r];
-	xt_grow(&ranks->rows, &ranks->capacity, ranks->count + 1, sizeof(*ranks->rows));
+	xt_grow(ranks->rows, ranks->capacity, ranks->count + 1);
 	row = &ranks->rows[ranks->count];
 	*row = (struct rank_row){.first = process->log->first, .label = xt_strdup(process->label)};
 	ranks->count += row->label != NULL;

@@ -421,7 +421,7 @@ static void add_span(struct run *run, struct span_sums *sums, const struct idle_
 	if (!place.function)
 		return;
 	xt_hash_require(&sums->table, sums->count + 1);
-	xt_grow(&sums->list, &sums->capacity, sums->count + 1, sizeof(*sums->list));
+	xt_grow(sums->list, sums->capacity, sums->count + 1);
 	for (slot = xt_hash_first(&sums->table, hash); slot->item;
 	     slot = xt_hash_next(&sums->table, slot)) {
 		struct span_sum *sum = &sums->list[slot->item - 1];
@@ -541,7 +541,7 @@ static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 	struct cpu_group *group;
 
 	xt_hash_require(&groups->table, groups->count + 1);
-	xt_grow(&groups->list, &groups->capacity, groups->count + 1, sizeof(*groups->list));
+	xt_grow(groups->list, groups->capacity, groups->count + 1);
 	for (slot = xt_hash_first(&groups->table, hash); slot->item;
 	     slot = xt_hash_next(&groups->table, slot))
 		if (is_group(&groups->list[slot->item - 1], rule, place))

@@ -210,7 +210,7 @@ static void add_finding(struct run *run, const struct group *group, uint64_t cos
 	finding_add_evidence(&finding, "mean_device_time_ns", group->sum_ns / group->count);
 	finding.process = xt_strdup(busiest->process);
 	finding.places[0].cost_ns = finding.places[0].path_cost_ns = cost_ns;
-	xt_grow(&findings->list, &findings->capacity, findings->count + 1, sizeof(*findings->list));
+	xt_grow(findings->list, findings->capacity, findings->count + 1);
 	busiest->place.frames = NULL; /* moved to the finding */
 	findings->list[findings->count++] = finding;
 }

@@ -372,7 +372,7 @@ uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum deman
 
 	if (mangled == NAME_EMPTY)
 		return names_try_intern(cache->shown, "[no name]", strlen("[no name]"));
-	if (grow(known, &cache->capacity[style], mangled + 1, sizeof(**known)) < 0)
+	if (grow(*known, cache->capacity[style], mangled + 1) < 0)
 		return NAME_FAILED;
 	if ((*known)[mangled])
 		return (*known)[mangled] - 1;

@@ -77,7 +77,7 @@ static inline void demangle_set_short(struct demangle_cache *cache, uint32_t man
 {
 	uint32_t **known = &cache->known[DEMANGLE_SHORT];
 
-	xt_grow(known, &cache->capacity[DEMANGLE_SHORT], (size_t)mangled + 1, sizeof(**known));
+	xt_grow(*known, cache->capacity[DEMANGLE_SHORT], (size_t)mangled + 1);
 	(*known)[mangled] = shown + 1;
 }
 

@@ -159,7 +159,7 @@ void file_names_add(struct file_names *files, const char *path)
 		names_init(&files->suffixes);
 	}
 	name = intern_path(files, path);
-	xt_grow(&files->files, &files->file_capacity, (size_t)name + 1, sizeof(*files->files));
+	xt_grow(files->files, files->file_capacity, (size_t)name + 1);
 	if (files->files[name].is_added)
 		return;
 	text = names_text(&files->paths, name, &length);
@@ -169,8 +169,7 @@ void file_names_add(struct file_names *files, const char *path)
 
 		suffix = extend_suffix(text, suffix);
 		s = names_intern(&files->suffixes, suffix, strlen(suffix));
-		xt_grow(&files->path_counts, &files->suffix_capacity, (size_t)s + 1,
-			sizeof(*files->path_counts));
+		xt_grow(files->path_counts, files->suffix_capacity, (size_t)s + 1);
 		files->path_counts[s]++;
 	} while (suffix > text);
 	files->files[name].is_added = true;
@@ -271,7 +270,7 @@ static const char *redact_inductor(struct redaction *redaction, const char *path
 	const char *rest = strchr(path + 1, '/');
 	size_t bytes = strlen(path) + sizeof(INDUCTOR) + strlen(REDACTED);
 
-	xt_grow(&redaction->path, &redaction->path_capacity, bytes, 1);
+	xt_grow(redaction->path, redaction->path_capacity, bytes);
 	snprintf(redaction->path, bytes, INDUCTOR "%s%s", REDACTED + 1, rest ? rest : "");
 	return redaction->path;
 }
@@ -298,7 +297,7 @@ const char *redact_path(struct redaction *redaction, const char *path)
 	number = number_of(&redaction->folders, path, (size_t)(file - path));
 	file++;
 	bytes = strlen(file) + sizeof(REDACTED "-4294967295/");
-	xt_grow(&redaction->path, &redaction->path_capacity, bytes, 1);
+	xt_grow(redaction->path, redaction->path_capacity, bytes);
 	if (number == 1)
 		snprintf(redaction->path, bytes, REDACTED "/%s", file);
 	else

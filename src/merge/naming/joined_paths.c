@@ -300,7 +300,7 @@ static size_t engine_call(const struct frames *frames, const struct path_items *
 
 static void append(struct path_items *path, const struct path_item *items, size_t count)
 {
-	xt_grow(&path->items, &path->capacity, path->count + count, sizeof(*items));
+	xt_grow(path->items, path->capacity, path->count + count);
 	if (count)
 		memcpy(path->items + path->count, items, count * sizeof(*items));
 	path->count += count;
@@ -469,7 +469,7 @@ static const struct joined_path *find_path(const struct frames *frames, uint32_t
 	while (joined->count <= number) {
 		struct joined_path path = {0};
 
-		xt_grow(&joined->list, &joined->capacity, joined->count + 1, sizeof(*joined->list));
+		xt_grow(joined->list, joined->capacity, joined->count + 1);
 		compose(frames, &frames->model->autograd.joined[joined->count], &path);
 		joined->list[joined->count++] = path;
 	}

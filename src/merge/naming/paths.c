@@ -13,7 +13,7 @@ void paths_init(struct paths *paths)
 {
 	*paths = (struct paths){.node_count = 1};
 	names_init(&paths->names);
-	xt_grow(&paths->nodes, &paths->node_capacity, 1, sizeof(*paths->nodes));
+	xt_grow(paths->nodes, paths->node_capacity, 1);
 }
 
 void paths_free(struct paths *paths)
@@ -28,7 +28,7 @@ void paths_free(struct paths *paths)
 
 void paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 {
-	xt_grow(&paths->marks, &paths->mark_capacity, (size_t)name + 1, 1);
+	xt_grow(paths->marks, paths->mark_capacity, (size_t)name + 1);
 	paths->marks[name] |= (uint8_t)mark;
 }
 
@@ -42,7 +42,7 @@ void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint3
 	file_name = names_intern(&paths->names, clean, text_clean(clean, file, length, ';'));
 	free(clean);
 	paths_mark(paths, name, MARK_USER_FILE);
-	xt_grow(&paths->lines, &paths->line_capacity, (size_t)name + 1, sizeof(*known));
+	xt_grow(paths->lines, paths->line_capacity, (size_t)name + 1);
 	known = &paths->lines[name];
 	if (!known->line)
 		*known = (struct frame_line){file_name, line};
@@ -118,7 +118,7 @@ int paths_chain(const struct paths *paths, uint32_t node, uint32_t **chain, size
 
 	for (uint32_t n = node; n != PATH_ROOT; n = paths->nodes[n].parent)
 		depth++;
-	xt_grow(chain, capacity, depth, sizeof(**chain));
+	xt_grow(*chain, *capacity, depth);
 	for (uint32_t i = depth; i--; node = paths->nodes[node].parent)
 		(*chain)[i] = node;
 	return (int)depth;

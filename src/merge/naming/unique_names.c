@@ -685,7 +685,7 @@ static void list_functions(struct assignment *s, const struct model *model,
 
 static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
 {
-	xt_grow(list, capacity, (size_t)name + 1, sizeof(**list));
+	xt_grow(*list, *capacity, (size_t)name + 1);
 	return &(*list)[name];
 }
 

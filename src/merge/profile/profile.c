@@ -405,8 +405,7 @@ static void add_work(struct sink *sink, const struct process *process, const str
 	int batch = windows_batch(&p->windows, launch ? launch->enter_ns : work->start_ns);
 	struct cell *cell;
 
-	xt_grow(&p->cells, &p->cell_capacity, ((size_t)process->total + 1) * CELLS,
-		sizeof(*p->cells));
+	xt_grow(p->cells, p->cell_capacity, ((size_t)process->total + 1) * CELLS);
 	cell = &p->cells[(size_t)process->total * CELLS +
 			 (batch < 0 ? PROFILE_BATCHES : (size_t)batch)];
 	cell->value += work->duration_ns;

@@ -50,7 +50,7 @@ void autograd_add_state(struct autograd *autograd, uint64_t id, const struct aut
 
 	if (id >= STATES_MAX)
 		return;
-	xt_grow(&autograd->states, &autograd->state_capacity, id + 1, sizeof(*state));
+	xt_grow(autograd->states, autograd->state_capacity, id + 1);
 	if (id >= count) {
 		memset(autograd->states + count, 0, (id + 1 - count) * sizeof(*state));
 		autograd->state_count = id + 1;
@@ -193,8 +193,7 @@ static uint32_t joined_id(struct autograd *autograd, const struct joined_stack *
 			return autograd->first_joined + slot->item - 1;
 	if (autograd->joined_count == JOINED_STACKS_MAX)
 		return key->own;
-	xt_grow(&autograd->joined, &autograd->joined_capacity, autograd->joined_count + 1,
-		sizeof(*key));
+	xt_grow(autograd->joined, autograd->joined_capacity, autograd->joined_count + 1);
 	memcpy(&autograd->joined[autograd->joined_count++], key, sizeof(*key));
 	*slot = (struct xt_hash_slot){hash, (uint32_t)autograd->joined_count};
 	return autograd->first_joined + (uint32_t)autograd->joined_count - 1;

@@ -168,7 +168,7 @@ void collective_calls_add(struct collective_calls *calls, const struct model *mo
 		return;
 	if (calls->count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_grow(&calls->list, &calls->capacity, calls->count + 1, sizeof(*calls->list));
+	xt_grow(calls->list, calls->capacity, calls->count + 1);
 	name = text_of(model, row->text, &length);
 	calls->list[calls->count] = (struct collective_call){
 		.begin_ns = row->time_ns,

@@ -460,7 +460,7 @@ static void wait_for_next(struct replays *replays, struct graph *graph, struct w
 		emit(replays, work, NULL);
 		return;
 	}
-	xt_grow(&graph->waiting, &graph->waiting_capacity, graph->waiting_count + 1, sizeof(*work));
+	xt_grow(graph->waiting, graph->waiting_capacity, graph->waiting_count + 1);
 	graph->waiting[graph->waiting_count++] = *work;
 	replays->waiting_count++;
 }

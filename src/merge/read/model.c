@@ -200,7 +200,7 @@ static bool is_possible(uint64_t id, size_t defined)
 static void *row_of_id(void *rows, size_t *capacity, size_t *count, size_t *defined, uint64_t id,
 		       size_t row_bytes)
 {
-	xt_grow(rows, capacity, id + 1, row_bytes);
+	xt_grow_bytes(rows, capacity, id + 1, row_bytes);
 	if (*count <= id)
 		*count = id + 1;
 	(*defined)++;
@@ -743,8 +743,7 @@ static void name_threads(struct model *model)
 
 /* Creates row 0, the undefined one. */
 #define BEGIN_TABLE(table, room)                                                                   \
-	((table).count = 1,                                                                        \
-	 xt_grow(&(table).rows, &(table).capacity, (room), sizeof(*(table).rows)))
+	((table).count = 1, xt_grow((table).rows, (table).capacity, (room)))
 
 /*
  * Samples are found by the kernel's thread id, which the traced log of the process has too. Periods

@@ -34,7 +34,7 @@ void nodes_add(struct nodes *nodes, const struct node *node)
 {
 	if (nodes->count >= UINT32_MAX - 1)
 		xt_out_of_memory(0);
-	xt_grow(&nodes->rows, &nodes->capacity, nodes->count + 1, sizeof(*node));
+	xt_grow(nodes->rows, nodes->capacity, nodes->count + 1);
 	nodes->rows[nodes->count] = *node;
 	nodes->rows[nodes->count].creation = CREATION_PENDING;
 	nodes->rows[nodes->count].order = (uint32_t)nodes->count;

@@ -19,7 +19,7 @@ void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, u
 {
 	if (names->count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_grow(&names->rows, &names->capacity, names->count + 1, sizeof(*names->rows));
+	xt_grow(names->rows, names->capacity, names->count + 1);
 	names->rows[names->count] = (struct range_name){key, domain, text, (uint32_t)names->count};
 	names->count++;
 }
@@ -578,7 +578,7 @@ void ranges_index(struct ranges *ranges)
 	if (!ranges->raw_count)
 		return;
 	assign_ends(ranges);
-	xt_grow(&ranges->nodes, &ranges->node_capacity, 1, sizeof(*ranges->nodes));
+	xt_grow(ranges->nodes, ranges->node_capacity, 1);
 	ranges->node_count = 1;
 	qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_events);
 	ranges->thread_count = (size_t)ranges->raw[ranges->raw_count - 1].thread + 1;

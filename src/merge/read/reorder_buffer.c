@@ -125,9 +125,8 @@ static uint32_t take_slot(struct reorder_buffer *buffer)
 		release_first(buffer);
 	if (buffer->free_slots.count)
 		return buffer->free_slots.rows[--buffer->free_slots.count];
-	xt_grow(&buffer->slots.rows, &buffer->slots.capacity, slot + 1, buffer->slot_bytes);
-	xt_grow(&buffer->free_slots.rows, &buffer->free_slots.capacity, slot + 1,
-		sizeof(*buffer->free_slots.rows));
+	xt_grow_bytes(&buffer->slots.rows, &buffer->slots.capacity, slot + 1, buffer->slot_bytes);
+	xt_grow(buffer->free_slots.rows, buffer->free_slots.capacity, slot + 1);
 	buffer->slots.count++;
 	return slot;
 }
@@ -180,14 +179,10 @@ static void add_run(struct reorder_buffer *buffer)
 		run = buffer->free_runs.rows[--buffer->free_runs.count];
 	} else {
 		run = buffer->runs.count;
-		xt_grow(&buffer->runs.rows, &buffer->runs.capacity, run + 1,
-			sizeof(*buffer->runs.rows));
-		xt_grow(&buffer->free_runs.rows, &buffer->free_runs.capacity, run + 1,
-			sizeof(*buffer->free_runs.rows));
-		xt_grow(&buffer->ends.rows, &buffer->ends.capacity, run + 1,
-			sizeof(*buffer->ends.rows));
-		xt_grow(&buffer->heap.rows, &buffer->heap.capacity, run + 1,
-			sizeof(*buffer->heap.rows));
+		xt_grow(buffer->runs.rows, buffer->runs.capacity, run + 1);
+		xt_grow(buffer->free_runs.rows, buffer->free_runs.capacity, run + 1);
+		xt_grow(buffer->ends.rows, buffer->ends.capacity, run + 1);
+		xt_grow(buffer->heap.rows, buffer->heap.capacity, run + 1);
 		buffer->runs.count++;
 	}
 	buffer->runs.rows[run] = (struct reorder_run){REORDER_NONE, REORDER_NONE};

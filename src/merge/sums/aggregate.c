@@ -44,8 +44,7 @@ void aggregate_index_all(struct aggregate *aggregate)
 /* Appends an owner that has no entry yet. Returns the number of the entry, from 1. */
 static uint32_t add(struct aggregate *aggregate, const struct owner *owner)
 {
-	xt_grow(&aggregate->entries, &aggregate->capacity, aggregate->count + 1,
-		sizeof(*aggregate->entries));
+	xt_grow(aggregate->entries, aggregate->capacity, aggregate->count + 1);
 	aggregate->entries[aggregate->count].owner = *owner;
 	aggregate->entries[aggregate->count].is_plain = is_plain(owner);
 	return ++aggregate->count;

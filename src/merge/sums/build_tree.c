@@ -158,7 +158,7 @@ static int list_ranges(struct tree_builder *p, uint32_t range)
 	const struct ranges *ranges = &p->process->model->ranges;
 	uint32_t depth = range ? ranges->nodes[range].depth : 0;
 
-	xt_grow(&p->nest, &p->nest_capacity, depth, sizeof(*p->nest));
+	xt_grow(p->nest, p->nest_capacity, depth);
 	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
 		p->nest[i] = (struct placed_range){.node = range};
 	return (int)depth;
@@ -608,7 +608,7 @@ static void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t lo
 {
 	struct path_spread *path;
 
-	xt_grow(&spread->paths, &spread->capacity, (size_t)node + 1, sizeof(*spread->paths));
+	xt_grow(spread->paths, spread->capacity, (size_t)node + 1);
 	path = &spread->paths[node];
 	if (path->open_log != log + 1)
 		close_log(path);
@@ -794,8 +794,7 @@ static void make_nodes(struct run *run, const struct model *model, uint32_t *nod
 		nodes[r] = paths_child(&run->sums->ranges.tree, nodes[range->parent],
 				       range_label(&run->sums->ranges.tree.names, model,
 						   range->domain, range->text, "", ""));
-		xt_grow(&run->sums->ranges.sums, &run->sums->ranges.sum_capacity, nodes[r] + 1,
-			sizeof(*run->sums->ranges.sums));
+		xt_grow(run->sums->ranges.sums, run->sums->ranges.sum_capacity, nodes[r] + 1);
 		add_sums(run, model, range, &run->sums->ranges.sums[nodes[r]]);
 	}
 }

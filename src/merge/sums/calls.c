@@ -19,7 +19,7 @@
 
 static struct call_row *row_of(struct calls *calls, uint32_t name)
 {
-	xt_grow(&calls->places, &calls->place_capacity, (size_t)name + 1, sizeof(*calls->places));
+	xt_grow(calls->places, calls->place_capacity, (size_t)name + 1);
 	if (calls->places[name])
 		return &calls->rows[calls->places[name] - 1];
 	if (calls->count >= CALLS_FUNCTIONS_MAX && name != NAME_EMPTY)

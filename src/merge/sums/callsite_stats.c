@@ -38,7 +38,7 @@ void callsites_init(struct callsites *callsites, const struct model *model,
 	callsites->streams = xt_calloc(callsites->stream_count + 1, sizeof(*callsites->streams));
 	callsites->first_ns = UINT64_MAX;
 	callsites->count = 1;
-	xt_grow(&callsites->list, &callsites->capacity, 1, sizeof(*callsites->list));
+	xt_grow(callsites->list, callsites->capacity, 1);
 }
 
 void callsites_free(struct callsites *callsites)
@@ -92,10 +92,9 @@ static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 	if (s || !has_room(callsites, stack))
 		return s;
 	s = (uint32_t)callsites->count;
-	xt_grow(&callsites->list, &callsites->capacity, callsites->count + 1,
-		sizeof(*callsites->list));
-	xt_grow(&callsites->visits, &callsites->visit_capacity,
-		(callsites->count + 1) * CALLSITES_VISITS, sizeof(*callsites->visits));
+	xt_grow(callsites->list, callsites->capacity, callsites->count + 1);
+	xt_grow(callsites->visits, callsites->visit_capacity,
+		(callsites->count + 1) * CALLSITES_VISITS);
 	init_callsite(callsites, s, stack, api);
 	callsites->count++;
 	return s;

@@ -80,7 +80,7 @@ static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
 	struct xt_hash_slot *slot;
 
 	xt_hash_require(&paths->table, paths->count + 1);
-	xt_grow(&paths->list, &paths->capacity, paths->count + 1, sizeof(*paths->list));
+	xt_grow(paths->list, paths->capacity, paths->count + 1);
 	for (slot = xt_hash_first(&paths->table, hash); slot->item;
 	     slot = xt_hash_next(&paths->table, slot))
 		if (!memcmp(&paths->list[slot->item - 1], path, sizeof(*path)))
@@ -252,8 +252,7 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 	*idle_of(paths, &owner, &place) += ns;
 	if (paths->given)
 		paths->given(paths->context, place, ns);
-	xt_grow(&paths->pending, &paths->pending_capacity, (size_t)place + 1,
-		sizeof(*paths->pending));
+	xt_grow(paths->pending, paths->pending_capacity, (size_t)place + 1);
 	paths->pending[place].ns += ns;
 	return place;
 }

@@ -235,10 +235,8 @@ static void begin_log(struct sink *sink, const struct process *process)
 	size_t shape_count = model->shapes.count + 1;
 	size_t place_count = model->names.count + COPY_KINDS + 1;
 
-	xt_grow(&kernels->log_shapes, &kernels->log_shape_capacity, shape_count,
-		sizeof(*kernels->log_shapes));
-	xt_grow(&kernels->log_places, &kernels->log_place_capacity, place_count,
-		sizeof(*kernels->log_places));
+	xt_grow(kernels->log_shapes, kernels->log_shape_capacity, shape_count);
+	xt_grow(kernels->log_places, kernels->log_place_capacity, place_count);
 	memset(kernels->log_shapes, 0, shape_count * sizeof(*kernels->log_shapes));
 	memset(kernels->log_places, 0, place_count * sizeof(*kernels->log_places));
 	for (uint32_t d = 0; d < KERNELS_DEVICES_MAX; d++)
@@ -342,8 +340,7 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 	PACK(pack, count);
 	pack_check(pack, count <= KERNELS_MAX && count <= pack->bytes);
 	if (pack->is_reading && !pack->error)
-		xt_grow(&kernels->log_rows, &kernels->log_capacity, count,
-			sizeof(*kernels->log_rows));
+		xt_grow(kernels->log_rows, kernels->log_capacity, count);
 	for (uint64_t r = 0; r < count && !pack->error; r++) {
 		struct log_row *row = &kernels->log_rows[r];
 
@@ -366,8 +363,7 @@ static void add_log_row(struct kernels *kernels, const struct process *process,
 {
 	uint32_t name = leaf_frame(process->names->shown, process, &from->owner);
 
-	xt_grow(&kernels->places, &kernels->place_capacity, (size_t)name + 1,
-		sizeof(*kernels->places));
+	xt_grow(kernels->places, kernels->place_capacity, (size_t)name + 1);
 	from->sums.name = name;
 	if (!kernels->places[name] && kernels->count < KERNELS_MAX) {
 		xt_append(kernels->rows, kernels->count, kernels->capacity,
@@ -398,7 +394,7 @@ static void add_shape(struct kernels *kernels, const struct kernel_shape *shape)
 	bool is_new;
 	uint32_t id = xt_intern(&kernels->shape_keys, key, sizeof(key), &is_new);
 
-	xt_grow(&kernels->shapes, &kernels->shape_capacity, id, sizeof(*kernels->shapes));
+	xt_grow(kernels->shapes, kernels->shape_capacity, id);
 	known = &kernels->shapes[id - 1];
 	if (is_new) {
 		*known = *shape;

@@ -432,7 +432,7 @@ static struct graph_launches *find(struct missing *missing, const struct model *
 	if (missing->last && missing->graphs[missing->last].graph_exec == graph_exec)
 		return &missing->graphs[missing->last];
 	place = xt_intern(&missing->execs, &graph_exec, sizeof(graph_exec), &is_new);
-	xt_grow(&missing->graphs, &missing->graph_capacity, place + 1, sizeof(*missing->graphs));
+	xt_grow(missing->graphs, missing->graph_capacity, place + 1);
 	missing->graph_count = place + 1 > missing->graph_count ? place + 1 : missing->graph_count;
 	if (is_new)
 		missing->graphs[place] = begin(model, graph_exec);

@@ -88,7 +88,7 @@ static void allocate(struct memory *memory, const struct operation *operation)
 
 	if (outcome < 0)
 		xt_out_of_memory(0);
-	xt_grow(&memory->holders, &memory->holder_capacity, place + 1, sizeof(*memory->holders));
+	xt_grow(memory->holders, memory->holder_capacity, place + 1);
 	if (outcome) {
 		memory->counts.alloc_over++;
 		release(memory, &old);
@@ -233,7 +233,7 @@ static void add_memory_row(struct memory_sums *all, const struct reading *readin
 
 	if (!sums->alloc_count && !sums->free_count)
 		return;
-	xt_grow(&all->rows, &all->row_capacity, all->row_count + 1, sizeof(*all->rows));
+	xt_grow(all->rows, all->row_capacity, all->row_count + 1);
 	snprintf(device, sizeof(device),
 		 pool == MEMORY_POOL_HOST	? "host"
 		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"

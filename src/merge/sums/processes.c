@@ -26,7 +26,7 @@ static void add_process(struct sink *sink, const struct process *process)
 
 	if (process->is_continued)
 		return;
-	xt_grow(&s->list, &s->capacity, s->count + 1, sizeof(*s->list));
+	xt_grow(s->list, s->capacity, s->count + 1);
 	model_process_title(process->model, title);
 	sums = &s->list[s->count++];
 	*sums = (struct process_sums){
@@ -50,8 +50,7 @@ static struct device_sums *sums_of_device(struct processes *s, const struct mode
 	for (size_t d = 0; d < process->device_count; d++)
 		if (process->devices[d].device == device)
 			return &process->devices[d];
-	xt_grow(&process->devices, &process->device_capacity, process->device_count + 1,
-		sizeof(*process->devices));
+	xt_grow(process->devices, process->device_capacity, process->device_count + 1);
 	sums = &process->devices[process->device_count];
 	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
 	snprintf(key, sizeof(key), "gpu.%u.name", device);
@@ -254,7 +253,7 @@ static void open_devices(struct table_rows *rows)
 
 			if (rows->outer && rows->outer != process)
 				continue;
-			xt_grow(&list, &capacity, count + 1, sizeof(*list));
+			xt_grow(list, capacity, count + 1);
 			list[count] = (struct device_record){process, process->devices[d], 0};
 			for (int class = 0; class < IDLE_CLASSES; class ++)
 				list[count].idle_ns += process->devices[d].idle_ns[class];

@@ -272,8 +272,7 @@ static void take_entries(struct rank_log *log, struct device_collector *device,
 	log->lacks_times |= first > TAKEN_MAX;
 	if (log->lacks_times)
 		first = collector->taken_count = 0;
-	xt_grow(&collector->taken, &collector->taken_capacity, first + device->pending_count + 1,
-		sizeof(*collector->taken));
+	xt_grow(collector->taken, collector->taken_capacity, first + device->pending_count + 1);
 	for (size_t e = 0; e < device->pending_count; e++) {
 		const struct rank_entry *entry = &device->pending[e];
 
@@ -327,7 +326,7 @@ static uint16_t member_of(struct rank_log *log, const struct model *model, uint3
 			return (uint16_t)m;
 	if (log->member_count == RANK_MEMBERS_MAX)
 		return RANK_MEMBERS_MAX - 1;
-	xt_grow(&log->members, &log->member_capacity, log->member_count + 1, sizeof(*log->members));
+	xt_grow(log->members, log->member_capacity, log->member_count + 1);
 	member = &log->members[log->member_count];
 	*member = (struct rank_member){.device = device,
 				       .communicator = communicator,
@@ -423,9 +422,8 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 		call ? call->communicator : stream_number(device, stretch->stream), !call);
 	struct rank_collective *collective;
 
-	xt_grow(&log->list, &log->capacity, log->count + 1, sizeof(*log->list));
-	xt_grow(&collector->places, &collector->place_capacity, log->count + 1,
-		sizeof(*collector->places));
+	xt_grow(log->list, log->capacity, log->count + 1);
+	xt_grow(collector->places, collector->place_capacity, log->count + 1);
 	log->has_joined_call |= call != NULL;
 	if (call && call->begin_ns > log->members[member].last_call_ns)
 		log->members[member].last_call_ns = call->begin_ns;
@@ -550,8 +548,8 @@ static void encode(struct rank_log *log, struct rank_collective *collective, siz
 	for (size_t t = 0; t < count; t++)
 		times[t].place = nodes[times[t].place];
 	count = sum_places(times, count);
-	xt_grow(&log->times, &log->times_capacity,
-		log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1, 1);
+	xt_grow(log->times, log->times_capacity,
+		log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1);
 	at = log->times + log->times_bytes;
 	for (size_t t = 0; t < count; t++) {
 		at = xt_uvar_put(at, times[t].place - node);

@@ -118,7 +118,7 @@ static bool has_range(struct reading *reading, uint32_t range)
 		return true;
 	if (!range || range >= ranges->node_count)
 		return false;
-	xt_grow(&event_filter->ranges, &event_filter->range_capacity, range + 1, 1);
+	xt_grow(event_filter->ranges, event_filter->range_capacity, range + 1);
 	if (event_filter->ranges[range])
 		return event_filter->ranges[range] == WANTED;
 	node = &ranges->nodes[range];
@@ -139,7 +139,7 @@ static bool has_path(struct reading *reading, const struct owner *owner, struct 
 	struct run *run = reading->run;
 	uint32_t node;
 
-	xt_grow(&verdicts->list, &verdicts->capacity, (size_t)place + 1, 1);
+	xt_grow(verdicts->list, verdicts->capacity, (size_t)place + 1);
 	if (verdicts->list[place])
 		return verdicts->list[place] == WANTED;
 	node = build_tree_path(reading, owner);
@@ -197,7 +197,7 @@ static void whole_graphs_add(struct whole_graphs *graphs, const struct work *wor
 	bool is_new;
 	uint32_t id = xt_intern(&graphs->keys, &key, sizeof(key), &is_new);
 
-	xt_grow(&graphs->list, &graphs->capacity, id, sizeof(*graphs->list));
+	xt_grow(graphs->list, graphs->capacity, id);
 	if (is_new)
 		graphs->list[id - 1] = (struct whole_launches){.first_ns = launched_ns};
 	graphs->list[id - 1].count++;

@@ -107,11 +107,9 @@ static void add_transfer(struct transfers *transfers, struct names *names, const
 	uint32_t name = names_intern(names, label, strlen(label));
 	struct transfer_row *row;
 
-	xt_grow(&transfers->places, &transfers->place_capacity, name + 1,
-		sizeof(*transfers->places));
+	xt_grow(transfers->places, transfers->place_capacity, name + 1);
 	if (!transfers->places[name]) {
-		xt_grow(&transfers->rows, &transfers->capacity, transfers->count + 1,
-			sizeof(*transfers->rows));
+		xt_grow(transfers->rows, transfers->capacity, transfers->count + 1);
 		transfers->rows[transfers->count].name = name;
 		transfers->rows[transfers->count].is_memset = is_memset;
 		transfers->places[name] = ++transfers->count;

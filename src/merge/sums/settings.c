@@ -110,7 +110,7 @@ static int name_bits(struct selection *selection, const struct names *names, uin
 	uint8_t bits = 1u << PATTERN_UNKNOWN;
 	const char *text;
 
-	xt_grow(&selection->name_matches, &selection->name_capacity, (size_t)name + 1, 1);
+	xt_grow(selection->name_matches, selection->name_capacity, (size_t)name + 1);
 	if (selection->name_matches[name])
 		return selection->name_matches[name];
 	text = names_text(names, name, NULL);
@@ -159,8 +159,7 @@ uint32_t selection_path(struct selection *selection, struct paths *paths, uint32
 {
 	uint32_t result;
 
-	xt_grow(&selection->results, &selection->result_capacity, (size_t)node + 1,
-		sizeof(*selection->results));
+	xt_grow(selection->results, selection->result_capacity, (size_t)node + 1);
 	if (selection->results[node])
 		return selection->results[node] - 1;
 	result = path_of(selection, paths, node);

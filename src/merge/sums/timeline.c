@@ -102,7 +102,7 @@ void exclusive_add(struct exclusive *e, uint64_t start_ns, uint64_t end_ns, uint
 		e->dropped_count++;
 		return;
 	}
-	xt_grow(&e->heap, &e->capacity, e->count + 1, sizeof(*e->heap));
+	xt_grow(e->heap, e->capacity, e->count + 1);
 	push(e, (struct exclusive_running){end_ns, e->integral, e->sequence++, owner});
 }
 

@@ -697,14 +697,14 @@ static ssize_t next_line(FILE *in, char **buffer, size_t *capacity)
 		is_too_long |= length == LINE_BYTES_MAX;
 		if (is_too_long)
 			continue;
-		xt_grow(buffer, capacity, length + 2, 1);
+		xt_grow(*buffer, *capacity, length + 2);
 		(*buffer)[length++] = (char)c;
 	}
 	if (c == EOF && !length)
 		return -1;
 	if (is_too_long)
 		length = 0;
-	xt_grow(buffer, capacity, length + 1, 1);
+	xt_grow(*buffer, *capacity, length + 1);
 	(*buffer)[length] = '\0';
 	return (ssize_t)length;
 }

@@ -578,7 +578,7 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 
 	if (!find_parts(dwp, id, parts))
 		return false;
-	xt_grow(&dwp->images, &dwp->image_capacity, dwp->image_count + 1, sizeof(*dwp->images));
+	xt_grow(dwp->images, dwp->image_capacity, dwp->image_count + 1);
 	image = &dwp->images[dwp->image_count];
 	if (!make_image(dwp, file, skeleton, parts, image))
 		return false;

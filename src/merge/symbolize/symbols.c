@@ -85,8 +85,7 @@ static int read_table(struct symbols *symbols, const struct elf_file *file, uint
 		rank = name ? rank_of(elf, &symbol, name) : 0;
 		if (!rank)
 			continue;
-		if (grow(&symbols->entries, &symbols->capacity, symbols->count + 1,
-			 sizeof(*symbols->entries)) < 0)
+		if (grow(symbols->entries, symbols->capacity, symbols->count + 1) < 0)
 			return -ENOMEM;
 		symbols->entries[symbols->count++] = (struct entry){
 			.symbol = {symbol.st_value, symbol.st_size, name}, .rank = rank};

@@ -133,7 +133,7 @@ void list_add(struct cell_list *list, const char *text)
 {
 	size_t length = strlen(text) + 1;
 
-	xt_grow(&list->texts, &list->capacity, list->length + length, 1);
+	xt_grow(list->texts, list->capacity, list->length + length);
 	memcpy(list->texts + list->length, text, length);
 	list->length += length;
 }

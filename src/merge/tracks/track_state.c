@@ -100,7 +100,7 @@ static void put_in_lane(struct lane *lane, uint32_t place, uint64_t start_ns, ui
 			return;
 		place -= before;
 	}
-	xt_grow(&lane->spans, &lane->span_capacity, lane->span_count + 1, sizeof(*lane->spans));
+	xt_grow(lane->spans, lane->span_capacity, lane->span_count + 1);
 	memmove(&lane->spans[place + 1], &lane->spans[place],
 		(lane->span_count - place) * sizeof(*lane->spans));
 	lane->spans[place] = (struct lane_span){start_ns, end_ns};
@@ -252,7 +252,7 @@ static void add_root(struct tracks *t)
 						.name = t->process->label,
 						.number = unique_pid(t),
 						.order = index * 2});
-	xt_grow(&t->roots.rows, &t->roots.capacity, index + 1, sizeof(*t->roots.rows));
+	xt_grow(t->roots.rows, t->roots.capacity, index + 1);
 	t->roots.rows[index] = t->root;
 	t->roots.count = index + 1 > t->roots.count ? index + 1 : t->roots.count;
 }

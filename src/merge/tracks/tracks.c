@@ -87,7 +87,7 @@ static struct track *track_of_domain(struct tracks *t, const struct range *range
 			return r->domains[d].track;
 	name = range->domain ? range_label(names, t->process->model, 0, range->domain, "NVTX ", "")
 			     : names_intern(names, "NVTX", strlen("NVTX"));
-	xt_grow(&r->domains, &r->domain_capacity, r->domain_count + 1, sizeof(*r->domains));
+	xt_grow(r->domains, r->domain_capacity, r->domain_count + 1);
 	r->domains[r->domain_count] = (struct domain_track){
 		.thread = range->thread,
 		.domain = range->domain,
@@ -428,7 +428,7 @@ static void open_next(struct tracks *t, uint64_t from_ns)
 {
 	struct track_samples *s = t->log.samples;
 
-	xt_grow(&s->open.rows, &s->open.capacity, s->next.count, sizeof(*s->open.rows));
+	xt_grow(s->open.rows, s->open.capacity, s->next.count);
 	while (s->open.count < s->next.count) {
 		struct slice *slice = &s->open.rows[s->open.count];
 

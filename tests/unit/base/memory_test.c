@@ -43,7 +43,7 @@ static void grow_too_much(void)
 	size_t capacity = 0;
 	void *array = NULL;
 
-	xt_grow(&array, &capacity, TOO_MANY_BYTES, 8);
+	xt_grow_bytes(&array, &capacity, TOO_MANY_BYTES, 8);
 }
 
 static void *run_out(void *unused)

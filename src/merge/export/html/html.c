@@ -155,8 +155,7 @@ static void add_ranges(struct html *html, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
 
-	xt_grow(&html->process_ranges, &html->process_range_capacity, ranges->node_count + 1,
-		sizeof(*html->process_ranges));
+	xt_grow(html->process_ranges, html->process_range_capacity, ranges->node_count + 1);
 	for (uint32_t r = 1; r < ranges->node_count; r++) {
 		const struct range_node *range = &ranges->nodes[r];
 		uint32_t node = paths_child(&html->ranges, html->process_ranges[range->parent],
@@ -164,8 +163,7 @@ static void add_ranges(struct html *html, const struct model *model)
 							range->text, "", ""));
 
 		html->process_ranges[r] = node;
-		xt_grow(&html->range_openings, &html->range_opening_capacity, node + 1,
-			sizeof(*html->range_openings));
+		xt_grow(html->range_openings, html->range_opening_capacity, node + 1);
 		html->range_openings[node] += range->count;
 	}
 }
@@ -174,8 +172,8 @@ static void add_process(struct sink *sink, const struct process *process)
 {
 	struct html *html = sink->state;
 
-	xt_grow(&html->process_threads, &html->process_thread_capacity,
-		process->model->threads.count + 1, sizeof(*html->process_threads));
+	xt_grow(html->process_threads, html->process_thread_capacity,
+		process->model->threads.count + 1);
 	memset(html->process_threads, 0,
 	       html->process_thread_capacity * sizeof(*html->process_threads));
 	html->first_chart = html->chart_count;
@@ -296,8 +294,7 @@ static void end(struct sink *sink, const struct run *run)
 	struct html *html = sink->state;
 	const struct rank_weights *weights = &run->compared->weights;
 
-	xt_grow(&html->samples, &html->sample_capacity, html->sample_count + weights->count,
-		sizeof(*html->samples));
+	xt_grow(html->samples, html->sample_capacity, html->sample_count + weights->count);
 	for (size_t p = 0; p < weights->count; p++) {
 		const struct rank_weight *part = &weights->list[p];
 

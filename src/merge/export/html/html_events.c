@@ -29,8 +29,7 @@ static uint32_t add_label(struct html_labels *labels, const struct process *proc
 	name = names_intern(&labels->names, label, strlen(label));
 	if (label != text)
 		free(label);
-	xt_grow(&labels->origins, &labels->origin_capacity, (size_t)name + 1,
-		sizeof(*labels->origins));
+	xt_grow(labels->origins, labels->origin_capacity, (size_t)name + 1);
 	labels->origins[name] = (struct html_origin){process_first(process), id};
 	return name;
 }
@@ -111,7 +110,7 @@ void html_events_begin(struct html_events *events, size_t page_bytes_max)
 /* Clears a table with an entry for each of count ids. */
 static void reset(uint32_t **table, size_t *capacity, size_t count)
 {
-	xt_grow(table, capacity, count + 1, sizeof(**table));
+	xt_grow(*table, *capacity, count + 1);
 	memset(*table, 0, *capacity * sizeof(**table));
 }
 
@@ -227,7 +226,7 @@ static void *add_row(struct html_events *events, enum event_list kind)
 
 	if (list->count >= events->count_max)
 		halve(events, kind);
-	xt_grow(&list->rows, &list->capacity, list->count + 1, row_bytes[kind]);
+	xt_grow_bytes(&list->rows, &list->capacity, list->count + 1, row_bytes[kind]);
 	return event_at(events, kind, list->count++);
 }
 
@@ -277,7 +276,7 @@ static bool note_seen(struct html_events *events, uint32_t total)
 {
 	bool is_first;
 
-	xt_grow(&events->is_seen, &events->seen_capacity, (size_t)total + 1, 1);
+	xt_grow(events->is_seen, events->seen_capacity, (size_t)total + 1);
 	is_first = !events->is_seen[total];
 	events->is_seen[total] = 1;
 	return is_first;
@@ -340,8 +339,7 @@ static uint32_t api_of(struct html_events *events, const struct process *process
 	size_t length;
 	const char *text;
 
-	xt_grow(&events->api_places, &events->api_capacity, (size_t)name + 1,
-		sizeof(*events->api_places));
+	xt_grow(events->api_places, events->api_capacity, (size_t)name + 1);
 	if (!events->api_places[name]) {
 		text = names_text(&process->paths->names, name, &length);
 		events->api_places[name] = names_intern(&events->apis, text, length);
@@ -404,8 +402,7 @@ void html_events_add_total(struct html_events *events, const struct process *pro
 	const struct owner *owner = &total->owner;
 	struct call_path path = {.stack = owner->stack};
 
-	xt_grow(&events->nodes, &events->node_capacity, (size_t)process->total + 1,
-		sizeof(*events->nodes));
+	xt_grow(events->nodes, events->node_capacity, (size_t)process->total + 1);
 	events->nodes[process->total] = node;
 	if (owner->leaf == LEAF_CPU) {
 		path.api = owner->what;

@@ -89,7 +89,7 @@ struct path_facts {
 
 static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
 {
-	xt_grow(&s->facts, &s->fact_capacity, (size_t)node + 1, sizeof(*s->facts));
+	xt_grow(s->facts, s->fact_capacity, (size_t)node + 1);
 	return &s->facts[node];
 }
 
@@ -336,7 +336,7 @@ static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64
 {
 	uint32_t place = aggregate_index(&s->gap_owners, owner);
 
-	xt_grow(&s->gap_ends, &s->gap_end_capacity, (size_t)place + 1, sizeof(*s->gap_ends));
+	xt_grow(s->gap_ends, s->gap_end_capacity, (size_t)place + 1);
 	*id_out = s->gap_end_base + place;
 	return &s->gap_ends[place];
 }

@@ -682,7 +682,7 @@ static size_t join(struct tree *tree, uint32_t node)
 	size_t count = 0;
 
 	for (; node; node = joined_child(tree, node)) {
-		xt_grow(&tree->chain, &tree->chain_capacity, count + 1, sizeof(*tree->chain));
+		xt_grow(tree->chain, tree->chain_capacity, count + 1);
 		tree->chain[count++] = node;
 	}
 	return count;
@@ -766,7 +766,7 @@ static void add_row(struct tree *tree, struct rows *rows, struct row *row)
 		free(row->text);
 		return;
 	}
-	xt_grow(&rows->list, &rows->capacity, rows->count + 1, sizeof(*rows->list));
+	xt_grow(rows->list, rows->capacity, rows->count + 1);
 	rows->list[rows->count++] = *row;
 }
 
