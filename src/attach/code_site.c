@@ -222,8 +222,7 @@ static bool is_unused(const struct process_module *module, const Elf64_Phdr *seg
 	/* The kernel fills the page behind the end of the file with zeros. */
 	if (offset >= module->elf->byte_count)
 		return true;
-	if (count > module->elf->byte_count - offset)
-		count = module->elf->byte_count - offset;
+	count = smaller(count, module->elf->byte_count - offset);
 	return !xt_read_at(module->elf->fd, bytes, count, offset) && is_zero(bytes, count);
 }
 

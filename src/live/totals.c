@@ -137,8 +137,7 @@ static size_t prepare(const struct live_spans *spans, struct live_span *batch, s
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (batch[i].start_ns < spans->horizon_ns)
-			batch[i].start_ns = spans->horizon_ns;
+		batch[i].start_ns = larger(batch[i].start_ns, spans->horizon_ns);
 		if (batch[i].start_ns < batch[i].end_ns)
 			batch[kept++] = batch[i];
 	}
@@ -150,8 +149,7 @@ static size_t prepare(const struct live_spans *spans, struct live_span *batch, s
 /* Forgets the first `count` rows, whose time stays covered. Spans before horizon_ns are ignored. */
 static void live_spans_forget(struct live_spans *spans, size_t count, uint64_t horizon_ns)
 {
-	if (horizon_ns > spans->horizon_ns)
-		spans->horizon_ns = horizon_ns;
+	spans->horizon_ns = larger(spans->horizon_ns, horizon_ns);
 	spans->count -= count;
 	if (count)
 		memmove(spans->rows, spans->rows + count, spans->count * sizeof(*spans->rows));
@@ -221,8 +219,7 @@ static int live_gaps_add_call(struct live_gaps *gaps, const struct live_call *ca
 	size_t before;
 	int error;
 
-	if (call->exit_ns > gaps->newest_ns)
-		gaps->newest_ns = call->exit_ns;
+	gaps->newest_ns = larger(gaps->newest_ns, call->exit_ns);
 	error = live_calls_add(&gaps->calls, call);
 	if (error || call->thread >= LIVE_THREADS_MAX)
 		return error;
@@ -285,8 +282,7 @@ static void add_gap(struct live_idle *idle, const uint64_t pieces_ns[IDLE_CLASSE
 					      ? pieces_ns[class] - idle->early_ns[class]
 					      : 0;
 
-		if (lacking_ns > left_ns)
-			lacking_ns = left_ns;
+		lacking_ns = smaller(lacking_ns, left_ns);
 		idle->ns[class] += lacking_ns;
 		left_ns -= lacking_ns;
 	}
@@ -646,8 +642,7 @@ static int add_spans(struct live_totals *totals, const struct work_columns *work
 		if (span->end_ns == UINT64_MAX)
 			continue;
 		count++;
-		if (span->end_ns > totals->gaps.newest_ns)
-			totals->gaps.newest_ns = span->end_ns;
+		totals->gaps.newest_ns = larger(totals->gaps.newest_ns, span->end_ns);
 	}
 	return live_spans_add(&totals->gpus[gpu]->busy, totals->batch.spans, count);
 }

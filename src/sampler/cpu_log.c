@@ -50,8 +50,7 @@ void thread_rows_advance(struct thread_rows *rows, uint64_t now_ns, uint64_t run
 	rows->early_ready_ns -= part_ns;
 	rows->ready_ns += part_ns;
 	rows->off_ns -= part_ns;
-	if (now_ns > rows->covered_ns)
-		rows->covered_ns = now_ns;
+	rows->covered_ns = larger(rows->covered_ns, now_ns);
 }
 
 static bool is_same(const struct xt_row_cpu_sample *a, const struct xt_row_cpu_sample *b)
@@ -172,8 +171,7 @@ static void add_rests(struct thread_rows *rows, struct cpu_row_list *list)
 	};
 	uint64_t time_ns = rows->covered_ns;
 
-	if (rows->last.time_ns > time_ns)
-		time_ns = rows->last.time_ns;
+	time_ns = larger(time_ns, rows->last.time_ns);
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		const struct xt_row_cpu_sample row = {
 			.time_ns = time_ns, .state = rest[i].state, .flags = rest[i].flags};

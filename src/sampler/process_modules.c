@@ -144,8 +144,7 @@ static void take_name(const struct symbol_table *table, uint64_t at, struct addr
 	uint64_t bytes = at < table->names_bytes ? table->names_bytes - at : 0;
 	char name[NAME_BYTES_MAX + 1] = "";
 
-	if (bytes > NAME_BYTES_MAX)
-		bytes = NAME_BYTES_MAX;
+	bytes = smaller(bytes, NAME_BYTES_MAX);
 	if (table->names_offset > INT64_MAX - TABLE_BYTES_MAX ||
 	    xt_read_at(table->fd, name, bytes, table->names_offset + at))
 		return;
@@ -456,10 +455,8 @@ static bool place_module(struct process_module *module, const struct memory_mapp
 
 		if (segment->p_type != PT_LOAD)
 			continue;
-		if (start < module->start)
-			module->start = start;
-		if (start + segment->p_memsz > module->end)
-			module->end = start + segment->p_memsz;
+		module->start = smaller(module->start, start);
+		module->end = larger(module->end, start + segment->p_memsz);
 	}
 	return module->start <= mapping->start + elf_image_page() && mapping->start < module->end;
 }

@@ -505,9 +505,7 @@ static const uint8_t *bytes_at(struct python_frames *frames, const struct python
 	}
 	window = &frames->windows[frames->next_window++ % PYTHON_WINDOWS];
 	window->start = page;
-	window->end = page + PYTHON_WINDOW_PAGE_BYTES;
-	if (address + bytes > window->end)
-		window->end = address + bytes;
+	window->end = larger(page + PYTHON_WINDOW_PAGE_BYTES, address + bytes);
 	if (process_memory_read(place->pid, window->bytes, page, window->end - page))
 		return window->bytes + (address - page);
 	window->start = window->end = 0;

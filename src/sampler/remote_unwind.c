@@ -132,10 +132,8 @@ static bool load_page(struct cached_page *page, const struct process_module *mod
 	uint64_t start = address & ~(PAGE_BYTES - 1), end = start + PAGE_BYTES;
 	uint64_t offset;
 
-	if (start < segment->p_vaddr)
-		start = segment->p_vaddr;
-	if (end > segment->p_vaddr + segment->p_filesz)
-		end = segment->p_vaddr + segment->p_filesz;
+	start = larger(start, segment->p_vaddr);
+	end = smaller(end, segment->p_vaddr + segment->p_filesz);
 	page->image_id = 0;
 	page->address = address & ~(PAGE_BYTES - 1);
 	page->first = start - page->address;

@@ -148,9 +148,7 @@ static void plan(struct sampler *sampler, uint64_t begin_ns, uint64_t end_ns)
 		sampler->late_ns += least_ns - wait_ns;
 		wait_ns = least_ns;
 	}
-	sampler->next_ns = begin_ns + wait_ns;
-	if (sampler->next_ns < end_ns)
-		sampler->next_ns = end_ns;
+	sampler->next_ns = larger(begin_ns + wait_ns, end_ns);
 }
 
 static void round_of_all(struct sampler *sampler)
@@ -274,9 +272,7 @@ static void share_descriptors(struct sampler *sampler)
 		       used;
 	elf_image_files_max = left / 4;
 	left -= elf_image_files_max;
-	sampling->log_limit = left / 8 * 3;
-	if (sampling->log_limit > SAMPLER_LOGS_MAX)
-		sampling->log_limit = SAMPLER_LOGS_MAX;
+	sampling->log_limit = smaller(left / 8 * 3, SAMPLER_LOGS_MAX);
 	if (!sampling->log_limit)
 		sampling->log_limit = 1;
 	left = left > 2 * sampling->log_limit ? left - 2 * sampling->log_limit : 0;

@@ -618,8 +618,7 @@ void sampling_prepare(struct sampled_process *process, uint64_t now_ns)
 		find_python(process);
 	process->modules_due_ns = now_ns + process->modules_wait_ns;
 	process->modules_wait_ns *= 2;
-	if (process->modules_wait_ns > MODULES_LAST_NS)
-		process->modules_wait_ns = MODULES_LAST_NS;
+	process->modules_wait_ns = smaller(process->modules_wait_ns, MODULES_LAST_NS);
 }
 
 static void record_counts(const struct sampled_process *process)

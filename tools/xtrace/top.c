@@ -103,8 +103,7 @@ static struct top_snapshot snapshot_of(struct top_process *row)
 	row->gpu_count = 0;
 	row->allocated_bytes = 0;
 	row->lost_count = live_totals_lost(totals, false) + live_totals_lost(totals, true);
-	if (row->lost_count < row->live->lost_count)
-		row->lost_count = row->live->lost_count;
+	row->lost_count = larger(row->lost_count, row->live->lost_count);
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
 		if (!totals->gpus[g])
 			continue;

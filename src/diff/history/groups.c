@@ -180,8 +180,7 @@ static void note_gaps(struct history *h, const size_t *points, size_t count)
 	qsort(gaps, known, sizeof(*gaps), compare_u64);
 	limit = known ? gaps[known / 2] * GAP_FACTOR : 0;
 	free(gaps);
-	if (limit < GAP_SECONDS_MIN * UINT64_C(1000000000))
-		limit = GAP_SECONDS_MIN * UINT64_C(1000000000);
+	limit = larger(limit, GAP_SECONDS_MIN * UINT64_C(1000000000));
 	for (size_t i = 1; i < count; i++) {
 		const struct history_point *a = &h->points.list[points[i - 1]];
 		const struct history_point *b = &h->points.list[points[i]];

@@ -147,8 +147,7 @@ static bool point_add(struct history *h, const char *id, struct run_profile *con
 			free(values);
 			return false;
 		}
-		if (runs[r]->start_realtime_ns < time_ns)
-			time_ns = runs[r]->start_realtime_ns;
+		time_ns = smaller(time_ns, runs[r]->start_realtime_ns);
 		for (size_t e = 0; e < runs[r]->entry_count; e++)
 			add_entry(h, &runs[r]->entries[e], 1.0 / (double)count, &values, &room,
 				  &value_count);

@@ -145,8 +145,7 @@ static uint64_t first_start_ns(const struct run_set *runs)
 	uint64_t first_ns = UINT64_MAX;
 
 	for (size_t r = 0; r < runs->count; r++)
-		if (runs->runs[r]->start_realtime_ns < first_ns)
-			first_ns = runs->runs[r]->start_realtime_ns;
+		first_ns = smaller(first_ns, runs->runs[r]->start_realtime_ns);
 	return runs->count ? first_ns : 0;
 }
 

@@ -813,8 +813,7 @@ static int find_cupti(struct dl_phdr_info *info, size_t info_bytes, void *unused
 		if (part->p_type != PT_LOAD)
 			continue;
 		is_within |= function >= from && function < from + part->p_memsz;
-		if (from + part->p_memsz > end)
-			end = from + part->p_memsz;
+		end = larger(end, from + part->p_memsz);
 	}
 	if (!is_within)
 		return 0;

@@ -768,10 +768,8 @@ bool module_image_read(struct module_image *image, uint64_t bias, const ElfW(Phd
 		uint64_t start = bias + segment->p_vaddr;
 
 		if (segment->p_type == PT_LOAD) {
-			if (start < image->start)
-				image->start = start;
-			if (start + segment->p_memsz > image->end)
-				image->end = start + segment->p_memsz;
+			image->start = smaller(image->start, start);
+			image->end = larger(image->end, start + segment->p_memsz);
 		} else if (segment->p_type == PT_NOTE && !image->build_id_bytes &&
 			   is_loaded(headers, header_count, segment) &&
 			   can_read(start, segment->p_filesz)) {

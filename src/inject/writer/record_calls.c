@@ -290,8 +290,7 @@ static void take_stack(struct recorder *rec, struct thread_buffer *tb,
 	tb->slot_stack_id[record->stack_slot] = id;
 	if (tb->slots_changed <= record->stack_slot)
 		tb->slots_changed = record->stack_slot + 1;
-	if (tb->slots_used < tb->slots_changed)
-		tb->slots_used = tb->slots_changed;
+	tb->slots_used = larger(tb->slots_used, tb->slots_changed);
 }
 
 static uint32_t slot_stack(const struct thread_buffer *tb, uint32_t slot)
@@ -608,8 +607,7 @@ uint32_t record_calls(struct recorder *rec)
 				continue;
 			tb->was_drained = rec->rounds;
 			percent = drain_ring(rec, i);
-			if (percent > fullest)
-				fullest = percent;
+			fullest = larger(fullest, percent);
 		}
 	return fullest;
 }

@@ -90,8 +90,7 @@ void record_meta(struct recorder *rec, const char *key, const char *value)
 	size_t value_bytes = strlen(value);
 	struct xt_table *table;
 
-	if (value_bytes > META_VALUE_BYTES_MAX)
-		value_bytes = META_VALUE_BYTES_MAX;
+	value_bytes = smaller(value_bytes, META_VALUE_BYTES_MAX);
 	table = recorder_table(rec, XT_KIND_META, strlen(key) + value_bytes);
 	if (!table)
 		return;
@@ -460,8 +459,7 @@ static void record_switch_of(struct recorder *rec, uint64_t time_ns, bool is_on,
 	struct xt_table *table =
 		recorder_is_full(rec) ? NULL : recorder_table(rec, XT_KIND_SWITCH, who_bytes);
 
-	if (time_ns > rec->last_switch_ns)
-		rec->last_switch_ns = time_ns;
+	rec->last_switch_ns = larger(rec->last_switch_ns, time_ns);
 	if (!table)
 		return;
 	xt_write_switch(table, &(struct xt_row_switch){time_ns, is_on, why, {who, who_bytes}});

@@ -113,15 +113,19 @@ static inline double weighted_median(struct weighted_value *list, size_t count)
 	return NAN;
 }
 
-static inline uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+/* The smaller or larger one of two numbers, in their common type. If one is NAN, the first. */
+#define smaller(a, b)                                                                              \
+	({                                                                                         \
+		__typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b);                                      \
+                                                                                                   \
+		b_ < a_ ? b_ : a_;                                                                 \
+	})
+#define larger(a, b)                                                                               \
+	({                                                                                         \
+		__typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b);                                      \
+                                                                                                   \
+		b_ > a_ ? b_ : a_;                                                                 \
+	})
 
 static inline bool begins_with(const char *text, const char *start)
 {

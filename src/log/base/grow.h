@@ -11,7 +11,7 @@
 #include <string.h>
 
 /*
- * Makes room for `needed` elements in *array. *array and *capacity (in elements) start as NULL and
+ * Makes room for `needed` elements in the array. Array and capacity (in elements) start as NULL and
  * 0; the caller frees the array. Returns 0, or -ENOMEM and leaves the array unchanged.
  */
 #define grow(array, capacity, needed) grow_bytes(&(array), &(capacity), (needed), sizeof(*(array)))

@@ -120,8 +120,7 @@ int xt_period_find(const uint32_t *places, size_t count, uint32_t place_count, u
 		if (count_of(&index, p) < XT_PERIOD_ITERATIONS_MIN)
 			continue;
 		shares[p] = share_alike(&index, p);
-		if (shares[p] > best)
-			best = shares[p];
+		best = larger(best, shares[p]);
 	}
 	if (!error)
 		*marker_out = find_marker(&index, shares, best);

@@ -186,8 +186,7 @@ static struct recovery_ring *ring_of(const struct scan *scan, uint64_t thread_id
 
 static void raise_to(uint64_t *value, uint64_t to)
 {
-	if (*value < to)
-		*value = to;
+	*value = larger(*value, to);
 }
 
 static void note_time(struct scan *scan, uint64_t ns)

@@ -86,8 +86,7 @@ static void print_line(struct report *report, const char *line)
 /* Takes ownership of line. */
 static void keep_line(struct report *report, char *line, enum exit_status status)
 {
-	if (report->status < status)
-		report->status = status;
+	report->status = larger(report->status, status);
 	xt_append(report->warnings, report->warning_count, report->warning_capacity, line);
 }
 
@@ -147,8 +146,7 @@ void report_release(struct report *report, struct report *held)
 {
 	for (size_t i = 0; i < held->held_count; i++)
 		emit(report, held->held[i].kind, held->held[i].status, held->held[i].line);
-	if (report->status < held->status)
-		report->status = held->status;
+	report->status = larger(report->status, held->status);
 	held->held_count = 0;
 	report_free(held);
 }

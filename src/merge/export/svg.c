@@ -120,8 +120,7 @@ static void flame_build(struct flame *flame, const struct paths *paths, enum wei
 		layout.depths[n] = layout.depths[parent] + 1;
 		flame->frames[flame->count++] =
 			(struct flame_frame){n, layout.depths[n], start, value};
-		if (layout.depths[n] > flame->depth)
-			flame->depth = layout.depths[n];
+		flame->depth = larger(flame->depth, layout.depths[n]);
 	}
 	layout_free(&layout);
 }

@@ -455,8 +455,7 @@ static uint64_t serial_loss_ns(const struct shared *shared, const struct device_
 	    (double)device->kernel_ns > OVERLAP_MAX * (double)device->kernel_union_ns ||
 	    shared->serialized_count < shared->count / 2)
 		return 0;
-	if (beside > shared->stream_count)
-		beside = shared->stream_count;
+	beside = smaller(beside, shared->stream_count);
 	return smaller(shared->serialized_ns, shape_share(shared->ns, 1 - 1 / beside));
 }
 

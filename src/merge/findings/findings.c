@@ -77,8 +77,7 @@ static uint64_t longest_ns(const struct detection *detection)
 					       candidate->cost_ns / (uint64_t)count);
 	}
 	for (int t = 0; t < CALLSITES_THREADS; t++)
-		if (by_thread_ns[t] > longest_ns)
-			longest_ns = by_thread_ns[t];
+		longest_ns = larger(longest_ns, by_thread_ns[t]);
 	return longest_ns;
 }
 
@@ -93,11 +92,9 @@ static void add_costs(struct detection *detection, bool is_thread_time)
 	if (is_thread_time) {
 		longest = longest_ns(detection);
 		detection->cost_ns /= detection->device_count;
-		if (detection->cost_ns > longest)
-			detection->cost_ns = longest;
+		detection->cost_ns = smaller(detection->cost_ns, longest);
 	}
-	if (detection->cost_ns > detection->whole_ns)
-		detection->cost_ns = detection->whole_ns;
+	detection->cost_ns = smaller(detection->cost_ns, detection->whole_ns);
 	for (size_t c = 0; c < detection->candidate_count; c++)
 		detection->candidates[c].cost_ns =
 			scale_ns(detection->candidates[c].cost_ns, detection->cost_ns, sum_ns);

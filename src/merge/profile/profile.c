@@ -129,8 +129,7 @@ static void note_end(struct profile *p, const struct process *process, uint64_t 
 {
 	int64_t here_ns = (int64_t)(end_ns - (uint64_t)process->origin_ns);
 
-	if (here_ns > p->last_ns)
-		p->last_ns = here_ns;
+	p->last_ns = larger(p->last_ns, here_ns);
 }
 
 /* The run lasted from the start of its first process on. */
@@ -262,8 +261,7 @@ static void settle_batches(struct profile *p)
 		return;
 	if (p->batch_count && p->batch_count != w->batch_count)
 		p->is_mixed = true;
-	if (w->batch_count > p->batch_count)
-		p->batch_count = w->batch_count;
+	p->batch_count = larger(p->batch_count, w->batch_count);
 }
 
 static void add_process(struct sink *sink, const struct process *process)

@@ -315,8 +315,7 @@ static void survey_thread(struct search *s, uint32_t thread)
 			struct candidate *c = candidate_of(s, s->label_of[n], thread);
 
 			c->inside_ns += until_ns - history.times_ns[i];
-			if (nodes[n].depth < c->depth)
-				c->depth = nodes[n].depth;
+			c->depth = smaller(c->depth, nodes[n].depth);
 			c->count += !find_label(s, before, s->label_of[n]);
 		}
 		before = history.states[i];

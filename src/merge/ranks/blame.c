@@ -283,8 +283,7 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 	if (count > 1 && block->from)
 		block->late_ns = (sum_ns - least_ns) / (double)(count - 1) - least_ns;
 	block->apart_ns = apart_ns(block, communicator);
-	if (block->late_ns > block->apart_ns)
-		block->late_ns = block->apart_ns;
+	block->late_ns = smaller(block->late_ns, block->apart_ns);
 }
 
 /*

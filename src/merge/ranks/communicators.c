@@ -128,8 +128,7 @@ static double misfit(const struct comm_member *base, const struct comm_member *m
 	int64_t from = first < 0 ? -first : 0, until = (int64_t)base->count - first, step;
 	size_t count = 0, wrong = 0;
 
-	if (until > (int64_t)member->count)
-		until = (int64_t)member->count;
+	until = smaller(until, (int64_t)member->count);
 	if (from >= until)
 		return (double)INT64_MAX;
 	step = (until - from + SAMPLES_MAX - 1) / SAMPLES_MAX;
@@ -179,8 +178,7 @@ static int64_t first_number(const struct comm_member *base, const struct comm_me
 	/* The one that began later has less, if both ended together. */
 	if (base->count > member->count)
 		most = (int64_t)(base->count - member->count) + 2;
-	if (least < -SHIFTS_MAX / 2)
-		least = -SHIFTS_MAX / 2;
+	least = larger(least, -SHIFTS_MAX / 2);
 	if (most > least + SHIFTS_MAX)
 		least = most - SHIFTS_MAX;
 	for (int64_t first = least; first <= most; first++) {
@@ -410,10 +408,8 @@ static void offsets(const struct bounds *bounds, double drift, double *low_ns, d
 		const struct bound *bound = &bounds->list[b];
 		double drifted_ns = drift * bound->at_ns;
 
-		if (bound->low_ns - drifted_ns > *low_ns)
-			*low_ns = bound->low_ns - drifted_ns;
-		if (bound->high_ns - drifted_ns < *high_ns)
-			*high_ns = bound->high_ns - drifted_ns;
+		*low_ns = larger(*low_ns, bound->low_ns - drifted_ns);
+		*high_ns = smaller(*high_ns, bound->high_ns - drifted_ns);
 	}
 }
 

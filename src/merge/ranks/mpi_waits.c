@@ -83,8 +83,7 @@ static void widen(struct mpi_waits *waits, const struct cpu_log *log)
 			if (is_in && is_first)
 				thread_first_ns = end_ns;
 		}
-		if (thread_first_ns < waits->from_ns)
-			waits->from_ns = thread_first_ns;
+		waits->from_ns = smaller(waits->from_ns, thread_first_ns);
 	}
 }
 
@@ -169,8 +168,7 @@ static void add_ranks(struct mpi_waits *waits, const struct run *run)
 			continue;
 		waits->ranks[waits->rank_count++] = (struct mpi_rank){.log = first, .cpu_log = l};
 		widen(waits, log);
-		if (log->period_ns > waits->period_ns)
-			waits->period_ns = log->period_ns;
+		waits->period_ns = larger(waits->period_ns, log->period_ns);
 	}
 }
 

@@ -385,8 +385,7 @@ static void load_graph_update(struct model *model, const struct xt_row_graph_upd
 
 static void load_clock(struct model *model, const struct xt_row_clock *row)
 {
-	if (row->monotonic_ns > model->times.last_clock_ns)
-		model->times.last_clock_ns = row->monotonic_ns;
+	model->times.last_clock_ns = larger(model->times.last_clock_ns, row->monotonic_ns);
 }
 
 static void load_name(struct model *model, const struct range_event *event)
@@ -566,8 +565,7 @@ static void load_stack_rate(struct model *model, const struct xt_row_stack_rate 
 		return;
 	if (!rates->one_in_min || row->one_in < rates->one_in_min)
 		rates->one_in_min = row->one_in;
-	if (row->one_in > rates->one_in_max)
-		rates->one_in_max = row->one_in;
+	rates->one_in_max = larger(rates->one_in_max, row->one_in);
 }
 
 static void load_range(struct model *model, const struct xt_row_range *row)
@@ -720,8 +718,7 @@ static void index_modules(struct model *model)
 	qsort(model->modules.rows + 1, count - 1, sizeof(*model->modules.rows), compare_modules);
 	model->module_reach = xt_calloc(count, sizeof(*model->module_reach));
 	for (size_t m = 1; m < count; m++) {
-		if (model->modules.rows[m].end > reach)
-			reach = model->modules.rows[m].end;
+		reach = larger(reach, model->modules.rows[m].end);
 		model->module_reach[m] = reach;
 	}
 	for (size_t m = count; m-- > 1;)

@@ -571,10 +571,8 @@ void nodes_index(struct nodes *nodes)
 		if (!node->stack)
 			continue;
 		nodes->by_thread[nodes->made_count++] = (uint32_t)n;
-		if (node->time_ns < nodes->made_from_ns)
-			nodes->made_from_ns = node->time_ns;
-		if (node->time_ns > nodes->made_until_ns)
-			nodes->made_until_ns = node->time_ns;
+		nodes->made_from_ns = smaller(nodes->made_from_ns, node->time_ns);
+		nodes->made_until_ns = larger(nodes->made_until_ns, node->time_ns);
 	}
 	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
 		nodes->rows);

@@ -463,8 +463,7 @@ static void compare_other(const struct model *model, struct trials *trials,
 	for (size_t t = 0; t < trials->count; t++) {
 		size_t shared = shared_frames(model, trials->stacks[t], other);
 
-		if (shared > trials->shared[t])
-			trials->shared[t] = shared;
+		trials->shared[t] = larger(trials->shared[t], shared);
 	}
 }
 

@@ -190,10 +190,8 @@ static void note_result(struct callsite *callsite, uint64_t result)
 
 static void note_span(struct callsites *callsites, uint64_t start_ns, uint64_t end_ns)
 {
-	if (start_ns < callsites->first_ns)
-		callsites->first_ns = start_ns;
-	if (end_ns > callsites->last_ns)
-		callsites->last_ns = end_ns;
+	callsites->first_ns = smaller(callsites->first_ns, start_ns);
+	callsites->last_ns = larger(callsites->last_ns, end_ns);
 }
 
 /*
@@ -308,8 +306,7 @@ static void note_kernel(struct callsites *callsites, struct device_stats *device
 	if (stretch->end_ns > device->kernels_until_ns)
 		device->last_stream = stretch->stream;
 	device->kernel_union_ns += stretch_extends(&device->kernels_until_ns, stretch);
-	if (stretch->end_ns > stream->until_ns)
-		stream->until_ns = stretch->end_ns;
+	stream->until_ns = larger(stream->until_ns, stretch->end_ns);
 }
 
 static void note_gap(struct device_stats *device, enum idle_class class, uint64_t ns)
@@ -321,8 +318,7 @@ static void note_gap(struct device_stats *device, enum idle_class class, uint64_
 	for (int i = 1; i < DEVICE_LONGEST_GAPS; i++)
 		if (device->longest_ns[class][i] < *shortest)
 			shortest = &device->longest_ns[class][i];
-	if (ns > *shortest)
-		*shortest = ns;
+	*shortest = larger(*shortest, ns);
 }
 
 /* Adds idle time that a call caused. stall_idle_ns leaves out the longest gap. */
@@ -332,8 +328,7 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 
 	saturating_add(&callsite->stall_ns, ns);
 	saturating_add(&callsite->stall_idle_ns[class], ns < *longest_ns ? ns : *longest_ns);
-	if (ns > *longest_ns)
-		*longest_ns = ns;
+	*longest_ns = larger(*longest_ns, ns);
 }
 
 /* Moves the part of a gap that the preceding blocking call caused from left_ns to that call. */
@@ -362,8 +357,7 @@ static void take_stall(struct callsites *callsites, const struct stretch *stretc
 		  STALL_MEANS_MAX * callsite->time_ns / (callsite->count ? callsite->count : 1);
 	if (!late_ns)
 		return;
-	if (late_ns > most_ns)
-		late_ns = most_ns;
+	late_ns = smaller(late_ns, most_ns);
 	left_ns[IDLE_LAUNCH_LATE] -= late_ns;
 	add_stall(callsite, IDLE_LAUNCH_LATE, late_ns);
 	callsite->stall_count++;
@@ -439,8 +433,7 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 	/* A part of a run may begin with a gap, because the work before it was left out. */
 	if (stretch->has_gap && stretch->gap_from_ns < device->first_ns)
 		device->first_ns = stretch->gap_from_ns;
-	if (stretch->end_ns > device->last_ns)
-		device->last_ns = stretch->end_ns;
+	device->last_ns = larger(device->last_ns, stretch->end_ns);
 	if (stretch->has_call)
 		weigh_range(&callsites->list[stretch->callsite], stretch->owner->range,
 			    stretch->end_ns - stretch->start_ns);

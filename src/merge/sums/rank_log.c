@@ -219,8 +219,7 @@ static void add_graph_work(struct rank_collector *collector, struct device_colle
 			.until_ns = stretch->start_ns,
 		};
 	}
-	if (from_ns < graph->until_ns)
-		from_ns = graph->until_ns;
+	from_ns = larger(from_ns, graph->until_ns);
 	if (stretch->end_ns > from_ns) {
 		graph->busy_ns += stretch->end_ns - from_ns;
 		graph->until_ns = stretch->end_ns;
@@ -376,8 +375,7 @@ static void note_running(struct device_collector *device, size_t index,
 			--device->open_count * sizeof(*device->open));
 	device->open[device->open_count++] =
 		(struct running){index, stretch->enter_ns, stretch->end_ns};
-	if (stretch->end_ns > device->collectives_until_ns)
-		device->collectives_until_ns = stretch->end_ns;
+	device->collectives_until_ns = larger(device->collectives_until_ns, stretch->end_ns);
 }
 
 /* Describes a collective. Work that runs already when it starts hides its beginning. */
@@ -390,8 +388,7 @@ static struct rank_collective describe(const struct model *model,
 				     ? device->kernels_until_ns
 				     : device->collectives_until_ns;
 
-	if (hidden_ns < stretch->start_ns)
-		hidden_ns = stretch->start_ns;
+	hidden_ns = larger(hidden_ns, stretch->start_ns);
 	return (struct rank_collective){
 		.start_ns = (int64_t)stretch->start_ns,
 		.end_ns = (int64_t)stretch->end_ns,
@@ -464,20 +461,17 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
-		if (until_ns - stretch->start_ns > longest_ns)
-			longest_ns = until_ns - stretch->start_ns;
+		longest_ns = larger(longest_ns, until_ns - stretch->start_ns);
 		/* In a graph, all work has the same launch. */
 		if (stretch->has_call && stretch->enter_ns >= running->enter_ns)
 			collective->is_overlapped = true;
 		if (until_ns > from_ns)
 			collective->alone_from_ns += (int64_t)(until_ns - from_ns);
-		if (collective->alone_from_ns > collective->end_ns)
-			collective->alone_from_ns = collective->end_ns;
+		collective->alone_from_ns = smaller(collective->alone_from_ns, collective->end_ns);
 		device->open[kept++] = *running;
 	}
 	device->open_count = kept;
-	if (stretch->end_ns > device->kernels_until_ns)
-		device->kernels_until_ns = stretch->end_ns;
+	device->kernels_until_ns = larger(device->kernels_until_ns, stretch->end_ns);
 	return longest_ns;
 }
 
@@ -494,8 +488,7 @@ static void note_progress(struct device_collector *device, const struct stretch 
 
 	if (counts && stretch->end_ns > from_ns)
 		device->busy_ns += stretch->end_ns - from_ns;
-	if (stretch->end_ns > device->until_ns)
-		device->until_ns = stretch->end_ns;
+	device->until_ns = larger(device->until_ns, stretch->end_ns);
 	if (stretch->has_call && stretch->enter_ns <= stretch->start_ns &&
 	    (stretch->has_gap || stretch->is_collective) && lead_ns < device->starved_lead_ns)
 		device->starved_lead_ns = lead_ns;
@@ -510,8 +503,7 @@ void rank_log_add(struct reading *reading, const struct stretch *stretch)
 
 	collector->last_place = stretch->place;
 	device = &collector->devices[stretch->device];
-	if (stretch->end_ns > log->until_ns)
-		log->until_ns = stretch->end_ns;
+	log->until_ns = larger(log->until_ns, stretch->end_ns);
 	add_graph_work(collector, device, stretch);
 	add_gap(collector, device, stretch);
 	note_progress(device, stretch);
@@ -727,8 +719,7 @@ void rank_log_finish(struct reading *reading)
 	uint32_t *nodes;
 	size_t from = 0;
 
-	if (model->times.last_clock_ns > log->until_ns)
-		log->until_ns = model->times.last_clock_ns;
+	log->until_ns = larger(log->until_ns, model->times.last_clock_ns);
 	find_open_calls(reading);
 
 	log->log = (size_t)(reading->process.log - reading->run->inputs->logs);

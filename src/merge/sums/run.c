@@ -58,8 +58,7 @@ void stack_sampling_add(struct stack_sampling *sampling, const struct model *mod
 		sampling->total_ns += model->times.last_clock_ns - rates->since_ns;
 	if (!sampling->one_in_min || rates->one_in_min < sampling->one_in_min)
 		sampling->one_in_min = rates->one_in_min;
-	if (rates->one_in_max > sampling->one_in_max)
-		sampling->one_in_max = rates->one_in_max;
+	sampling->one_in_max = larger(sampling->one_in_max, rates->one_in_max);
 }
 
 /* The process may have run for long before xtrace attach loaded the tracer. */

@@ -90,10 +90,8 @@ bool selection_has_time(struct selection *selection, uint64_t time_ns)
 	bool is_in = time_ns >= selection->wanted->from_ns &&
 		     (!selection->wanted->until_ns || time_ns < selection->wanted->until_ns);
 
-	if (time_ns < selection->seen_from_ns)
-		selection->seen_from_ns = time_ns;
-	if (time_ns > selection->seen_until_ns)
-		selection->seen_until_ns = time_ns;
+	selection->seen_from_ns = smaller(selection->seen_from_ns, time_ns);
+	selection->seen_until_ns = larger(selection->seen_until_ns, time_ns);
 	selection->has_window_event |= is_in;
 	return is_in;
 }

@@ -89,8 +89,7 @@ static void addresses_collect(struct addresses *addresses, struct model *model)
 			address.module =
 				model_module_of(model, stack, place, address_lookup(&address));
 			module = &model->modules.rows[address.module];
-			if (stack->seen_ns < module->seen_ns)
-				module->seen_ns = stack->seen_ns;
+			module->seen_ns = smaller(module->seen_ns, stack->seen_ns);
 			addresses->by_frame[place] = add_address(addresses, &table, &capacity,
 								 address.frame, address.module);
 		}

@@ -35,8 +35,7 @@ void address_ranges_sort(struct address_ranges *ranges)
 
 	SORT(ranges->list, ranges->count, compare);
 	for (size_t i = 0; i < ranges->count; i++) {
-		if (ranges->list[i].end > max_end)
-			max_end = ranges->list[i].end;
+		max_end = larger(max_end, ranges->list[i].end);
 		ranges->list[i].max_end = max_end;
 	}
 }

@@ -55,8 +55,7 @@ static void add_union(struct chart *chart, enum track_series series, uint64_t fr
 {
 	uint64_t *ran_until_ns = &chart->until_ns[series];
 
-	if (from_ns < *ran_until_ns)
-		from_ns = *ran_until_ns;
+	from_ns = larger(from_ns, *ran_until_ns);
 	if (until_ns <= from_ns)
 		return;
 	bins_add(&chart->bins, series, from_ns, until_ns);
@@ -89,8 +88,7 @@ static void add_stretch(struct sink *sink, const struct process *process,
 		gap_from_ns = html_time(process, stretch->gap_from_ns);
 		add_gap(chart, gap_from_ns, stretch->idle_ns);
 		/* In a part of a run, the first gap begins before the part. */
-		if (gap_from_ns < html->first_ns)
-			html->first_ns = gap_from_ns;
+		html->first_ns = smaller(html->first_ns, gap_from_ns);
 	}
 	if (!chart->until_ns[TRACK_WORK] || gap_from_ns < chart->from_ns)
 		chart->from_ns = gap_from_ns;
@@ -129,8 +127,7 @@ static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns,
 		return;
 	}
 	chart = &html->charts[*place_of(track) - 1];
-	if (now_ns < chart->level_ns)
-		now_ns = chart->level_ns;
+	now_ns = larger(now_ns, chart->level_ns);
 	if (bins_used(&chart->bins))
 		bins_raise(&chart->bins, 0, chart->level_ns, now_ns, chart->level);
 	bins_raise(&chart->bins, 0, now_ns, now_ns, value);

@@ -101,9 +101,7 @@ static struct page_event *event_at(const struct html_events *events, enum event_
 
 void html_events_begin(struct html_events *events, size_t page_bytes_max)
 {
-	events->count_max = page_bytes_max / EVENT_BYTES_MIN;
-	if (events->count_max < EVENT_COUNT_MIN)
-		events->count_max = EVENT_COUNT_MIN;
+	events->count_max = larger(page_bytes_max / EVENT_BYTES_MIN, EVENT_COUNT_MIN);
 	names_init(&events->apis);
 }
 

@@ -228,10 +228,7 @@ static void put_wrapped(struct output *out, const char *text)
 {
 	size_t columns = out->columns ? out->columns : TEXT_COLUMNS;
 
-	if (columns > WRAP_COLUMNS_MAX)
-		columns = WRAP_COLUMNS_MAX;
-	if (columns < WRAP_COLUMNS_MIN)
-		columns = WRAP_COLUMNS_MIN;
+	columns = larger(smaller(columns, WRAP_COLUMNS_MAX), WRAP_COLUMNS_MIN);
 	put_words(out, text, INDENT, INDENT, columns);
 	output_text(out, "\n", 1);
 }

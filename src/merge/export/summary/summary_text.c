@@ -523,8 +523,7 @@ static void choose(struct part *parts, size_t count, size_t room)
 	size_t least = room / 2 < NAME_COLUMNS_MIN + 2 ? room / 2 - 2 : NAME_COLUMNS_MIN;
 	bool is_whole;
 
-	if (limit > room)
-		limit = room;
+	limit = smaller(limit, room);
 	for (size_t i = 0; i < count; i++)
 		parts[i].shown = parts[i].columns < limit ? parts[i].columns : limit;
 	is_whole = width_of(parts, count) <= room;
