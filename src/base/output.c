@@ -27,18 +27,22 @@ static int open_path(struct output *out)
 		out->fd = STDOUT_FILENO;
 		return 0;
 	}
+	unfinished_hold();
 	error = xt_new_file_open(&out->file, out->path);
-	if (error)
-		return error;
-	out->fd = out->file.fd;
-	unfinished_add(out->file.unfinished);
-	return 0;
+	if (!error) {
+		out->fd = out->file.fd;
+		unfinished_add(out->file.unfinished);
+	}
+	unfinished_release();
+	return error;
 }
 
 static void release(struct output *out)
 {
+	unfinished_hold();
 	unfinished_remove(out->file.unfinished);
 	xt_new_file_close(&out->file);
+	unfinished_release();
 	free(out->buffer);
 	free(out->memory);
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};

@@ -13,6 +13,25 @@
  */
 static const char *volatile paths[UNFINISHED_MAX];
 
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(ending_signals[0]))
+static sigset_t held_before;
+
+void unfinished_hold(void)
+{
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	for (size_t s = 0; s < ENDING_SIGNALS; s++)
+		sigaddset(&ending, ending_signals[s]);
+	pthread_sigmask(SIG_BLOCK, &ending, &held_before);
+}
+
+void unfinished_release(void)
+{
+	pthread_sigmask(SIG_SETMASK, &held_before, NULL);
+}
+
 void unfinished_delete(void)
 {
 	for (int i = 0; i < UNFINISHED_MAX; i++)
@@ -33,15 +52,13 @@ static void end(int signal_number)
 
 void unfinished_add(const char *path)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-
 	if (!path)
 		return;
-	for (size_t s = 0; s < sizeof(ending) / sizeof(ending[0]); s++) {
+	for (size_t s = 0; s < ENDING_SIGNALS; s++) {
 		struct sigaction now;
 
-		if (!sigaction(ending[s], NULL, &now) && now.sa_handler == SIG_DFL)
-			signal(ending[s], end);
+		if (!sigaction(ending_signals[s], NULL, &now) && now.sa_handler == SIG_DFL)
+			signal(ending_signals[s], end);
 	}
 	for (int i = 0; i < UNFINISHED_MAX; i++) {
 		if (paths[i])

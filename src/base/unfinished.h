@@ -10,6 +10,13 @@
 void unfinished_add(const char *path);
 void unfinished_remove(const char *path);
 
+/*
+ * Hold back the signals that end the process while a file exists that is not added yet, or no
+ * longer. Main thread only: the other threads block all signals.
+ */
+void unfinished_hold(void);
+void unfinished_release(void);
+
 /* Deletes them, folders after their files. For signal handlers, too. */
 void unfinished_delete(void);
 

@@ -58,11 +58,13 @@ static int open_folder(struct sink *sink)
 	struct stat status;
 
 	sink->out.fd = -1;
-	if (!mkdir(sink->out.path, 0777)) {
-		sink->is_new_folder = true;
+	unfinished_hold();
+	sink->is_new_folder = !mkdir(sink->out.path, 0777);
+	if (sink->is_new_folder)
 		unfinished_add(sink->out.path);
+	unfinished_release();
+	if (sink->is_new_folder)
 		return 0;
-	}
 	if (errno != EEXIST || stat(sink->out.path, &status) < 0)
 		return -errno;
 	if (xt_new_file_check(sink->out.path))

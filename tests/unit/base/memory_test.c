@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,6 +76,16 @@ static void leave_files(void)
 	xt_malloc(TOO_MANY_BYTES);
 }
 
+/* A signal arrives when a file exists and is not added yet. */
+static void end_while_held(void)
+{
+	unfinished_add(folder);
+	unfinished_hold();
+	raise(SIGTERM);
+	unfinished_add(unfinished);
+	unfinished_release();
+}
+
 /* Runs the function in a child process. Returns its status and what it wrote to stderr. */
 static int run(void (*function)(void), char *text, size_t text_bytes)
 {
@@ -96,8 +107,7 @@ static int run(void (*function)(void), char *text, size_t text_bytes)
 	text[length] = '\0';
 	close(ends[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static void ends_with_one_line_and_status_2(void **state)
@@ -133,18 +143,25 @@ static void ends_with_one_line_and_status_2(void **state)
 
 static void removes_unfinished_files(void **state)
 {
+	static const struct {
+		void (*function)(void);
+		int status;
+	} cases[] = {{leave_files, 2}, {end_while_held, 128 + SIGTERM}};
 	char text[4096];
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(unfinished, sizeof(unfinished), "%s/unfinished", folder);
 	snprintf(complete, sizeof(complete), "%s.complete", folder);
-	close(open(unfinished, O_CREAT | O_WRONLY, 0600));
-	close(open(complete, O_CREAT | O_WRONLY, 0600));
-	assert_int_equal(run(leave_files, text, sizeof(text)), 2);
-	assert_int_equal(access(unfinished, F_OK), -1);
-	assert_int_equal(access(folder, F_OK), -1);
-	assert_int_equal(unlink(complete), 0);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		mkdir(folder, 0700);
+		close(open(unfinished, O_CREAT | O_WRONLY, 0600));
+		close(open(complete, O_CREAT | O_WRONLY, 0600));
+		assert_int_equal(run(cases[c].function, text, sizeof(text)), cases[c].status);
+		assert_int_equal(access(unfinished, F_OK), -1);
+		assert_int_equal(access(folder, F_OK), -1);
+		assert_int_equal(unlink(complete), 0);
+	}
 }
 
 static void allocates_nothing_at_all(void **state)
