@@ -278,7 +278,9 @@ static void read_identity(struct run_profile *p, const cJSON *document)
 	p->iterations.name = text_of(p, process, "iteration_name", FIELD_BYTES_MAX);
 	p->iterations.found_count = count_of(process, "found_count");
 	p->iterations.warmup_count = count_of(process, "warmup_count");
-	p->iterations.used_count = count_of(process, "used_count");
+	/* Processes whose iterations have nothing in common have no mean of one iteration. */
+	if (number_of(document, "batch_count") != 0.0)
+		p->iterations.used_count = count_of(process, "used_count");
 	p->start_realtime_ns = count_of(process, "start_realtime_ns");
 	p->machine.clock_mhz = number_of(document, "clock_mhz");
 	p->machine.is_simulated = cJSON_IsTrue(json_member(document, "simulated_gpu"));

@@ -72,6 +72,28 @@ static void reads_all_values(void **state)
 	run_profile_free(p);
 }
 
+/* xtrace merge writes such a profile if the iterations of processes differ. */
+static void takes_the_whole_run_without_common_iterations(void **state)
+{
+	static const char text[] =
+		"{\"format\":\"xtrace-profile\",\"version\":2,\"batch_count\":0,\"processes\":[{"
+		"\"name\":\"one\",\"iterations\":\"nvtx\",\"used_count\":8},{\"name\":\"two\","
+		"\"iterations\":\"period\",\"used_count\":89}],\"totals\":[[\"gpu-time\",1000,10,"
+		"null,"
+		"null,0.5,0.1,0,0.5,0.1,1]]}";
+	struct problems problems = {0};
+	struct run_profile *p;
+	const struct profile_entry *entry;
+
+	(void)state;
+	assert_int_equal(read_text(&p, text, &problems), 0);
+	assert_string_equal(p->program, "two");
+	assert_false(run_profile_has_iterations(p));
+	entry = run_profile_find(p, LEVEL_TOTAL, "gpu-time");
+	assert_true(entry->quantities[METRIC_VALUE].mean == 1000.0);
+	run_profile_free(p);
+}
+
 static void shortens_texts_and_keeps_them_different(void **state)
 {
 	enum { LENGTH = 20000 };
@@ -168,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_all_values),
+		cmocka_unit_test(takes_the_whole_run_without_common_iterations),
 		cmocka_unit_test(shortens_texts_and_keeps_them_different),
 		cmocka_unit_test(rejects_invalid_documents),
 		cmocka_unit_test(survives_damage_at_any_place),
