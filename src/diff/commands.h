@@ -8,6 +8,9 @@
 
 #include "cli/command.h"
 
+/* The index of xtrace history, in or beside the first source. */
+#define HISTORY_INDEX ".xtrace-history"
+
 extern const struct command command_diff, command_baseline, command_history;
 
 #endif

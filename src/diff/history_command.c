@@ -23,7 +23,6 @@
 #define TOP_DEFAULT    5
 #define TOP_MAX	       1000000
 #define NEWEST_DEFAULT 20
-#define INDEX_NAME     ".xtrace-history"
 
 struct request {
 	struct source_options source;
@@ -51,7 +50,7 @@ static const struct option_row option_rows[] = {
 	 .help = "Exit as usual even if some input cannot be read"},
 	{"index", .value = "FILE", .apply = option_text, TARGET(index),
 	 .help = "Keep values of known runs in FILE, or nowhere if it is 'none' "
-		 "(default: " INDEX_NAME " beside the first source)"},
+		 "(default: " HISTORY_INDEX " beside the first source)"},
 	{"top", .value = "N", .apply = option_number, TARGET(top_count), .min = 1, .max = TOP_MAX,
 	 .help = "Limit the text to N rows for each movement (default: 5)"},
 	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(source.load),
@@ -116,10 +115,10 @@ static char *index_path(const struct request *request, const char *source)
 	if (request->index)
 		return strcmp(request->index, "none") ? xt_strdup(request->index) : NULL;
 	if (stat(source, &about))
-		return xt_strdup(INDEX_NAME);
+		return xt_strdup(HISTORY_INDEX);
 	is_inside = S_ISDIR(about.st_mode) && !is_recorded(source);
 	copy = xt_strdup(source);
-	path = xt_asprintf("%s/" INDEX_NAME, is_inside ? copy : dirname(copy));
+	path = xt_asprintf("%s/" HISTORY_INDEX, is_inside ? copy : dirname(copy));
 	free(copy);
 	return path;
 }

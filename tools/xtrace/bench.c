@@ -34,6 +34,7 @@
 #include "commands.h"
 #include "cuda_abi/nvml_abi.h"
 #include "data_dir.h"
+#include "diff/commands.h"
 #include "diff/load/load_runs.h"
 #include "gpu_watch.h"
 #include "log/base/compare.h"
@@ -107,6 +108,8 @@ static int remove_entry(const char *folder, const char *name)
 	path = xt_asprintf("%s/%s", folder, name);
 	if (is_run) {
 		error = data_dir_remove(path);
+	} else if (!strcmp(name, HISTORY_INDEX)) {
+		error = unlink(path) ? -errno : 0;
 	} else if (is_part && is_bench(path)) {
 		error = remove_bench(path);
 	} else {
