@@ -22,6 +22,17 @@
 
 #include <stdint.h>
 
+/* Defines a function with hidden visibility, which returns after these instructions. */
+#define ASM_FUNCTION(section, name, instructions)                                                  \
+	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
+		".globl " #name "\n"                                                               \
+		".hidden " #name "\n"                                                              \
+		".type " #name ", @function\n" #name ":\n"                                         \
+		"	.cfi_startproc\n" instructions "	ret\n"                                    \
+		"	.cfi_endproc\n"                                                                  \
+		".size " #name ", .-" #name "\n"                                                   \
+		".popsection\n")
+
 #if defined(__x86_64__)
 
 /* Pushed by the entry code. The caller's stack pointer is the address behind this struct. */
@@ -31,60 +42,44 @@ struct caller_regs {
 };
 
 #define TRAMPOLINE(section, name, body)                                                            \
-	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
-		".globl " #name "\n"                                                               \
-		".hidden " #name "\n"                                                              \
-		".type " #name ", @function\n" #name ":\n"                                         \
-		"	.cfi_startproc\n"                                                                \
-		"	endbr64\n"                                                                       \
-		"	push %rbp\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	.cfi_rel_offset %rbp, 0\n"                                                       \
-		"	push %rbx\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	push %r12\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	push %r13\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	push %r14\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	push %r15\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	mov %rsp, %r8\n"                                                                 \
-		"	sub $8, %rsp\n" /* aligns the stack for the call */                        \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	call " #body "\n"                                                          \
-		"	add $56, %rsp\n"                                                                 \
-		"	.cfi_adjust_cfa_offset -56\n"                                                    \
-		"	.cfi_restore %rbp\n"                                                             \
-		"	ret\n"                                                                           \
-		"	.cfi_endproc\n"                                                                  \
-		".size " #name ", .-" #name "\n"                                                   \
-		".popsection\n")
+	ASM_FUNCTION(section, name,                                                                \
+		     "	endbr64\n"                                                                  \
+		     "	push %rbp\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	.cfi_rel_offset %rbp, 0\n"                                                  \
+		     "	push %rbx\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	push %r12\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	push %r13\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	push %r14\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	push %r15\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	mov %rsp, %r8\n"                                                            \
+		     "	sub $8, %rsp\n" /* aligns the stack for the call */                        \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	call " #body "\n"                                                          \
+		     "	add $56, %rsp\n"                                                            \
+		     "	.cfi_adjust_cfa_offset -56\n"                                               \
+		     "	.cfi_restore %rbp\n")
 
 /* Keeps the caller's stack pointer in rbp, so that unwinders find the caller. */
 #define SWITCH_STACK(name)                                                                         \
-	__asm__(".pushsection .text, \"ax\", @progbits\n"                                          \
-		".globl " #name "\n"                                                               \
-		".hidden " #name "\n"                                                              \
-		".type " #name ", @function\n" #name ":\n"                                         \
-		"	.cfi_startproc\n"                                                                \
-		"	endbr64\n"                                                                       \
-		"	push %rbp\n"                                                                     \
-		"	.cfi_adjust_cfa_offset 8\n"                                                      \
-		"	.cfi_rel_offset %rbp, 0\n"                                                       \
-		"	mov %rsp, %rbp\n"                                                                \
-		"	.cfi_def_cfa_register %rbp\n"                                                    \
-		"	mov %rdi, %rsp\n"                                                                \
-		"	mov %rdx, %rdi\n"                                                                \
-		"	call *%rsi\n"                                                                    \
-		"	mov %rbp, %rsp\n"                                                                \
-		"	pop %rbp\n"                                                                      \
-		"	.cfi_def_cfa %rsp, 8\n"                                                          \
-		"	ret\n"                                                                           \
-		"	.cfi_endproc\n"                                                                  \
-		".size " #name ", .-" #name "\n"                                                   \
-		".popsection\n")
+	ASM_FUNCTION(".text", name,                                                                \
+		     "	endbr64\n"                                                                  \
+		     "	push %rbp\n"                                                                \
+		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	.cfi_rel_offset %rbp, 0\n"                                                  \
+		     "	mov %rsp, %rbp\n"                                                           \
+		     "	.cfi_def_cfa_register %rbp\n"                                               \
+		     "	mov %rdi, %rsp\n"                                                           \
+		     "	mov %rdx, %rdi\n"                                                           \
+		     "	call *%rsi\n"                                                               \
+		     "	mov %rbp, %rsp\n"                                                           \
+		     "	pop %rbp\n"                                                                 \
+		     "	.cfi_def_cfa %rsp, 8\n")
 
 #define MACHINE_PAGE_BYTES_MAX 4096
 #define MACHINE_CUDA_TARGET    "x86_64-linux" /* folder of a toolkit */
@@ -126,81 +121,65 @@ struct caller_regs {
 };
 
 #define TRAMPOLINE(section, name, body)                                                            \
-	__asm__(".pushsection " section ", \"ax\", @progbits\n"                                    \
-		".globl " #name "\n"                                                               \
-		".hidden " #name "\n"                                                              \
-		".type " #name ", @function\n" #name ":\n"                                         \
-		"	.cfi_startproc\n"                                                                \
-		"	hint #34\n"                                                                      \
-		"	stp x19, x20, [sp, #-96]!\n"                                                     \
-		"	.cfi_adjust_cfa_offset 96\n"                                                     \
-		"	.cfi_rel_offset x19, 0\n"                                                        \
-		"	.cfi_rel_offset x20, 8\n"                                                        \
-		"	stp x21, x22, [sp, #16]\n"                                                       \
-		"	.cfi_rel_offset x21, 16\n"                                                       \
-		"	.cfi_rel_offset x22, 24\n"                                                       \
-		"	stp x23, x24, [sp, #32]\n"                                                       \
-		"	.cfi_rel_offset x23, 32\n"                                                       \
-		"	.cfi_rel_offset x24, 40\n"                                                       \
-		"	stp x25, x26, [sp, #48]\n"                                                       \
-		"	.cfi_rel_offset x25, 48\n"                                                       \
-		"	.cfi_rel_offset x26, 56\n"                                                       \
-		"	stp x27, x28, [sp, #64]\n"                                                       \
-		"	.cfi_rel_offset x27, 64\n"                                                       \
-		"	.cfi_rel_offset x28, 72\n"                                                       \
-		"	stp x29, x30, [sp, #80]\n"                                                       \
-		"	.cfi_rel_offset x29, 80\n"                                                       \
-		"	.cfi_rel_offset x30, 88\n"                                                       \
-		"	add x29, sp, #80\n"                                                              \
-		"	mov x4, sp\n"                                                                    \
-		"	bl " #body "\n"                                                            \
-		"	ldp x29, x30, [sp, #80]\n"                                                       \
-		"	.cfi_restore x29\n"                                                              \
-		"	.cfi_restore x30\n"                                                              \
-		"	.cfi_restore x19\n"                                                              \
-		"	.cfi_restore x20\n"                                                              \
-		"	.cfi_restore x21\n"                                                              \
-		"	.cfi_restore x22\n"                                                              \
-		"	.cfi_restore x23\n"                                                              \
-		"	.cfi_restore x24\n"                                                              \
-		"	.cfi_restore x25\n"                                                              \
-		"	.cfi_restore x26\n"                                                              \
-		"	.cfi_restore x27\n"                                                              \
-		"	.cfi_restore x28\n"                                                              \
-		"	add sp, sp, #96\n"                                                               \
-		"	.cfi_adjust_cfa_offset -96\n"                                                    \
-		"	ret\n"                                                                           \
-		"	.cfi_endproc\n"                                                                  \
-		".size " #name ", .-" #name "\n"                                                   \
-		".popsection\n")
+	ASM_FUNCTION(section, name,                                                                \
+		     "	hint #34\n"                                                                 \
+		     "	stp x19, x20, [sp, #-96]!\n"                                                \
+		     "	.cfi_adjust_cfa_offset 96\n"                                                \
+		     "	.cfi_rel_offset x19, 0\n"                                                   \
+		     "	.cfi_rel_offset x20, 8\n"                                                   \
+		     "	stp x21, x22, [sp, #16]\n"                                                  \
+		     "	.cfi_rel_offset x21, 16\n"                                                  \
+		     "	.cfi_rel_offset x22, 24\n"                                                  \
+		     "	stp x23, x24, [sp, #32]\n"                                                  \
+		     "	.cfi_rel_offset x23, 32\n"                                                  \
+		     "	.cfi_rel_offset x24, 40\n"                                                  \
+		     "	stp x25, x26, [sp, #48]\n"                                                  \
+		     "	.cfi_rel_offset x25, 48\n"                                                  \
+		     "	.cfi_rel_offset x26, 56\n"                                                  \
+		     "	stp x27, x28, [sp, #64]\n"                                                  \
+		     "	.cfi_rel_offset x27, 64\n"                                                  \
+		     "	.cfi_rel_offset x28, 72\n"                                                  \
+		     "	stp x29, x30, [sp, #80]\n"                                                  \
+		     "	.cfi_rel_offset x29, 80\n"                                                  \
+		     "	.cfi_rel_offset x30, 88\n"                                                  \
+		     "	add x29, sp, #80\n"                                                         \
+		     "	mov x4, sp\n"                                                               \
+		     "	bl " #body "\n"                                                            \
+		     "	ldp x29, x30, [sp, #80]\n"                                                  \
+		     "	.cfi_restore x29\n"                                                         \
+		     "	.cfi_restore x30\n"                                                         \
+		     "	.cfi_restore x19\n"                                                         \
+		     "	.cfi_restore x20\n"                                                         \
+		     "	.cfi_restore x21\n"                                                         \
+		     "	.cfi_restore x22\n"                                                         \
+		     "	.cfi_restore x23\n"                                                         \
+		     "	.cfi_restore x24\n"                                                         \
+		     "	.cfi_restore x25\n"                                                         \
+		     "	.cfi_restore x26\n"                                                         \
+		     "	.cfi_restore x27\n"                                                         \
+		     "	.cfi_restore x28\n"                                                         \
+		     "	add sp, sp, #96\n"                                                          \
+		     "	.cfi_adjust_cfa_offset -96\n")
 
 /* Keeps the caller's stack pointer in x29, so that unwinders find the caller. */
 #define SWITCH_STACK(name)                                                                         \
-	__asm__(".pushsection .text, \"ax\", @progbits\n"                                          \
-		".globl " #name "\n"                                                               \
-		".hidden " #name "\n"                                                              \
-		".type " #name ", @function\n" #name ":\n"                                         \
-		"	.cfi_startproc\n"                                                                \
-		"	hint #34\n"                                                                      \
-		"	stp x29, x30, [sp, #-16]!\n"                                                     \
-		"	.cfi_adjust_cfa_offset 16\n"                                                     \
-		"	.cfi_rel_offset x29, 0\n"                                                        \
-		"	.cfi_rel_offset x30, 8\n"                                                        \
-		"	mov x29, sp\n"                                                                   \
-		"	.cfi_def_cfa_register x29\n"                                                     \
-		"	mov sp, x0\n"                                                                    \
-		"	mov x0, x2\n"                                                                    \
-		"	blr x1\n"                                                                        \
-		"	mov sp, x29\n"                                                                   \
-		"	.cfi_def_cfa_register sp\n"                                                      \
-		"	ldp x29, x30, [sp], #16\n"                                                       \
-		"	.cfi_adjust_cfa_offset -16\n"                                                    \
-		"	.cfi_restore x29\n"                                                              \
-		"	.cfi_restore x30\n"                                                              \
-		"	ret\n"                                                                           \
-		"	.cfi_endproc\n"                                                                  \
-		".size " #name ", .-" #name "\n"                                                   \
-		".popsection\n")
+	ASM_FUNCTION(".text", name,                                                                \
+		     "	hint #34\n"                                                                 \
+		     "	stp x29, x30, [sp, #-16]!\n"                                                \
+		     "	.cfi_adjust_cfa_offset 16\n"                                                \
+		     "	.cfi_rel_offset x29, 0\n"                                                   \
+		     "	.cfi_rel_offset x30, 8\n"                                                   \
+		     "	mov x29, sp\n"                                                              \
+		     "	.cfi_def_cfa_register x29\n"                                                \
+		     "	mov sp, x0\n"                                                               \
+		     "	mov x0, x2\n"                                                               \
+		     "	blr x1\n"                                                                   \
+		     "	mov sp, x29\n"                                                              \
+		     "	.cfi_def_cfa_register sp\n"                                                 \
+		     "	ldp x29, x30, [sp], #16\n"                                                  \
+		     "	.cfi_adjust_cfa_offset -16\n"                                               \
+		     "	.cfi_restore x29\n"                                                         \
+		     "	.cfi_restore x30\n")
 
 #define MACHINE_PAGE_BYTES_MAX	   65536
 #define MACHINE_CUDA_TARGET	   "sbsa-linux" /* folder of a toolkit */
