@@ -338,6 +338,15 @@ struct thread_buffer *thread_buffer_at(uint32_t index)
 	return atomic_load_explicit(&thread_buffers[index], memory_order_acquire);
 }
 
+struct thread_buffer *thread_buffer_next(uint32_t *index)
+{
+	struct thread_buffer *tb = NULL;
+
+	while (!tb && *index < thread_buffer_count())
+		tb = thread_buffer_at((*index)++);
+	return tb;
+}
+
 void thread_buffers_abandon(void)
 {
 	current_thread_buffer = NULL;
@@ -377,14 +386,12 @@ bool thread_buffer_create_spare(void)
 
 static struct thread_buffer *take_free_thread_buffer(void)
 {
-	uint32_t count = thread_buffer_count();
+	struct thread_buffer *tb;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));) {
 		unsigned expected = THREAD_BUFFER_FREE;
 
-		if (tb &&
-		    atomic_load_explicit(&tb->state, memory_order_relaxed) == THREAD_BUFFER_FREE &&
+		if (atomic_load_explicit(&tb->state, memory_order_relaxed) == THREAD_BUFFER_FREE &&
 		    atomic_compare_exchange_strong(&tb->state, &expected, THREAD_BUFFER_CLAIMED))
 			return tb;
 	}
@@ -516,14 +523,14 @@ static bool has_open_work(const struct thread_buffer *tb)
 
 bool thread_buffers_await_work(uint64_t deadline_ns)
 {
-	for (uint32_t t = 0; t < thread_buffer_count(); t++) {
-		const struct thread_buffer *tb = thread_buffer_at(t);
+	const struct thread_buffer *tb;
+
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));) {
 		uint64_t left_ns = monotonic_ns() + LEFT_CALLBACK_NS;
 
-		while (tb &&
-		       ((__atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
-			 monotonic_ns() < left_ns) ||
-			has_open_work(tb))) {
+		while ((__atomic_load_n(&tb->within, __ATOMIC_ACQUIRE) != THREAD_BUFFER_IDLE &&
+			monotonic_ns() < left_ns) ||
+		       has_open_work(tb)) {
 			if (monotonic_ns() >= deadline_ns)
 				return false;
 			xt_sleep_ns(AWAIT_NAP_NS);

@@ -296,6 +296,9 @@ bool thread_buffer_create_spare(void);
 uint32_t thread_buffer_count(void);
 struct thread_buffer *thread_buffer_at(uint32_t index);
 
+/* The first buffer from *index on, or NULL. Moves *index behind it. */
+struct thread_buffer *thread_buffer_next(uint32_t *index);
+
 void thread_buffers_stall(bool is_stalled);
 
 /*

@@ -119,14 +119,13 @@ static uintptr_t python_state_of(const struct thread_buffer *tb)
 /* The next buffer of a living thread of Python, from an index on; NULL at the end. */
 static struct thread_buffer *next_python_thread(uint32_t *index)
 {
-	while (*index < thread_buffer_count()) {
-		struct thread_buffer *tb = thread_buffer_at((*index)++);
+	struct thread_buffer *tb;
 
-		if (tb && python_state_of(tb) &&
+	while ((tb = thread_buffer_next(index)))
+		if (python_state_of(tb) &&
 		    atomic_load_explicit(&tb->state, memory_order_relaxed) == THREAD_BUFFER_CLAIMED)
-			return tb;
-	}
-	return NULL;
+			break;
+	return tb;
 }
 
 /* The state of the thread that made the node; 0: unknown. *any_out: a state of any thread. */

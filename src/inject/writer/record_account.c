@@ -36,24 +36,20 @@ static uint64_t callbacks_cost_ns(void)
 		uint64_t slow_path_ns, seen;
 	} counted[THREAD_BUFFERS_MAX]; /* what the sum includes of each thread buffer */
 	static uint64_t sum_ns;
+	const struct thread_buffer *tb;
 
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-		uint64_t slow_path_ns, timed_ns, timed_count, seen;
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));) {
+		uint64_t slow_path_ns = relaxed(&tb->slow_path_ns);
+		uint64_t timed_ns = relaxed(&tb->timed_ns), timed_count = relaxed(&tb->timed_count);
+		uint64_t seen = relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
 
-		if (!tb)
-			continue;
-		slow_path_ns = relaxed(&tb->slow_path_ns);
-		timed_ns = relaxed(&tb->timed_ns);
-		timed_count = relaxed(&tb->timed_count);
-		seen = relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]);
-		sum_ns += slow_path_ns - counted[i].slow_path_ns;
-		counted[i].slow_path_ns = slow_path_ns;
+		sum_ns += slow_path_ns - counted[i - 1].slow_path_ns;
+		counted[i - 1].slow_path_ns = slow_path_ns;
 		if (!timed_count)
 			continue;
 		sum_ns += (uint64_t)((double)timed_ns / (double)timed_count *
-				     (double)(seen - counted[i].seen));
-		counted[i].seen = seen;
+				     (double)(seen - counted[i - 1].seen));
+		counted[i - 1].seen = seen;
 	}
 	return sum_ns;
 }
@@ -65,17 +61,13 @@ static uint32_t counts_logged; /* index of the next counter in this account */
 /* Sums a counter of struct xt_ring_header. */
 static uint64_t rings_field_sum(size_t offset)
 {
+	const struct thread_buffer *tb;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb)
-			/* Pairs with counter_add_lost(). */
-			sum += __atomic_load_n(
-				(const uint64_t *)((const uint8_t *)tb->ring + offset),
-				__ATOMIC_ACQUIRE);
-	}
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));)
+		/* Pairs with counter_add_lost(). */
+		sum += __atomic_load_n((const uint64_t *)((const uint8_t *)tb->ring + offset),
+				       __ATOMIC_ACQUIRE);
 	return sum;
 }
 
@@ -186,16 +178,13 @@ static struct call_sums sum_calls(const struct recorder *rec)
 /* Calls of rings outside the crash buffer: recovery cannot count them. */
 static uint64_t calls_unbacked(void)
 {
+	const struct thread_buffer *tb;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		const struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb && tb->is_unbacked)
-			sum += __atomic_load_n(&tb->ring->counters[XT_RING_CALLS_SEEN],
-					       __ATOMIC_RELAXED) +
-			       __atomic_load_n(&tb->ring->size_drop_count, __ATOMIC_RELAXED);
-	}
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));)
+		if (tb->is_unbacked)
+			sum += relaxed(&tb->ring->counters[XT_RING_CALLS_SEEN]) +
+			       relaxed(&tb->ring->size_drop_count);
 	return sum;
 }
 

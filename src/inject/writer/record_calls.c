@@ -565,12 +565,11 @@ static bool knows_thread(struct recorder *rec, struct thread_buffer *tb, uint32_
 }
 
 /* Drains one ring. Returns its ring_percent(). */
-static uint32_t drain_ring(struct recorder *rec, uint32_t index)
+static uint32_t drain_ring(struct recorder *rec, struct thread_buffer *tb, uint32_t index)
 {
-	struct thread_buffer *tb = thread_buffer_at(index);
 	uint64_t end;
 
-	if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
+	if (atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
 		return 0;
 	end = tb->runs_nodes ? tb->seen_pos : ring_written(tb);
 	if (!__atomic_load_n(&tb->ring->thread_id, __ATOMIC_ACQUIRE))
@@ -588,26 +587,18 @@ static uint32_t drain_ring(struct recorder *rec, uint32_t index)
  */
 uint32_t record_calls(struct recorder *rec)
 {
-	uint32_t count = thread_buffer_count(), fullest = 0;
+	struct thread_buffer *tb;
+	uint32_t fullest = 0;
 
 	rec->rounds++;
-	for (uint32_t i = 0; i < count; i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb)
-			tb->seen_pos = ring_written(tb);
-	}
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));)
+		tb->seen_pos = ring_written(tb);
 	for (int runs_nodes = 0; runs_nodes <= 1; runs_nodes++)
-		for (uint32_t i = 0; i < count; i++) {
-			struct thread_buffer *tb = thread_buffer_at(i);
-			uint32_t percent;
-
-			if (!tb || tb->was_drained == rec->rounds ||
-			    (tb->runs_nodes && !runs_nodes))
+		for (uint32_t i = 0; (tb = thread_buffer_next(&i));) {
+			if (tb->was_drained == rec->rounds || (tb->runs_nodes && !runs_nodes))
 				continue;
 			tb->was_drained = rec->rounds;
-			percent = drain_ring(rec, i);
-			fullest = larger(fullest, percent);
+			fullest = larger(fullest, drain_ring(rec, tb, i));
 		}
 	return fullest;
 }

@@ -627,11 +627,11 @@ void recorder_crash_buffer_name(struct recorder *rec, enum xt_name_of of, uint64
 /* The rows are in the file, so their sources can be reused. */
 static void free_sources(struct recorder *rec)
 {
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
+	struct thread_buffer *tb;
 
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));) {
 		/* A thread may be emptying it: inherit_thread_buffer(). */
-		if (!tb || atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
+		if (atomic_load(&tb->state) == THREAD_BUFFER_INHERITED)
 			continue;
 		if (tb->slots_changed)
 			memcpy(tb->ring->slot_stack_id, tb->slot_stack_id,

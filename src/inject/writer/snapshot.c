@@ -504,13 +504,11 @@ static bool is_in_call(const struct thread_buffer *tb)
 /* Whether a thread has not retried in time. In each round, after the rings were drained. */
 static bool allocation_retry_is_over(uint64_t now_ns)
 {
-	uint32_t count = waiting_count ? thread_buffer_count() : 0;
+	struct thread_buffer *tb;
 	bool is_over = false;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (!tb || !tb->failed_alloc_ns)
+	for (uint32_t i = 0; waiting_count && (tb = thread_buffer_next(&i));) {
+		if (!tb->failed_alloc_ns)
 			continue;
 		/* A thread that has ended does not retry. */
 		if (atomic_load(&tb->state) != THREAD_BUFFER_FREE &&

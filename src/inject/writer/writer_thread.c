@@ -93,14 +93,11 @@ static uint32_t drain_round(struct recorder *rec)
 
 static void keep_spares(void)
 {
+	struct thread_buffer *tb;
 	uint32_t spare = 0;
 
-	for (uint32_t i = 0; i < thread_buffer_count(); i++) {
-		struct thread_buffer *tb = thread_buffer_at(i);
-
-		if (tb && atomic_load(&tb->state) == THREAD_BUFFER_FREE)
-			spare++;
-	}
+	for (uint32_t i = 0; (tb = thread_buffer_next(&i));)
+		spare += atomic_load(&tb->state) == THREAD_BUFFER_FREE;
 	while (spare++ < THREAD_BUFFERS_SPARE)
 		if (!thread_buffer_create_spare())
 			break;
