@@ -104,17 +104,14 @@ struct frame_key {
 
 static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
 {
-	bool is_new;
-	uint32_t id = intern_id(&rec->python_frames, key, sizeof(*key), &is_new);
 	struct xt_table *table;
+	uint32_t id = recorder_id(rec, &rec->python_frames, key, sizeof(*key), XT_KIND_PYTHON_FRAME,
+				  0, &table);
 
-	if (!is_new)
-		return id;
-	table = recorder_table_of_id(rec, &rec->python_frames, XT_KIND_PYTHON_FRAME, 0);
-	if (!table)
-		return 0;
-	xt_write_python_frame(table, &(struct xt_row_python_frame){id, key->name, key->file,
-								   key->line, key->first_line});
+	if (table)
+		xt_write_python_frame(table,
+				      &(struct xt_row_python_frame){id, key->name, key->file,
+								    key->line, key->first_line});
 	return id;
 }
 
@@ -169,26 +166,21 @@ static uint32_t record_autograd(struct recorder *rec, const struct xt_record_aut
 		.caller_stack = caller_stack,
 	};
 	struct xt_table *table;
-	bool is_new;
 	uint32_t id;
 
 	if ((!key.type && record->type_bytes) || (!key.class_name && record->class_bytes))
 		return 0;
-	id = intern_id(&rec->autograd, &key, sizeof(key), &is_new);
-	if (!id || !is_new)
-		return id;
-	table = recorder_table_of_id(rec, &rec->autograd, XT_KIND_AUTOGRAD, 0);
-	if (!table)
-		return 0;
-	xt_write_autograd(table, &(struct xt_row_autograd){
-					 .id = id,
-					 .thread = record->thread,
-					 .node_type = key.type,
-					 .node_class = key.class_name,
-					 .node_thread = record->node_thread,
-					 .caller = record->caller,
-					 .caller_stack = key.caller_stack,
-				 });
+	id = recorder_id(rec, &rec->autograd, &key, sizeof(key), XT_KIND_AUTOGRAD, 0, &table);
+	if (table)
+		xt_write_autograd(table, &(struct xt_row_autograd){
+						 .id = id,
+						 .thread = record->thread,
+						 .node_type = key.type,
+						 .node_class = key.class_name,
+						 .node_thread = record->node_thread,
+						 .caller = record->caller,
+						 .caller_stack = key.caller_stack,
+					 });
 	return id;
 }
 
@@ -241,7 +233,6 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 	struct recorded_python python;
 	struct xt_table *table;
 	uint32_t id, count = 0;
-	bool is_new;
 
 	if (!record_python_frames(rec, record, &python))
 		return 0;
@@ -254,21 +245,18 @@ static uint32_t intern_stack(struct recorder *rec, struct xt_record_stack *recor
 			modules[i] | (i + 1 < record->frame_count ? modules[i + 1] << 32 : 0);
 	for (uint32_t i = 0; i < python.count; i++)
 		key[count++] = python.ids[i] << 16 | python.places[i];
-	id = intern_id(&rec->stacks, key, count * sizeof(*key), &is_new);
-	if (!is_new)
-		return id;
-	table = recorder_table_of_id(rec, &rec->stacks, XT_KIND_STACK, count);
-	if (!table)
-		return 0;
-	xt_write_stack(table, &(struct xt_row_stack){
-				      .id = id,
-				      .flags = record->flags,
-				      .seen_ns = record->seen_ns,
-				      .frames = {record->frames, record->frame_count},
-				      .python = {python.ids, python.count},
-				      .places = {python.places, python.count},
-				      .modules = {modules, record->frame_count},
-			      });
+	id = recorder_id(rec, &rec->stacks, key, count * sizeof(*key), XT_KIND_STACK, count,
+			 &table);
+	if (table)
+		xt_write_stack(table, &(struct xt_row_stack){
+					      .id = id,
+					      .flags = record->flags,
+					      .seen_ns = record->seen_ns,
+					      .frames = {record->frames, record->frame_count},
+					      .python = {python.ids, python.count},
+					      .places = {python.places, python.count},
+					      .modules = {modules, record->frame_count},
+				      });
 	return id;
 }
 
@@ -323,31 +311,24 @@ static bool take_autograd(struct recorder *rec, struct thread_buffer *tb,
 	return is_first;
 }
 
-static void take_node_update(struct recorder *rec, struct thread_buffer *tb,
-			     const struct xt_record_node *record)
-{
-	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_UPDATE, 0);
-
-	if (!table) {
-		rec->nodes_lost++;
-		return;
-	}
-	rec->nodes_written++;
-	xt_put_node_update(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot));
-}
-
+/* The node, or with a graph_exec an update of it. */
 static void take_node(struct recorder *rec, struct thread_buffer *tb,
 		      const struct xt_record_node *record)
 {
-	struct xt_table *table = recorder_table(rec, XT_KIND_GRAPH_NODE, 0);
+	enum xt_kind kind = record->graph_exec ? XT_KIND_GRAPH_UPDATE : XT_KIND_GRAPH_NODE;
+	struct xt_table *table = recorder_table(rec, kind, 0);
+	uint32_t stack_id = slot_stack(tb, record->stack_slot);
 
 	if (!table) {
 		rec->nodes_lost++;
 		return;
 	}
 	rec->nodes_written++;
-	xt_put_node(table, record, tb->known_thread_id, slot_stack(tb, record->stack_slot),
-		    autograd_id(tb, xt_record_node_autograd(record)));
+	if (record->graph_exec)
+		xt_put_node_update(table, record, tb->known_thread_id, stack_id);
+	else
+		xt_put_node(table, record, tb->known_thread_id, stack_id,
+			    autograd_id(tb, xt_record_node_autograd(record)));
 }
 
 static uint32_t payload_values(struct recorder *rec, const struct xt_record_range *record)
@@ -472,8 +453,6 @@ static void drain(struct recorder *rec, struct thread_buffer *tb, uint64_t end)
 		case XT_RECORD_NODE:
 			if (recorder_is_full(rec))
 				rec->nodes_beyond_size++;
-			else if (((const struct xt_record_node *)record)->graph_exec)
-				take_node_update(rec, tb, (const void *)record);
 			else
 				take_node(rec, tb, (const void *)record);
 			break;
@@ -608,15 +587,11 @@ static uint32_t tuple_id(struct recorder *rec, struct intern *known, enum xt_kin
 			 const uint32_t *members, uint32_t member_count)
 {
 	struct xt_table *table;
-	bool is_new;
-	uint32_t id = intern_id(known, members, member_count * sizeof(*members), &is_new);
+	uint32_t id =
+		recorder_id(rec, known, members, member_count * sizeof(*members), kind, 0, &table);
 
-	if (!is_new)
-		return id;
-	table = recorder_table_of_id(rec, known, kind, 0);
-	if (!table)
-		return 0;
-	xt_put_tuple(table, id, members, member_count);
+	if (table)
+		xt_put_tuple(table, id, members, member_count);
 	return id;
 }
 

@@ -542,31 +542,29 @@ struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t 
 	return xt_table_has_room(table, content) ? table : NULL;
 }
 
-struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
-				      size_t content)
+uint32_t recorder_id(struct recorder *rec, struct intern *known, const void *key, size_t key_bytes,
+		     enum xt_kind kind, size_t content, struct xt_table **table)
 {
-	struct xt_table *table = recorder_table(rec, kind, content);
+	bool is_new;
+	uint32_t id = intern_id(known, key, key_bytes, &is_new);
 
-	if (!table)
-		intern_withdraw(known);
-	return table;
+	*table = is_new ? recorder_table(rec, kind, content) : NULL;
+	if (!is_new || *table)
+		return id;
+	intern_withdraw(known);
+	return 0;
 }
 
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length)
 {
 	struct xt_table *table;
 	uint32_t id;
-	bool is_new;
 
 	if (!length)
 		return 0;
-	id = intern_id(&rec->strings, text, length, &is_new);
-	if (!is_new)
-		return id;
-	table = recorder_table_of_id(rec, &rec->strings, XT_KIND_STRING, length);
-	if (!table)
-		return 0;
-	xt_write_string(table, &(struct xt_row_string){id, {text, length}});
+	id = recorder_id(rec, &rec->strings, text, length, XT_KIND_STRING, length, &table);
+	if (table)
+		xt_write_string(table, &(struct xt_row_string){id, {text, length}});
 	return id;
 }
 
@@ -577,30 +575,25 @@ uint32_t recorder_module(struct recorder *rec, const struct module_image *image,
 	struct xt_table *table;
 	size_t key_bytes;
 	uint32_t id;
-	bool is_new;
 
 	if (path_bytes > PATH_MAX || image->build_id_bytes > XT_MODULE_BUILD_ID_MAX)
 		return 0;
 	key_bytes = offsetof(struct module_image, build_id) + image->build_id_bytes;
 	memcpy(key, image, key_bytes);
 	memcpy(key + key_bytes, path, path_bytes);
-	id = intern_id(&rec->modules, key, key_bytes + path_bytes, &is_new);
-	if (!is_new)
-		return id;
-	table = recorder_table_of_id(rec, &rec->modules, XT_KIND_MODULE,
-				     path_bytes + image->build_id_bytes);
-	if (!table)
-		return 0;
-	xt_write_module(table,
-			&(struct xt_row_module){
-				.id = id,
-				.load_ns = load_ns,
-				.start = image->start,
-				.end = image->end,
-				.bias = image->bias,
-				.path = {path, path_bytes},
-				.build_id = xt_bytes_of(image->build_id, image->build_id_bytes),
-			});
+	id = recorder_id(rec, &rec->modules, key, key_bytes + path_bytes, XT_KIND_MODULE,
+			 path_bytes + image->build_id_bytes, &table);
+	if (table)
+		xt_write_module(table, &(struct xt_row_module){
+					       .id = id,
+					       .load_ns = load_ns,
+					       .start = image->start,
+					       .end = image->end,
+					       .bias = image->bias,
+					       .path = {path, path_bytes},
+					       .build_id = xt_bytes_of(image->build_id,
+								       image->build_id_bytes),
+				       });
 	return id;
 }
 

@@ -181,11 +181,11 @@ void recorder_free(struct recorder *rec);
 struct xt_table *recorder_table(struct recorder *rec, enum xt_kind kind, size_t content);
 
 /*
- * Like recorder_table(), for the row of an id that `known` just assigned. If it returns NULL,
- * `known` has forgotten the id.
+ * The id of a key; 0 if out of memory. *table: for the row of a new key, as by recorder_table(), or
+ * NULL.
  */
-struct xt_table *recorder_table_of_id(struct recorder *rec, struct intern *known, enum xt_kind kind,
-				      size_t content);
+uint32_t recorder_id(struct recorder *rec, struct intern *known, const void *key, size_t key_bytes,
+		     enum xt_kind kind, size_t content, struct xt_table **table);
 
 /* The XT_STRING_ID of a text; 0 if it is empty or out of memory. */
 uint32_t recorder_string(struct recorder *rec, const void *text, size_t length);
