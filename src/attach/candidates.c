@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/candidates.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -279,18 +277,15 @@ static bool is_interrupted(struct target *target, pid_t tid, char *why)
 bool interrupted_threads_find(struct target *target, bool is_again, char *why, size_t why_bytes)
 {
 	char reason[WHY_BYTES];
-	const struct dirent *entry;
 	bool is_found = false;
 	DIR *folder;
+	pid_t tid;
 
 	if (!is_again)
 		memset(seen, 0, sizeof(seen));
 	folder = opendir(PROC_PATH("%d/task", target->pid));
-	while (folder && !is_found && (entry = readdir(folder))) {
-		pid_t tid = (pid_t)atoi(entry->d_name);
-
-		is_found = isdigit((unsigned char)entry->d_name[0]) &&
-			   is_interrupted(target, tid, reason);
+	while (!is_found && (tid = proc_next_id(folder))) {
+		is_found = is_interrupted(target, tid, reason);
 		if (is_found)
 			snprintf(why, why_bytes,
 				 "thread %d %s, so it may hold a lock that xtrace needs", tid,
@@ -576,9 +571,7 @@ static void add_candidate(struct candidates *candidates, const struct candidate 
 
 static bool was_refused(const struct candidates *candidates, pid_t tid)
 {
-	size_t count = candidates->refused_count < CANDIDATES_REFUSED_MAX
-			       ? candidates->refused_count
-			       : CANDIDATES_REFUSED_MAX;
+	size_t count = smaller(candidates->refused_count, CANDIDATES_REFUSED_MAX);
 
 	for (size_t i = 0; i < count; i++)
 		if (candidates->refused[i] == tid)
@@ -609,21 +602,18 @@ static void sort_candidates(struct candidates *candidates)
 
 void candidates_find(struct candidates *candidates, struct target *target)
 {
-	const struct dirent *entry;
 	struct candidate next;
 	DIR *folder;
+	pid_t tid;
 
 	candidates->count = candidates->fit_count = candidates->thread_count = 0;
 	schedule_read(&candidates->usual, target->pid);
 	schedule_make_usual(&candidates->usual);
 	folder = opendir(PROC_PATH("%d/task", target->pid));
-	while (folder && (entry = readdir(folder))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
+	while ((tid = proc_next_id(folder))) {
 		candidates->thread_count++;
-		next = (struct candidate){.tid = (pid_t)atoi(entry->d_name)};
-		next.is_refused = was_refused(candidates, next.tid);
-		schedule_read(&next.schedule, next.tid);
+		next = (struct candidate){.tid = tid, .is_refused = was_refused(candidates, tid)};
+		schedule_read(&next.schedule, tid);
 		schedule_add_cpus(&candidates->usual, &next.schedule);
 		judge_candidate(&next, target);
 		add_candidate(candidates, &next);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/target.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -290,15 +288,11 @@ static bool shares(pid_t pid, pid_t other)
 pid_t shared_memory_find(pid_t pid)
 {
 	DIR *folder = opendir("/proc");
-	struct dirent *entry;
-	pid_t found = 0;
+	pid_t found = 0, other;
 
-	while (folder && !found && (entry = readdir(folder))) {
-		pid_t other = (pid_t)atoi(entry->d_name);
-
-		if (other > 0 && other != pid && shares(pid, other))
+	while (!found && (other = proc_next_id(folder)))
+		if (other != pid && shares(pid, other))
 			found = other;
-	}
 	if (folder)
 		closedir(folder);
 	return found;
@@ -341,31 +335,22 @@ static pid_t find_below_thread(const char *path, int depth, bool *carries_xtrace
 	return found;
 }
 
-static pid_t find_below(pid_t pid, int depth, bool *carries_xtrace)
-{
-	const struct dirent *entry;
-	pid_t found = 0;
-	DIR *folder;
-
-	folder = depth < DEPTH_MAX ? opendir(PROC_PATH("%d/task", pid)) : NULL;
-	while (folder && !found && (entry = readdir(folder))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		found = find_below_thread(PROC_PATH("%d/task/%s/children", pid, entry->d_name),
-					  depth, carries_xtrace);
-	}
-	if (folder)
-		closedir(folder);
-	return found;
-}
-
 /*
  * The first descendant of a process that has loaded CUDA, or 0. *carries_xtrace: it also has
  * xtrace's library. Kernels without CONFIG_PROC_CHILDREN list none.
  */
-static pid_t cuda_child_find(pid_t pid, bool *carries_xtrace)
+static pid_t find_below(pid_t pid, int depth, bool *carries_xtrace)
 {
-	return find_below(pid, 0, carries_xtrace);
+	pid_t found = 0, tid;
+	DIR *folder;
+
+	folder = depth < DEPTH_MAX ? opendir(PROC_PATH("%d/task", pid)) : NULL;
+	while (!found && (tid = proc_next_id(folder)))
+		found = find_below_thread(PROC_PATH("%d/task/%d/children", pid, tid), depth,
+					  carries_xtrace);
+	if (folder)
+		closedir(folder);
+	return found;
 }
 
 #define COMPARED_BYTES	16384
@@ -749,7 +734,7 @@ static int check_sanitizers(struct check_context *check)
 static int refuse_without_cuda(struct check_context *check)
 {
 	bool carries_xtrace;
-	pid_t child = cuda_child_find(check->target->pid, &carries_xtrace);
+	pid_t child = find_below(check->target->pid, 0, &carries_xtrace);
 
 	if (child)
 		return refuse(&check->why, -ENOENT,

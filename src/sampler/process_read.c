@@ -66,6 +66,16 @@ ssize_t proc_file_read(const char *path, char *text, size_t text_bytes)
 	return length;
 }
 
+pid_t proc_next_id(DIR *folder)
+{
+	const struct dirent *entry;
+	pid_t id = 0;
+
+	while (folder && !id && (entry = readdir(folder)))
+		id = (pid_t)strtol(entry->d_name, NULL, 10);
+	return id;
+}
+
 int proc_file_number(const char *path, const char *before)
 {
 	char text[16384];
@@ -75,6 +85,19 @@ int proc_file_number(const char *path, const char *before)
 		return -1;
 	place = strstr(text, before);
 	return place ? atoi(place + strlen(before)) : -1;
+}
+
+pid_t proc_innermost_id(const char *path)
+{
+	char text[16384], *line = NULL, *last = NULL;
+
+	if (proc_file_read(path, text, sizeof(text)) > 0)
+		line = strstr(text, "\nNSpid:");
+	if (line) {
+		line[1 + strcspn(line + 1, "\n")] = '\0';
+		last = strrchr(line, '\t');
+	}
+	return last ? (pid_t)strtol(last, NULL, 10) : 0;
 }
 
 char *process_variable(pid_t pid, const char *name)

@@ -6,6 +6,7 @@
 #ifndef XT_SAMPLER_PROCESS_READ_H
 #define XT_SAMPLER_PROCESS_READ_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,8 +82,17 @@ __attribute__((format(printf, 2, 3))) const char *proc_path(char path[80], const
 /* Reads a small file of /proc into text, which it terminates. Returns its length or -errno. */
 ssize_t proc_file_read(const char *path, char *text, size_t text_bytes);
 
+/* The next id of a process or thread in a folder of /proc. 0: none, or no folder. */
+pid_t proc_next_id(DIR *folder);
+
 /* A number in the first 16 KiB of a file of /proc, after this text. -1: none. */
 int proc_file_number(const char *path, const char *before);
+
+/*
+ * The id of a process or thread in its own PID namespace, from its file `status`. 0: unknown, as
+ * before Linux 4.1.
+ */
+pid_t proc_innermost_id(const char *path);
 
 /* The value of a variable when the process started. NULL: it was not set. The caller frees it. */
 char *process_variable(pid_t pid, const char *name);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/sampling.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -257,25 +256,6 @@ static void process_facts_python(const struct sampled_process *process)
 	cpu_log_meta(process->log, "python.path", python_process_path(process->python));
 }
 
-/* The last number of the line NSpid of a status file. 0: unknown. */
-static pid_t innermost_id(const char *path)
-{
-	char text[TEXT_BYTES];
-	const char *line, *end, *last;
-
-	if (proc_file_read(path, text, sizeof(text)) < 0)
-		return 0;
-	line = strstr(text, "\nNSpid:");
-	if (!line)
-		return 0;
-	line += strlen("\nNSpid:");
-	end = strchrnul(line, '\n');
-	for (last = line; line < end; line++)
-		if (*line == '\t' || *line == ' ')
-			last = line;
-	return (pid_t)strtol(last, NULL, 10);
-}
-
 /*
  * Whether the process is in another PID namespace than this one. Sets the id that it has there: the
  * injected library in it knows no other.
@@ -289,7 +269,7 @@ static bool process_facts_namespace(pid_t pid, pid_t *own_pid)
 	if (stat("/proc/self/ns/pid", &own) || stat(PROC_PATH("%d/ns/pid", pid), &other) ||
 	    own.st_ino == other.st_ino)
 		return false;
-	inner = innermost_id(PROC_PATH("%d/status", pid));
+	inner = proc_innermost_id(PROC_PATH("%d/status", pid));
 	if (inner)
 		*own_pid = inner;
 	return true;
@@ -300,7 +280,7 @@ static pid_t process_facts_own_tid(pid_t pid, pid_t tid)
 {
 	pid_t inner;
 
-	inner = innermost_id(PROC_PATH("%d/task/%d/status", pid, tid));
+	inner = proc_innermost_id(PROC_PATH("%d/task/%d/status", pid, tid));
 	return inner ? inner : tid;
 }
 
@@ -483,8 +463,8 @@ static void note_listed(struct sampling *sampling, struct sampled_process *proce
 
 bool sampling_list_threads(struct sampling *sampling, struct sampled_process *process)
 {
-	struct dirent *entry;
 	DIR *folder;
+	pid_t tid;
 
 	for (size_t i = 0; i < process->thread_count; i++)
 		process->threads[i]->is_listed = false;
@@ -493,12 +473,8 @@ bool sampling_list_threads(struct sampling *sampling, struct sampled_process *pr
 		sampling->lost_observations++;
 		return false;
 	}
-	while (folder && (entry = readdir(folder))) {
-		pid_t tid = (pid_t)atoi(entry->d_name);
-
-		if (tid)
-			note_listed(sampling, process, tid);
-	}
+	while ((tid = proc_next_id(folder)))
+		note_listed(sampling, process, tid);
 	if (folder)
 		closedir(folder);
 	sweep_threads(process);
@@ -693,15 +669,12 @@ static pid_t parent_of(pid_t pid)
 static void scan_all(struct sampling *sampling)
 {
 	DIR *folder = opendir("/proc");
-	const struct dirent *entry;
+	pid_t pid;
 
-	while (folder && (entry = readdir(folder))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0 && !process_table_find(&sampling->processes, pid) &&
+	while ((pid = proc_next_id(folder)))
+		if (!process_table_find(&sampling->processes, pid) &&
 		    process_table_find(&sampling->processes, parent_of(pid)))
 			sampling_add_process(sampling, pid);
-	}
 	if (folder)
 		closedir(folder);
 }

@@ -5,7 +5,6 @@
 #include "processes.h"
 
 #include <cjson/cJSON.h>
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -95,21 +94,9 @@ static char *crash_buffer_in(char *line, bool *is_deleted)
 /* Whether the process has this id in its PID namespace. A forked child has its parent's maps. */
 static bool has_own_pid(pid_t pid, uint32_t own_pid)
 {
-	FILE *file = fopen(PROC_PATH("%d/status", pid), "re");
-	char *line = NULL, *last;
-	size_t capacity = 0;
-	bool is_own = true; /* without the field, ids are the same everywhere */
+	pid_t innermost = proc_innermost_id(PROC_PATH("%d/status", pid));
 
-	while (file && getline(&line, &capacity, file) > 0)
-		if (!strncmp(line, "NSpid:", strlen("NSpid:"))) {
-			last = strrchr(line, '\t');
-			is_own = last && strtoul(last, NULL, 10) == own_pid;
-			break;
-		}
-	free(line);
-	if (file)
-		fclose(file);
-	return is_own;
+	return !innermost || innermost == (pid_t)own_pid; /* unknown: ids are the same everywhere */
 }
 
 /*
@@ -247,18 +234,16 @@ static int add_deleted(struct process_list *list, pid_t pid)
 int processes_find_all(struct process_list *list)
 {
 	DIR *folder = opendir("/proc");
-	const struct dirent *entry;
 	int error = 0;
+	pid_t pid;
 
 	if (!folder)
 		return -errno;
-	while (error != -ENOMEM && (entry = readdir(folder))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		error = processes_find_pid(list, (pid_t)atoi(entry->d_name));
+	while (error != -ENOMEM && (pid = proc_next_id(folder))) {
+		error = processes_find_pid(list, pid);
 		list->hidden_count += error == -EACCES || error == -EPERM;
 		if (error == -ESTALE)
-			error = add_deleted(list, (pid_t)atoi(entry->d_name));
+			error = add_deleted(list, pid);
 	}
 	closedir(folder);
 	return error == -ENOMEM ? error : 0;

@@ -42,12 +42,11 @@ struct trace {
 static bool is_set_somewhere(const char *directory)
 {
 	DIR *processes = opendir("/proc");
-	struct dirent *entry;
 	bool found = false;
+	pid_t pid;
 
-	while (processes && !found && (entry = readdir(processes))) {
-		pid_t pid = (pid_t)atol(entry->d_name); /* 0: an entry that is no process */
-		char *value = pid && pid != getpid() ? process_variable(pid, "XTRACE_DATA") : NULL;
+	while (!found && (pid = proc_next_id(processes))) {
+		char *value = pid != getpid() ? process_variable(pid, "XTRACE_DATA") : NULL;
 
 		found = value && !strcmp(value, directory);
 		free(value);
