@@ -187,8 +187,7 @@ static int borrow_any(struct attempt *attempt)
 	if (error)
 		return refuse(&attempt->why, error,
 			      error == -ENOMEM ? "out of memory" : "it has ended");
-	error = code_site_find(&attempt->site, attempt->target, &attempt->map, attempt->why.text,
-			       attempt->why.bytes);
+	error = code_site_find(&attempt->site, attempt->target, &attempt->map, &attempt->why);
 	if (error)
 		return error;
 	put_functions(attempt);

@@ -107,17 +107,12 @@ static void tracer_undo_stop(pid_t tid)
 	ptrace(PTRACE_SETREGS, tid, NULL, &registers);
 }
 
+/* Lets a stopped thread go, with this signal; 0: none. */
 static void detach(struct tracer *tracer, pid_t tid, int signal)
 {
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
 	if (tid == tracer->pid)
 		tracer->holds_main = false;
-}
-
-/* Lets a stopped thread go. */
-static void tracer_detach(struct tracer *tracer, pid_t tid)
-{
-	detach(tracer, tid, 0);
 }
 
 /*
@@ -434,7 +429,7 @@ static bool dispatches_calls(pid_t tid)
 }
 
 /* If a signal waits, the kernel would run its handler before the stub. */
-static int check_thread(const struct borrowing *borrowing)
+static int check_thread(struct borrowing *borrowing)
 {
 	struct proc_status status;
 
@@ -455,7 +450,7 @@ static int check_thread(const struct borrowing *borrowing)
 	return 0;
 }
 
-static int check_stack(const struct borrowing *borrowing)
+static int check_stack(struct borrowing *borrowing)
 {
 	const struct user_regs_struct *from = &borrowing->state.registers;
 	struct thread_registers registers = {.known = (1u << THREAD_REGISTERS) - 1};
@@ -474,7 +469,7 @@ static int check_stack(const struct borrowing *borrowing)
 	return safety == STACK_SAFE || safety == STACK_WAITS_FOR_LOCK ? 0 : -EAGAIN;
 }
 
-static int check_room(const struct borrowing *borrowing)
+static int check_room(struct borrowing *borrowing)
 {
 	static uint8_t bytes[RESUME_IMAGE_BYTES_MAX + HANDLER_BYTES + 65536];
 	const struct user_regs_struct *registers = &borrowing->state.registers;
@@ -496,7 +491,7 @@ static int check_room(const struct borrowing *borrowing)
 }
 
 /* While the thread was chosen, the program may have stopped others. */
-static int check_others(const struct borrowing *borrowing)
+static int check_others(struct borrowing *borrowing)
 {
 	char why[256];
 
@@ -562,24 +557,11 @@ static int write_memory(struct borrowing *borrowing)
 			   borrowing->image.byte_count);
 }
 
-static int prepare(struct borrowing *borrowing)
-{
-	int error = read_state(borrowing);
-
-	if (!error)
-		error = check_call(borrowing);
-	if (!error)
-		error = check_thread(borrowing);
-	if (!error)
-		error = check_stack(borrowing);
-	if (!error)
-		error = make_image(borrowing);
-	if (!error)
-		error = check_room(borrowing);
-	if (!error)
-		error = check_others(borrowing);
-	return error ? error : write_memory(borrowing);
-}
+/* In an order in which each step may rely on those before it. */
+static int (*const steps[])(struct borrowing *) = {
+	read_state, check_call, check_thread, check_stack,
+	make_image, check_room, check_others, write_memory,
+};
 
 int borrow_thread(struct target *target, struct tracer *tracer, pid_t tid,
 		  const struct code_site *site, const struct address_map *map,
@@ -598,12 +580,13 @@ int borrow_thread(struct target *target, struct tracer *tracer, pid_t tid,
 	error = tracer_stop(tracer, tid);
 	if (error)
 		return error;
-	error = prepare(&borrowing);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !error; i++)
+		error = steps[i](&borrowing);
 	if (!error && ptrace(PTRACE_SETREGS, tid, NULL, &borrowing.image.registers))
 		error = tracer_refuse_errno(tracer, "PTRACE_SETREGS");
 	*borrowed = (struct borrowed){tid, borrowing.state.registers.rsp};
 	if (error)
 		tracer_undo_stop(tid);
-	tracer_detach(tracer, tid);
+	detach(tracer, tid, 0);
 	return error;
 }

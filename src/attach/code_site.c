@@ -159,8 +159,8 @@ static int find_in_library(struct code_site *site, const struct process_module *
 	return 0;
 }
 
-static int find_functions(struct code_site *site, const struct target *target, char *why,
-			  size_t why_bytes)
+static int find_functions(struct code_site *site, const struct target *target,
+			  const struct why *why)
 {
 	for (size_t l = 0; l < sizeof(libraries) / sizeof(*libraries); l++) {
 		const struct process_module *found = NULL;
@@ -170,27 +170,22 @@ static int find_functions(struct code_site *site, const struct target *target, c
 
 			if (!is_file(module, &libraries[l]))
 				continue;
-			if (found) {
-				snprintf(why, why_bytes, "it has loaded two copies of %s (dlmopen)",
-					 base_name(module->path));
-				return -ENOTSUP;
-			}
+			if (found)
+				return refuse(why, -ENOTSUP,
+					      "it has loaded two copies of %s (dlmopen)",
+					      base_name(module->path));
 			found = module;
-			if (find_in_library(site, module)) {
-				snprintf(why, why_bytes,
-					 "'%s' cannot be read, or was replaced since the program "
-					 "started; restart the program",
-					 module->path);
-				return -ENOEXEC;
-			}
+			if (find_in_library(site, module))
+				return refuse(why, -ENOEXEC,
+					      "'%s' cannot be read, or was replaced since the "
+					      "program started; restart the program",
+					      module->path);
 		}
 	}
 	for (int i = 0; i < SITE_FUNCTIONS; i++)
-		if (!site->functions[i]) {
-			snprintf(why, why_bytes, "it has no %s(): its C library is not known",
-				 function_names[i]);
-			return -ENOTSUP;
-		}
+		if (!site->functions[i])
+			return refuse(why, -ENOTSUP, "it has no %s(): its C library is not known",
+				      function_names[i]);
 	return 0;
 }
 
@@ -294,25 +289,22 @@ static uint64_t static_tls_bytes(const struct target *target)
 }
 
 int code_site_find(struct code_site *site, const struct target *target, struct address_map *map,
-		   char *why, size_t why_bytes)
+		   const struct why *why)
 {
 	int error = address_map_read(map, target->pid);
 
 	*site = (struct code_site){0};
-	if (error) {
-		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : "it has ended");
-		return error;
-	}
-	error = find_functions(site, target, why, why_bytes);
+	if (error)
+		return refuse(why, error, error == -ENOMEM ? "out of memory" : "it has ended");
+	error = find_functions(site, target, why);
 	if (error)
 		return error;
 	site->stack_bytes = STACK_BYTES + static_tls_bytes(target);
 	site->block = address_map_gap(map, BLOCK_BYTES);
 	if (site->block && find_code(site, target, map))
 		return 0;
-	snprintf(why, why_bytes,
-		 "its code has no room for %td unused bytes at the end of a segment; restart the "
-		 "program with xtrace record",
-		 xt_stub_end - xt_stub_begin);
-	return -ENOSPC;
+	return refuse(why, -ENOSPC,
+		      "its code has no room for %td unused bytes at the end of a segment; restart "
+		      "the program with xtrace record",
+		      xt_stub_end - xt_stub_begin);
 }

@@ -54,7 +54,7 @@ struct code_site {
 
 /* Returns 0, or -errno with *why. Reads the map of the process. */
 int code_site_find(struct code_site *site, const struct target *target, struct address_map *map,
-		   char *why, size_t why_bytes);
+		   const struct why *why);
 
 /*
  * Whether the stub may be written at site->code, or is there already: *is_written. Anything else
