@@ -20,52 +20,7 @@
 #include "sampler/frame_size.h"
 #include "sampler/process_read.h"
 
-/* Exported by libunwind for tools with accessors of their own, but declared in no header. */
-typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
-					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
-
-static struct {
-	void *handle;
-	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
-	void (*destroy_addr_space)(unw_addr_space_t as);
-	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
-	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
-	int (*step)(unw_cursor_t *cursor);
-	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
-	int (*get_save_loc)(unw_cursor_t *cursor, int reg, unw_save_loc_t *location_out);
-	int (*is_signal_frame)(unw_cursor_t *cursor);
-	search_unwind_table_function *search_unwind_table;
-} lib;
-
-#define LIBUNWIND_NAME "libunwind-x86_64.so.8"
-
-static int find_functions(char *why, size_t why_bytes)
-{
-	const struct {
-		const char *name;
-		void **function;
-	} needed[] = {
-		{"_Ux86_64_create_addr_space", (void **)&lib.create_addr_space},
-		{"_Ux86_64_destroy_addr_space", (void **)&lib.destroy_addr_space},
-		{"_Ux86_64_set_caching_policy", (void **)&lib.set_caching_policy},
-		{"_Ux86_64_init_remote", (void **)&lib.init_remote},
-		{"_Ux86_64_step", (void **)&lib.step},
-		{"_Ux86_64_get_reg", (void **)&lib.get_reg},
-		{"_Ux86_64_get_save_loc", (void **)&lib.get_save_loc},
-		{"_Ux86_64_is_signal_frame", (void **)&lib.is_signal_frame},
-		{"_Ux86_64_dwarf_search_unwind_table", (void **)&lib.search_unwind_table},
-	};
-
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		*needed[i].function = dlsym(lib.handle, needed[i].name);
-		if (!*needed[i].function) {
-			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
-				 needed[i].name);
-			return -ENOSYS;
-		}
-	}
-	return 0;
-}
+static struct unwind_library lib;
 
 /*
  * Two caches: entries by address, direct mapped, and pages of modules, in sets of two. Processes
@@ -607,16 +562,8 @@ void remote_unwind(struct native_stack *out, struct process_modules *modules, pi
 
 int remote_unwind_open(const char *library_dir, char *why, size_t why_bytes)
 {
-	int error;
+	int error = unwind_open(&lib, library_dir, why, why_bytes);
 
-	lib.handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
-	if (!lib.handle) {
-		snprintf(why, why_bytes,
-			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
-			 LIBUNWIND_NAME, library_dir);
-		return -ENOENT;
-	}
-	error = find_functions(why, why_bytes);
 	if (!error) {
 		entries = calloc((size_t)1 << ENTRY_BITS, sizeof(*entries));
 		page_sets = calloc((size_t)1 << SET_BITS, sizeof(*page_sets));

@@ -42,8 +42,6 @@
 #if defined(__x86_64__)
 #include <libunwind-x86_64.h>
 
-#define LIBUNWIND_NAME		  "libunwind-x86_64.so.8"
-#define LIBUNWIND_FUNCTION(name)  "_Ux86_64_" name
 #define UNWIND_IP		  UNW_X86_64_RIP
 #define UNWIND_SP		  UNW_X86_64_RSP
 #define UNWIND_RETURN		  UNW_X86_64_RIP
@@ -60,8 +58,6 @@ static const uint8_t register_slots[] = {
 #else
 #include <libunwind-aarch64.h>
 
-#define LIBUNWIND_NAME		  "libunwind-aarch64.so.8"
-#define LIBUNWIND_FUNCTION(name)  "_Uaarch64_" name
 #define UNWIND_IP		  UNW_AARCH64_PC
 #define UNWIND_SP		  UNW_AARCH64_SP
 #define UNWIND_RETURN		  UNW_AARCH64_X30
@@ -198,25 +194,12 @@ void signed_returns_hide(const uintptr_t *addresses, size_t count, uintptr_t add
 			memset((uint8_t *)word + (addresses[i] - address), 0, 1);
 }
 
-/* Exported by libunwind for tools with accessors of their own, but declared in no header. */
-typedef int search_unwind_table_function(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
-					 unw_proc_info_t *pi, int need_unwind_info, void *arg);
-
 bool stack_walk_without_find_object;
 
-static struct {
-	void *handle;
-	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
-	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
-	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
-	int (*step)(unw_cursor_t *cursor);
-	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
-	int (*is_signal_frame)(unw_cursor_t *cursor);
-	search_unwind_table_function *search_unwind_table;
-	int (*find_object)(void *address,
-			   struct dl_find_object *result); /* NULL: glibc is too old */
-	unw_addr_space_t space;
-} lib;
+static struct unwind_library lib;
+static unw_addr_space_t space;
+static int (*find_object)(void *address,
+			  struct dl_find_object *result); /* NULL: glibc is too old */
 
 /*
  * Caches unwind information by return address, which makes walking over known code much cheaper.
@@ -357,9 +340,9 @@ static bool find_module(uintptr_t address, struct walk_module *module)
 {
 	struct dl_find_object object;
 
-	if (!lib.find_object)
+	if (!find_object)
 		return find_by_iteration(address, module);
-	if (lib.find_object((void *)address, &object))
+	if (find_object((void *)address, &object))
 		return false;
 	*module = (struct walk_module){
 		.start = (uintptr_t)object.dlfo_map_start,
@@ -576,7 +559,7 @@ static void walk_frames(struct stack_walk *walk)
 	unw_cursor_t *cursor = (unw_cursor_t *)walk->cursor;
 	enum xt_frame_kind kind = XT_FRAME_RETURN, last_kind = XT_FRAME_RETURN;
 	unw_word_t ip, sp, last_sp = 0;
-	int rc = lib.init_remote(cursor, lib.space, walk), ip_register = UNWIND_IP;
+	int rc = lib.init_remote(cursor, space, walk), ip_register = UNWIND_IP;
 
 	if (rc < 0) {
 		add_frame(walk, walk->regs->return_address, (uintptr_t)(walk->regs + 1),
@@ -636,38 +619,13 @@ void stack_walk(struct stack_walk *walk, const struct caller_regs *regs)
 
 int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 {
-	const struct {
-		const char *name;
-		void **function;
-	} needed[] = {
-		{LIBUNWIND_FUNCTION("create_addr_space"), (void **)&lib.create_addr_space},
-		{LIBUNWIND_FUNCTION("set_caching_policy"), (void **)&lib.set_caching_policy},
-		{LIBUNWIND_FUNCTION("init_remote"), (void **)&lib.init_remote},
-		{LIBUNWIND_FUNCTION("step"), (void **)&lib.step},
-		{LIBUNWIND_FUNCTION("get_reg"), (void **)&lib.get_reg},
-		{LIBUNWIND_FUNCTION("is_signal_frame"), (void **)&lib.is_signal_frame},
-		{LIBUNWIND_FUNCTION("dwarf_search_unwind_table"),
-		 (void **)&lib.search_unwind_table},
-	};
+	int error = unwind_open(&lib, library_dir, why, why_bytes);
 
-	lib.handle = unwind_open_library(library_dir, LIBUNWIND_NAME);
-	if (!lib.handle) {
-		snprintf(why, why_bytes,
-			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
-			 LIBUNWIND_NAME, library_dir);
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		*needed[i].function = dlsym(lib.handle, needed[i].name);
-		if (!*needed[i].function) {
-			snprintf(why, why_bytes, "%s lacks the function %s", LIBUNWIND_NAME,
-				 needed[i].name);
-			return -ENOSYS;
-		}
-	}
-	lib.find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (error)
+		return error;
+	find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	if (stack_walk_without_find_object)
-		lib.find_object = NULL;
+		find_object = NULL;
 	if (!cache) {
 		cache = map_memory(sizeof(*cache) << CACHE_BITS);
 		if (!cache)
@@ -679,10 +637,10 @@ int stack_walk_open(const char *library_dir, char *why, size_t why_bytes)
 int stack_walk_begin(void)
 {
 	/* 0 is this processor's byte order. On aarch64, libunwind 1.6 rejects all other values. */
-	lib.space = lib.create_addr_space(&our_access.accessors, 0);
-	if (!lib.space)
+	space = lib.create_addr_space(&our_access.accessors, 0);
+	if (!space)
 		return -ENOMEM;
-	lib.set_caching_policy(lib.space, UNW_CACHE_NONE);
+	lib.set_caching_policy(space, UNW_CACHE_NONE);
 	return 0;
 }
 

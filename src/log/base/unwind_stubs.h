@@ -1,17 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens libunwind, describes tables to it, and has the accessors that no walk supports. `name` is
- * the file name of the library for this processor. Any thread. Only the loader allocates memory.
+ * Opens libunwind, describes tables to it, and has the accessors that no walk supports. Any thread.
+ * Only the loader allocates memory.
  */
 #ifndef XT_LOG_UNWIND_STUBS_H
 #define XT_LOG_UNWIND_STUBS_H
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include <libunwind.h>
+
+#if defined(__x86_64__)
+#define UNWIND_LIBRARY_NAME   "libunwind-x86_64.so.8"
+#define UNWIND_FUNCTION(name) "_Ux86_64_" name
+#else
+#define UNWIND_LIBRARY_NAME   "libunwind-aarch64.so.8"
+#define UNWIND_FUNCTION(name) "_Uaarch64_" name
+#endif
+
+/* libunwind for this processor. */
+struct unwind_library {
+	void *handle;
+	unw_addr_space_t (*create_addr_space)(unw_accessors_t *accessors, int byte_order);
+	void (*destroy_addr_space)(unw_addr_space_t as);
+	int (*set_caching_policy)(unw_addr_space_t as, unw_caching_policy_t policy);
+	int (*init_remote)(unw_cursor_t *cursor, unw_addr_space_t as, void *arg);
+	int (*step)(unw_cursor_t *cursor);
+	int (*get_reg)(unw_cursor_t *cursor, int reg, unw_word_t *value_out);
+	int (*get_save_loc)(unw_cursor_t *cursor, int reg, unw_save_loc_t *location_out);
+	int (*is_signal_frame)(unw_cursor_t *cursor);
+	/* Exported for tools with accessors of their own, but declared in no header. */
+	int (*search_unwind_table)(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *table,
+				   unw_proc_info_t *info, int need_unwind_info, void *arg);
+};
 
 static inline int unwind_no_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
 				  int write, void *arg)
@@ -92,9 +117,9 @@ static inline bool unwind_describe_table(unw_dyn_info_t *table, const struct eh_
  * Prefers the copy shipped with xtrace. Opens its dependencies first, so that the loader uses them
  * instead of searching its own path.
  */
-static inline void *unwind_open_library(const char *library_dir, const char *name)
+static inline void *unwind_open_file(const char *library_dir)
 {
-	const char *const names[] = {"liblzma.so.5", "libunwind.so.8", name};
+	const char *const names[] = {"liblzma.so.5", "libunwind.so.8", UNWIND_LIBRARY_NAME};
 	char path[4096];
 	void *handle = NULL;
 
@@ -102,7 +127,44 @@ static inline void *unwind_open_library(const char *library_dir, const char *nam
 		snprintf(path, sizeof(path), "%s/xtrace/%s", library_dir, names[i]);
 		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
-	return handle ? handle : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	return handle ? handle : dlopen(UNWIND_LIBRARY_NAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Returns 0, or -errno with *why. The caller closes lib->handle, unless it is NULL. */
+static inline int unwind_open(struct unwind_library *lib, const char *library_dir, char *why,
+			      size_t why_bytes)
+{
+	const struct {
+		const char *name;
+		void **function;
+	} needed[] = {
+		{UNWIND_FUNCTION("create_addr_space"), (void **)&lib->create_addr_space},
+		{UNWIND_FUNCTION("destroy_addr_space"), (void **)&lib->destroy_addr_space},
+		{UNWIND_FUNCTION("set_caching_policy"), (void **)&lib->set_caching_policy},
+		{UNWIND_FUNCTION("init_remote"), (void **)&lib->init_remote},
+		{UNWIND_FUNCTION("step"), (void **)&lib->step},
+		{UNWIND_FUNCTION("get_reg"), (void **)&lib->get_reg},
+		{UNWIND_FUNCTION("get_save_loc"), (void **)&lib->get_save_loc},
+		{UNWIND_FUNCTION("is_signal_frame"), (void **)&lib->is_signal_frame},
+		{UNWIND_FUNCTION("dwarf_search_unwind_table"), (void **)&lib->search_unwind_table},
+	};
+
+	lib->handle = unwind_open_file(library_dir);
+	if (!lib->handle) {
+		snprintf(why, why_bytes,
+			 "cannot find %s in %s/xtrace or the loader's path; reinstall xtrace",
+			 UNWIND_LIBRARY_NAME, library_dir);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		*needed[i].function = dlsym(lib->handle, needed[i].name);
+		if (!*needed[i].function) {
+			snprintf(why, why_bytes, "%s lacks the function %s", UNWIND_LIBRARY_NAME,
+				 needed[i].name);
+			return -ENOSYS;
+		}
+	}
+	return 0;
 }
 
 #endif
