@@ -517,8 +517,7 @@ static uint32_t release_of(uint32_t version)
 	return release;
 }
 
-/* A function of the driver, or NULL. */
-static void *driver_function(const char *name)
+void *driver_function(const char *name)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	void *function = driver ? dlsym(driver, name) : NULL;
@@ -530,7 +529,7 @@ static void *driver_function(const char *name)
 
 static uint32_t driver_version(void)
 {
-	int (*get_version)(int *) = (int (*)(int *))driver_function("cuDriverGetVersion");
+	int (*get_version)(int *) = driver_function("cuDriverGetVersion");
 	int version = 0;
 
 	return get_version && !get_version(&version) ? (uint32_t)version : 0;
@@ -729,32 +728,24 @@ static void read_limits(int (*get_attribute)(int *, int, int), int device)
 /* The driver reports an error until cuInit() is far enough; the caller then asks again. */
 void gpu_names_read(void)
 {
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	int (*get_count)(int *);
-	int (*get_name)(char *, int, int);
-	int (*get_uuid)(void *, int);
-	int (*get_attribute)(int *, int, int);
+	int (*get_count)(int *) = driver_function("cuDeviceGetCount");
+	int (*get_name)(char *, int, int) = driver_function("cuDeviceGetName");
+	int (*get_uuid)(void *, int) = driver_function("cuDeviceGetUuid_v2");
+	int (*get_attribute)(int *, int, int) = driver_function("cuDeviceGetAttribute");
 	int count = 0;
 
-	if (!driver)
+	if (!get_count || !get_name || get_count(&count))
 		return;
-	get_count = (int (*)(int *))dlsym(driver, "cuDeviceGetCount");
-	get_name = (int (*)(char *, int, int))dlsym(driver, "cuDeviceGetName");
-	get_uuid = (int (*)(void *, int))dlsym(driver, "cuDeviceGetUuid_v2");
-	get_attribute = (int (*)(int *, int, int))dlsym(driver, "cuDeviceGetAttribute");
-	if (get_count && get_name && !get_count(&count)) {
-		for (int device = 0; device < count && device < GPUS_MAX; device++) {
-			/* A CUdevice is the ordinal of the device. */
-			if (get_name(found.names[device], GPU_NAME_BYTES - 1, device))
-				break;
-			if (get_uuid && get_uuid(found.uuids[device], device))
-				memset(found.uuids[device], 0, GPU_UUID_BYTES);
-			read_limits(get_attribute, device);
-			found.count++;
-		}
-		atomic_store(&is_known, true);
+	for (int device = 0; device < count && device < GPUS_MAX; device++) {
+		/* A CUdevice is the ordinal of the device. */
+		if (get_name(found.names[device], GPU_NAME_BYTES - 1, device))
+			break;
+		if (get_uuid && get_uuid(found.uuids[device], device))
+			memset(found.uuids[device], 0, GPU_UUID_BYTES);
+		read_limits(get_attribute, device);
+		found.count++;
 	}
-	dlclose(driver);
+	atomic_store(&is_known, true);
 }
 
 const struct gpu_names *gpu_names(void)

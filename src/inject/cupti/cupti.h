@@ -43,6 +43,9 @@ extern struct cupti_table cupti;
  */
 int cupti_open(const char *asked_path, char *why, size_t why_bytes);
 
+/* A function of the driver, if that is loaded, or NULL. Takes the loader's lock. */
+void *driver_function(const char *name);
+
 /*
  * Whether cuInit() has returned, which calls InitializeInjection(). CUPTI crashes if kernel records
  * are disabled before. Any thread.

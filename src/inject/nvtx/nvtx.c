@@ -14,7 +14,6 @@
  */
 #include "inject/nvtx/nvtx.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -492,18 +491,14 @@ static bool context_number(void *context, uint64_t *number)
 /* Stream ids are unique within a context. */
 static bool stream_numbers(void *stream, uint64_t *number, uint64_t *context)
 {
-	int (*get_context)(void *, void **) = NULL;
+	int (*get_context)(void *, void **);
 	int saved_errno = errno;
-	void *driver, *owner = NULL;
+	void *owner = NULL;
 	uint32_t id;
 
 	if (!is_ready() || !cupti.cuptiGetStreamIdEx)
 		return false;
-	driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	if (driver) {
-		get_context = (int (*)(void *, void **))dlsym(driver, "cuStreamGetCtx");
-		dlclose(driver);
-	}
+	get_context = driver_function("cuStreamGetCtx");
 	if (get_context && get_context(stream, &owner))
 		owner = NULL;
 	errno = saved_errno;
