@@ -20,6 +20,7 @@
 #include "cli/message.h"
 #include "diff/load/load_runs.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/new_file.h"
 #include "log/write/compact.h"
 
@@ -595,38 +596,38 @@ static int is_log(const struct dirent *entry)
 	return has_ending(entry->d_name, DATA_DIR_LOG_SUFFIX);
 }
 
-int data_dir_list_logs(const char *path, char ***names_out, size_t *count_out)
+int data_dir_list_logs(const char *path, char ***logs_out, size_t *count_out)
 {
 	struct dirent **entries;
 	int count = scandir(path, &entries, is_log, alphasort);
-	char **names;
+	char **logs;
 	int error = 0;
 
-	*names_out = NULL;
+	*logs_out = NULL;
 	*count_out = 0;
 	if (count < 0)
 		return -errno;
-	names = calloc((size_t)count + 1, sizeof(*names));
+	logs = calloc((size_t)count + 1, sizeof(*logs));
 	for (int i = 0; i < count; i++) {
-		if (names)
-			names[i] = strdup(entries[i]->d_name);
-		if (!names || !names[i])
+		if (logs && asprintf(&logs[i], "%s/%s", path, entries[i]->d_name) < 0)
+			logs[i] = NULL;
+		if (!logs || !logs[i])
 			error = -ENOMEM;
 		free(entries[i]);
 	}
 	free(entries);
 	if (error) {
-		data_dir_free_logs(names, (size_t)count);
+		data_dir_free_logs(logs, (size_t)count);
 		return error;
 	}
-	*names_out = names;
+	*logs_out = logs;
 	*count_out = (size_t)count;
 	return 0;
 }
 
-void data_dir_free_logs(char **names, size_t count)
+void data_dir_free_logs(char **logs, size_t count)
 {
-	for (size_t i = 0; names && i < count; i++)
-		free(names[i]);
-	free(names);
+	if (logs)
+		free_list((void *const *)logs, count);
+	free(logs);
 }

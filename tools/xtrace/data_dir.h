@@ -69,11 +69,11 @@ bool data_dir_has_foreign_file(const char *path);
 int data_dir_claim(const char *path, int *claim_out);
 
 /*
- * Lists the logs in the directory by name, sorted. Free them with data_dir_free_logs(). Returns 0
- * or -errno.
+ * Lists the paths of the logs in the directory, sorted. Free them with data_dir_free_logs().
+ * Returns 0 or -errno.
  */
-int data_dir_list_logs(const char *path, char ***names_out, size_t *count_out);
-void data_dir_free_logs(char **names, size_t count);
+int data_dir_list_logs(const char *path, char ***logs_out, size_t *count_out);
+void data_dir_free_logs(char **logs, size_t count);
 
 struct log_summary {
 	const char *name; /* file name; belongs to the caller */

@@ -372,17 +372,13 @@ static void take_log(struct probe *probe, const char *path)
 
 static void take_logs(struct probe *probe, const char *folder)
 {
-	char **logs, *path;
+	char **logs;
 	size_t count;
 
 	if (data_dir_list_logs(folder, &logs, &count))
 		return;
-	for (size_t i = 0; i < count; i++) {
-		if (asprintf(&path, "%s/%s", folder, logs[i]) < 0)
-			continue;
-		take_log(probe, path);
-		free(path);
-	}
+	for (size_t i = 0; i < count; i++)
+		take_log(probe, logs[i]);
 	data_dir_free_logs(logs, count);
 }
 

@@ -287,26 +287,26 @@ static bool is_whole(const struct xt_reader *reader)
 	       !xt_reader_refused(reader, why);
 }
 
-int summary_find_content(const char *path, enum summary_content *content_out)
+enum summary_content summary_find_content(const char *path)
 {
+	enum summary_content result = SUMMARY_DAMAGED;
 	struct content content = {0};
 	const struct xt_chunk *chunk;
 	struct xt_reader *reader;
 	int error = open_log(path, &reader);
 
-	*content_out = error == -ENODATA ? SUMMARY_EMPTY : SUMMARY_DAMAGED;
 	if (error)
-		return error == -ENODATA ? 0 : error;
+		return error == -ENODATA ? SUMMARY_EMPTY : SUMMARY_DAMAGED;
 	/* Unpack chunks of all kinds. The reader does not check those it skips. */
 	while (!content.found && (chunk = xt_reader_next(reader, 0)))
 		look_at_chunk(&content, chunk);
 	if (content.found || live_account_value(&content.accounts, "calls.seen") ||
 	    lost_count(&content.accounts))
-		*content_out = SUMMARY_CONTENT;
+		result = SUMMARY_CONTENT;
 	else if (is_whole(reader))
-		*content_out = SUMMARY_EMPTY;
+		result = SUMMARY_EMPTY;
 	xt_reader_close(reader);
-	return 0;
+	return result;
 }
 
 #define EMBED_LOGS_MAX	 1000 /* per merge process, to limit its argument list */
@@ -337,23 +337,13 @@ static void recover(const char *log)
 			(unsigned long long)(recovered.areas_damaged + recovered.areas_unknown));
 }
 
-/* The caller frees it. NULL if memory ran out. */
-static char *path_of(const struct finished *f, size_t index)
-{
-	char *path = NULL;
-
-	return asprintf(&path, "%s/%s", f->data_dir, f->logs[index]) < 0 ? NULL : path;
-}
-
 /* Waits briefly for the process to end, and recovers its events. Skips logs still being written. */
 static void settle_log(struct finished *f, size_t index)
 {
 	struct log_summary *summary = &f->summaries[index];
-	char *path = path_of(f, index);
+	const char *path = f->logs[index];
 
-	summary->name = f->logs[index];
-	if (!path)
-		return;
+	summary->name = base_name(path);
 	summary_probe(path, summary);
 	while (summary->running && monotonic_ns() - f->end_ns < GRACE_NS) {
 		nap_ns(GRACE_STEP_NS);
@@ -365,7 +355,6 @@ static void settle_log(struct finished *f, size_t index)
 	 */
 	if ((summary->readable || summary->empty) && !summary->running)
 		recover(path);
-	free(path);
 }
 
 bool finish_is_cpu_log(const char *name)
@@ -408,16 +397,13 @@ static void skip_small_logs(const struct finished *f, bool *is_skipped)
 	size_t count = 0;
 
 	for (size_t i = 0; others && i < f->log_count; i++) {
-		struct stat status = {0};
-		char *path;
+		struct stat status;
 
 		if (!finish_is_cpu_log(f->logs[i]) || has_cuda_log(f, f->logs[i]))
 			continue;
-		path = path_of(f, i);
-		if (path && stat(path, &status))
+		if (stat(f->logs[i], &status))
 			status.st_size = 0;
 		others[count++] = (struct sized_log){i, status.st_size};
-		free(path);
 	}
 	SORT(others, count, by_bytes_descending);
 	for (size_t i = EMBED_OTHERS_MAX; i < count; i++)
@@ -431,7 +417,6 @@ static int embed_some(const struct finished *f, const bool *is_skipped, size_t *
 {
 	const char *arguments[EMBED_LOGS_MAX + 6] = {"merge", "--embed-symbols", "--quiet"};
 	size_t first = 3, count;
-	int status = 0;
 
 	if (f->torch_trace) {
 		arguments[first++] = "--torch-trace";
@@ -444,15 +429,10 @@ static int embed_some(const struct finished *f, const bool *is_skipped, size_t *
 
 		if (!summary->readable || summary->running || is_skipped[*next])
 			continue;
-		arguments[count] = path_of(f, *next);
-		count += arguments[count] != NULL;
+		arguments[count++] = f->logs[*next];
 	}
-	if (count > first)
-		/* stdout belongs to the traced program. */
-		status = subprocess_run("merge", arguments, STDERR_FILENO);
-	while (count > first)
-		free((char *)arguments[--count]);
-	return status;
+	/* stdout belongs to the traced program. */
+	return count > first ? subprocess_run("merge", arguments, STDERR_FILENO) : STATUS_OK;
 }
 
 static void embed_symbols(const struct finished *f)
@@ -487,29 +467,12 @@ static void remove_torch_trace(const struct finished *f)
 	data_dir_remove_torch_trace(f->data_dir);
 }
 
-static void read_log(struct finished *f, size_t index)
-{
-	struct log_summary *summary = &f->summaries[index];
-	char *path = path_of(f, index);
-
-	if (summary->readable && (!path || summary_read(path, summary)))
-		summary->readable = false;
-	free(path);
-}
-
 bool finish_has_content(const struct finished *f)
 {
-	enum summary_content content = SUMMARY_EMPTY;
-
-	for (size_t i = 0; i < f->log_count && content != SUMMARY_CONTENT; i++) {
-		char *path = path_of(f, i);
-
-		if (!path)
+	for (size_t i = 0; i < f->log_count; i++)
+		if (summary_find_content(f->logs[i]) == SUMMARY_CONTENT)
 			return true;
-		summary_find_content(path, &content);
-		free(path);
-	}
-	return content == SUMMARY_CONTENT;
+	return false;
 }
 
 int finish_logs(struct finished *f)
@@ -528,7 +491,8 @@ int finish_logs(struct finished *f)
 	embed_symbols(f);
 	remove_torch_trace(f);
 	for (size_t i = 0; i < f->log_count; i++)
-		read_log(f, i);
+		if (f->summaries[i].readable && summary_read(f->logs[i], &f->summaries[i]))
+			f->summaries[i].readable = false;
 	return 0;
 }
 

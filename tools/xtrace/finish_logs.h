@@ -20,9 +20,9 @@ enum summary_content {
 
 /*
  * Searches the log up to the first event that counts as content. Ignores allocations and NVTX
- * events during a pause. Sets *content_out in any case. Returns 0 or -errno.
+ * events during a pause.
  */
-int summary_find_content(const char *path, enum summary_content *content_out);
+enum summary_content summary_find_content(const char *path);
 
 /* How long to wait for children that end together with the program. */
 #define GRACE_NS      250000000
@@ -35,7 +35,7 @@ struct finished {
 	char *torch_trace;     /* PyTorch's logs; NULL: in data_dir; owned */
 	bool owns_torch_trace; /* they are deleted, because they contain source code */
 	/* Set by finish_logs(): */
-	char **logs;		       /* file names in data_dir; owned */
+	char **logs;		       /* paths; owned */
 	struct log_summary *summaries; /* one per log; owned */
 	size_t log_count;
 };

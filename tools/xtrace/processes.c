@@ -264,18 +264,15 @@ static pid_t pid_of(const struct process_list *all, const char *crash_buffer)
 }
 
 /* Adds the process that writes this log, if there is one. Returns 0 or -ENOMEM. */
-static int add_log(struct process_list *list, const char *directory, const char *name)
+static int add_log(struct process_list *list, const char *log)
 {
-	char *log = NULL, *crash_buffer = NULL;
+	char *crash_buffer;
 	int error = 0;
 
-	if (asprintf(&log, "%s/%s", directory, name) < 0)
-		return -ENOMEM;
 	if (asprintf(&crash_buffer, "%s.spool", log) < 0)
-		error = -ENOMEM;
-	else if (!access(crash_buffer, F_OK))
+		return -ENOMEM;
+	if (!access(crash_buffer, F_OK))
 		error = add(list, 0, crash_buffer, log);
-	free(log);
 	free(crash_buffer);
 	return error;
 }
@@ -300,7 +297,7 @@ int processes_find_logs(struct process_list *list, const char *directory)
 	if (error)
 		return error;
 	for (size_t i = 0; i < log_count && !error; i++)
-		error = add_log(list, directory, logs[i]);
+		error = add_log(list, logs[i]);
 	data_dir_free_logs(logs, log_count);
 	return error;
 }

@@ -86,10 +86,9 @@ static char *beside(const char *path, const char *suffix)
 static enum content look_into_log(struct trace *trace, const char *log)
 {
 	struct xt_recovered recovered;
-	enum summary_content found;
 	int error = xt_recover(log, &recovered);
+	enum summary_content found = summary_find_content(log);
 
-	summary_find_content(log, &found);
 	if (found == SUMMARY_CONTENT)
 		return CONTENT_WORK;
 	if (error == -EBUSY)
@@ -118,13 +117,8 @@ static void look_into(struct trace *trace, const char *path)
 		return;
 	trace->content = CONTENT_EMPTY;
 	for (size_t i = 0; i < count && trace->content != CONTENT_WORK; i++) {
-		enum content content = CONTENT_WORK;
-		char *log = NULL;
+		enum content content = look_into_log(trace, logs[i]);
 
-		if (asprintf(&log, "%s/%s", path, logs[i]) >= 0) {
-			content = look_into_log(trace, log);
-			free(log);
-		}
 		if (content > trace->content)
 			trace->content = content;
 	}
