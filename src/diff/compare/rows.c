@@ -30,9 +30,12 @@ struct pair {
 	size_t base, new;
 };
 
-struct pairs {
-	struct pair *list;
-	size_t count, capacity;
+/* The paths of both sides with their hashes, and similar pairs of them. */
+struct matching {
+	struct lone_paths *base, *new;
+	struct frame_hashes *base_hashes, *new_hashes;
+	struct pair *pairs;
+	size_t pair_count, pair_capacity;
 };
 
 static void hash_frames(struct frame_hashes *path, const char *key)
@@ -74,89 +77,96 @@ static uint32_t common_frames(const struct frame_hashes *a, const struct frame_h
 	return row[b->count];
 }
 
-COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))
-
-/* Takes the most similar pairs first, each path once. */
-static void assign_best_pairs(struct pairs *pairs, uint8_t *is_taken, size_t *matches)
+/* Returns the hashes of all paths, which have no match yet. The caller frees them. */
+static struct frame_hashes *hash_paths(struct lone_paths *paths)
 {
-	SORT(pairs->list, pairs->count, compare_pairs);
-	for (size_t i = 0; i < pairs->count; i++) {
-		const struct pair *pair = &pairs->list[i];
+	struct frame_hashes *hashes = xt_calloc(paths->count + 1, sizeof(*hashes));
 
-		if (matches[pair->base] != MATCH_NONE || is_taken[pair->new])
-			continue;
-		matches[pair->base] = pair->new;
-		is_taken[pair->new] = 1;
+	for (size_t p = 0; p < paths->count; p++) {
+		hash_frames(&hashes[p], paths->list[p].key);
+		paths->list[p].match = MATCH_NONE;
 	}
+	return hashes;
 }
 
-static void pair_similar(struct pairs *pairs, const struct frame_hashes *base, size_t base_count,
-			 const struct frame_hashes *new, size_t new_count)
+static void find_similar(struct matching *m)
 {
 	uint64_t effort = 0;
 
-	for (size_t b = 0; b < base_count; b++) {
-		for (size_t n = 0; n < new_count; n++) {
-			uint32_t both = base[b].count + new[n].count;
+	for (size_t b = 0; b < m->base->count; b++) {
+		for (size_t n = 0; n < m->new->count; n++) {
+			const struct frame_hashes *x = &m->base_hashes[b], *y = &m->new_hashes[n];
 			double similarity;
 
-			if (!base[b].count || !new[n].count ||
-			    base[b].frames[base[b].count - 1] != new[n].frames[new[n].count - 1])
+			if (!x->count || !y->count ||
+			    x->frames[x->count - 1] != y->frames[y->count - 1])
 				continue;
-			effort += (uint64_t)base[b].count * new[n].count;
+			effort += (uint64_t)x->count * y->count;
 			if (effort > COMPARISONS_MAX)
 				return;
-			similarity = 2.0 * common_frames(&base[b], &new[n]) / both;
+			similarity = 2.0 * common_frames(x, y) / (x->count + y->count);
 			if (similarity >= SIMILARITY_MIN)
-				xt_append(pairs->list, pairs->count, pairs->capacity,
+				xt_append(m->pairs, m->pair_count, m->pair_capacity,
 					  (struct pair){similarity, b, n});
 		}
 	}
 }
 
-/* Pair paths that differ only in the kernel, if there is exactly one on each side. */
-static void pair_replaced(const struct frame_hashes *base, size_t base_count,
-			  const struct frame_hashes *new, size_t new_count, uint8_t *is_taken,
-			  size_t *matches)
+/* Matches two paths, unless one of them has a match. */
+static void match(const struct matching *m, size_t b, size_t n)
 {
-	for (size_t b = 0; b < base_count; b++) {
-		size_t found = MATCH_NONE, like_base = 0, like_new = 0, outer;
+	struct lone_path *base = &m->base->list[b], *new = &m->new->list[n];
 
-		if (matches[b] != MATCH_NONE || base[b].count < 2)
-			continue;
-		outer = (base[b].count - 1) * sizeof(base[b].frames[0]);
-		for (size_t o = 0; o < base_count; o++)
-			like_base += matches[o] == MATCH_NONE && base[o].count == base[b].count &&
-				     !memcmp(base[o].frames, base[b].frames, outer);
-		for (size_t n = 0; n < new_count; n++) {
-			if (is_taken[n] || new[n].count != base[b].count ||
-			    memcmp(new[n].frames, base[b].frames, outer) != 0)
-				continue;
-			found = n;
-			like_new++;
+	if (base->match != MATCH_NONE || new->match != MATCH_NONE)
+		return;
+	base->match = new->row;
+	new->match = base->row;
+}
+
+COMPARE_BY(compare_pairs, struct pair, DOWN(similarity) UP(base) UP(new))
+
+/* Counts paths without a match that differ from this one only in the kernel. Sets the last one. */
+static size_t count_alike(const struct frame_hashes *path, const struct lone_paths *paths,
+			  const struct frame_hashes *hashes, size_t *last_out)
+{
+	size_t outer_bytes = (path->count - 1) * sizeof(path->frames[0]), count = 0;
+
+	for (size_t p = 0; p < paths->count; p++)
+		if (paths->list[p].match == MATCH_NONE && hashes[p].count == path->count &&
+		    !memcmp(hashes[p].frames, path->frames, outer_bytes)) {
+			*last_out = p;
+			count++;
 		}
-		if (like_base != 1 || like_new != 1)
-			continue;
-		matches[b] = found;
-		is_taken[found] = 1;
+	return count;
+}
+
+/* Matches paths that differ only in the kernel, if there is exactly one on each side. */
+static void match_replaced(const struct matching *m)
+{
+	for (size_t b = 0; b < m->base->count; b++) {
+		const struct frame_hashes *path = &m->base_hashes[b];
+		size_t found;
+
+		if (m->base->list[b].match == MATCH_NONE && path->count > 1 &&
+		    count_alike(path, m->base, m->base_hashes, &found) == 1 &&
+		    count_alike(path, m->new, m->new_hashes, &found) == 1)
+			match(m, b, found);
 	}
 }
 
-void match_paths(const char *const *base, size_t base_count, const char *const *new,
-		 size_t new_count, size_t *matches_out)
+void match_paths(struct lone_paths *base, struct lone_paths *new)
 {
-	struct frame_hashes *paths = xt_calloc(base_count + new_count + 1, sizeof(*paths));
-	uint8_t *is_taken = xt_calloc(new_count + 1, sizeof(*is_taken));
-	struct pairs pairs = {0};
+	struct matching m = {.base = base,
+			     .new = new,
+			     .base_hashes = hash_paths(base),
+			     .new_hashes = hash_paths(new)};
 
-	for (size_t b = 0; b < base_count; b++)
-		matches_out[b] = MATCH_NONE;
-	for (size_t i = 0; i < base_count + new_count; i++)
-		hash_frames(&paths[i], i < base_count ? base[i] : new[i - base_count]);
-	pair_similar(&pairs, paths, base_count, paths + base_count, new_count);
-	assign_best_pairs(&pairs, is_taken, matches_out);
-	pair_replaced(paths, base_count, paths + base_count, new_count, is_taken, matches_out);
-	free_all(pairs.list, is_taken, paths);
+	find_similar(&m);
+	SORT(m.pairs, m.pair_count, compare_pairs);
+	for (size_t p = 0; p < m.pair_count; p++)
+		match(&m, m.pairs[p].base, m.pairs[p].new);
+	match_replaced(&m);
+	free_all(m.base_hashes, m.new_hashes, m.pairs);
 }
 
 /*
@@ -225,32 +235,10 @@ static bool is_on(const struct comparison *c, const struct comparison_row *row, 
 	return false;
 }
 
-void row_keys_add(struct row_keys *keys, const char *key, size_t row)
-{
-	size_t count = keys->count;
-
-	xt_append(keys->keys, count, keys->key_capacity, key);
-	xt_append(keys->rows, keys->count, keys->row_capacity, row);
-}
-
-void row_keys_free(struct row_keys *keys)
-{
-	free_all(keys->keys, keys->rows);
-}
-
-size_t *row_keys_match(const struct row_keys *base, const struct row_keys *new)
-{
-	size_t *matches = xt_calloc(base->count + 1, sizeof(*matches));
-
-	match_paths(base->keys, base->count, new->keys, new->count, matches);
-	return matches;
-}
-
 /* Merges renamed rows: move the entries of BASE into the row of NEW. */
 static void join_renamed(struct comparison *c, enum level level)
 {
-	struct row_keys lists[SIDES] = {0};
-	size_t *matches;
+	struct lone_paths lists[SIDES] = {0};
 
 	for (size_t i = 0; i < c->row_count; i++) {
 		const struct comparison_row *row = &c->rows[i];
@@ -261,15 +249,16 @@ static void join_renamed(struct comparison *c, enum level level)
 			continue;
 		new = is_on(c, row, SIDE_NEW);
 		if (is_on(c, row, SIDE_BASE) != new)
-			row_keys_add(&lists[new], row->key, i);
+			lone_paths_add(&lists[new], row->key, i);
 	}
-	matches = row_keys_match(&lists[SIDE_BASE], &lists[SIDE_NEW]);
+	match_paths(&lists[SIDE_BASE], &lists[SIDE_NEW]);
 	for (size_t b = 0; b < lists[SIDE_BASE].count; b++) {
-		struct comparison_row *base = &c->rows[lists[SIDE_BASE].rows[b]], *new;
+		const struct lone_path *path = &lists[SIDE_BASE].list[b];
+		struct comparison_row *base = &c->rows[path->row], *new;
 
-		if (matches[b] == MATCH_NONE)
+		if (path->match == MATCH_NONE)
 			continue;
-		new = &c->rows[lists[SIDE_NEW].rows[matches[b]]];
+		new = &c->rows[path->match];
 		for (size_t r = 0; r < c->run_count; r++)
 			if (base->entries[r])
 				new->entries[r] = base->entries[r];
@@ -277,9 +266,7 @@ static void join_renamed(struct comparison *c, enum level level)
 		free(base->entries);
 		base->entries = NULL;
 	}
-	for (int s = 0; s < SIDES; s++)
-		row_keys_free(&lists[s]);
-	free(matches);
+	free_all(lists[SIDE_BASE].list, lists[SIDE_NEW].list);
 }
 
 /* Drop rows that were merged into others, and rows that only history has. */

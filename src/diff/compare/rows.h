@@ -9,29 +9,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "diff/compare/comparison.h"
 
 #define MATCH_NONE SIZE_MAX
 
-/*
- * base and new are keys that only one side has. matches_out[b] becomes the index of the match in
- * new, or MATCH_NONE.
- */
-void match_paths(const char *const *base, size_t base_count, const char *const *new,
-		 size_t new_count, size_t *matches_out);
-
-/* Rows that only one side has. All zeros is empty. */
-struct row_keys {
-	const char **keys;
-	size_t *rows;
-	size_t count, key_capacity, row_capacity;
+/* Call paths that only one side has. All zeros is empty. The caller frees list. */
+struct lone_paths {
+	struct lone_path {
+		const char *key;
+		size_t row;
+		size_t match; /* row of the other side, or MATCH_NONE; set by match_paths() */
+	} * list;
+	size_t count, capacity;
 };
 
-void row_keys_add(struct row_keys *keys, const char *key, size_t row);
-void row_keys_free(struct row_keys *keys);
+static inline void lone_paths_add(struct lone_paths *paths, const char *key, size_t row)
+{
+	xt_append(paths->list, paths->count, paths->capacity, (struct lone_path){key, row, 0});
+}
 
-/* The result of match_paths() for two lists. The caller frees it. */
-size_t *row_keys_match(const struct row_keys *base, const struct row_keys *new);
+/* Matches similar paths. Each gets at most one match. */
+void match_paths(struct lone_paths *base, struct lone_paths *new);
 
 /* Makes comparison->rows from the runs, without effects. */
 void compare_rows_make(struct comparison *comparison);

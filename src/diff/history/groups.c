@@ -269,8 +269,7 @@ static void add_rename(struct history *h, struct history_group *group, size_t ol
 static void pair(struct history *h, struct history_group *group, const struct presence *presence,
 		 enum level level, size_t place)
 {
-	struct row_keys old = {0}, new = {0};
-	size_t *matches;
+	struct lone_paths old = {0}, new = {0};
 
 	for (size_t r = 0; r < h->rows.count; r++) {
 		const struct presence *p = &presence[r];
@@ -278,17 +277,15 @@ static void pair(struct history *h, struct history_group *group, const struct pr
 		if (h->rows.list[r].level != level || !p->count)
 			continue;
 		if (p->last + 1 == place && p->count >= PRESENT_MIN)
-			row_keys_add(&old, h->rows.list[r].key, r);
+			lone_paths_add(&old, h->rows.list[r].key, r);
 		if (p->first == place && (p->count >= PRESENT_MIN || p->last + 1 == group->count))
-			row_keys_add(&new, h->rows.list[r].key, r);
+			lone_paths_add(&new, h->rows.list[r].key, r);
 	}
-	matches = row_keys_match(&old, &new);
+	match_paths(&old, &new);
 	for (size_t o = 0; o < old.count; o++)
-		if (matches[o] != MATCH_NONE)
-			add_rename(h, group, old.rows[o], new.rows[matches[o]], place);
-	row_keys_free(&old);
-	row_keys_free(&new);
-	free(matches);
+		if (old.list[o].match != MATCH_NONE)
+			add_rename(h, group, old.list[o].row, old.list[o].match, place);
+	free_all(old.list, new.list);
 }
 
 /*
