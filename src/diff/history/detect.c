@@ -472,77 +472,45 @@ static void trend_measure(struct trend *trend, const double *x, const struct pla
 	1e-4 /* relative standard deviation that values have at least, as in xtrace diff */
 #define SHARE_MIN 5e-4 /* of the GPU time, as in xtrace diff */
 
-/* One row's values while its track is made. */
-struct series {
-	double *values;
-	size_t *places;
-	size_t count;
-	bool is_positive, is_constant;
-	double sum, largest;
-};
-
-static void take_value(struct series *series, double value, size_t place)
+/*
+ * Adds the values of a row, unless there are too few of them, or all counts are the same. A missing
+ * row has the count 0. Its value is unknown.
+ */
+static void add_track(struct detection *d, const struct history *h,
+		      const struct history_group *group, size_t row, enum metric metric)
 {
-	if (series->count && value != series->values[0])
-		series->is_constant = false;
-	series->is_positive &= value > 0.0;
-	series->sum += value;
-	series->largest = fmax(series->largest, fabs(value));
-	series->places[series->count] = place;
-	series->values[series->count++] = value;
-}
-
-/* A missing row has the count 0. Its value is unknown. */
-static void read_series(struct series *series, const struct history *h,
-			const struct history_group *group, size_t row, enum metric metric)
-{
-	series->count = 0;
-	series->is_positive = series->is_constant = true;
-	series->sum = series->largest = 0.0;
-	for (size_t i = 0; i < group->count; i++) {
-		struct history_value value = group_value(h, group, row, i);
-
-		if (metric == METRIC_COUNT)
-			take_value(series, isnan(value.value) ? 0.0 : value.count, i);
-		else if (!isnan(value.value))
-			take_value(series, value.value, i);
-	}
-}
-
-static void add_track(struct detection *d, const struct series *series, size_t row,
-		      enum metric metric)
-{
-	struct track *track;
-
-	track = xt_new(d->tracks, d->track_count, d->track_capacity);
-	*track = (struct track){
+	struct track track = {
 		.row = row,
 		.metric = metric,
-		.count = series->count,
-		.is_log = metric == METRIC_VALUE && series->is_positive,
-		.cost = series->sum / (double)series->count,
-		.values = xt_calloc(series->count + 1, sizeof(*track->values)),
-		.places = xt_calloc(series->count + 1, sizeof(*track->places)),
+		.is_log = metric == METRIC_VALUE,
+		.values = xt_calloc(group->count + 1, sizeof(*track.values)),
+		.places = xt_calloc(group->count + 1, sizeof(*track.places)),
 	};
-	track->floor = track->is_log ? NOISE_MIN : NOISE_MIN * series->largest;
-	memcpy(track->places, series->places, series->count * sizeof(*track->places));
-	for (size_t i = 0; i < series->count; i++)
-		track->values[i] = track->is_log ? log(series->values[i]) : series->values[i];
-}
+	double sum = 0.0, largest = 0.0;
+	bool varies = false;
 
-static void add_row(struct detection *d, struct series *series, const struct history *h,
-		    const struct history_group *group, size_t row)
-{
-	static const enum metric metrics[] = {METRIC_VALUE, METRIC_COUNT};
+	for (size_t i = 0; i < group->count; i++) {
+		struct history_value at = group_value(h, group, row, i);
+		double value = metric == METRIC_VALUE ? at.value : isnan(at.value) ? 0.0 : at.count;
 
-	for (size_t m = 0; m < 2; m++) {
-		/* The numbers of items of totals are totals themselves. */
-		if (metrics[m] == METRIC_COUNT && h->rows.list[row].level == LEVEL_TOTAL)
+		if (metric == METRIC_VALUE && isnan(value))
 			continue;
-		read_series(series, h, group, row, metrics[m]);
-		if (series->count > 1 && !(series->is_constant && metrics[m] == METRIC_COUNT))
-			add_track(d, series, row, metrics[m]);
+		track.places[track.count] = i;
+		track.values[track.count++] = value;
+		track.is_log &= value > 0.0;
+		varies |= value != track.values[0];
+		sum += value;
+		largest = fmax(largest, fabs(value));
 	}
+	if (track.count < 2 || (metric == METRIC_COUNT && !varies)) {
+		free_all(track.values, track.places);
+		return;
+	}
+	track.cost = sum / (double)track.count;
+	track.floor = track.is_log ? NOISE_MIN : NOISE_MIN * largest;
+	for (size_t i = 0; track.is_log && i < track.count; i++)
+		track.values[i] = log(track.values[i]);
+	xt_append(d->tracks, d->track_count, d->track_capacity, track);
 }
 
 const struct track *detection_find(const struct detection *d, const struct history *h,
@@ -572,20 +540,18 @@ static void select_tested(struct detection *d, const struct history *h)
 	}
 }
 
-/* Adds the tracks of all rows. Constant ones are left out. */
 static void tracks_make(struct detection *d, const struct history *h,
 			const struct history_group *group)
 {
-	struct series series = {
-		.values = xt_calloc(group->count + 1, sizeof(*series.values)),
-		.places = xt_calloc(group->count + 1, sizeof(*series.places)),
-	};
-
-	for (size_t r = 0; r < h->rows.count; r++)
-		if (!group->is_new_name[r])
-			add_row(d, &series, h, group, r);
+	for (size_t r = 0; r < h->rows.count; r++) {
+		if (group->is_new_name[r])
+			continue;
+		add_track(d, h, group, r, METRIC_VALUE);
+		/* The numbers of items of totals are totals themselves. */
+		if (h->rows.list[r].level != LEVEL_TOTAL)
+			add_track(d, h, group, r, METRIC_COUNT);
+	}
 	select_tested(d, h);
-	free_all(series.values, series.places);
 }
 
 /* The index of the first value at or after a point of the group. */
@@ -697,25 +663,14 @@ double track_noise_between(const struct track *track, const struct history_group
 	return track->is_log ? squares : squares / fabs(track->cost);
 }
 
-/* The end of the part of the track before the next break. */
-static size_t break_end(const struct track *track, const struct history_group *group, size_t index)
-{
-	for (size_t b = 0; b < group->break_count; b++) {
-		size_t at = track_index(track, group->breaks[b].place);
-
-		if (at > index)
-			return at;
-	}
-	return track->count;
-}
-
 /* Searches a track between breaks. Sets its changes to those that would pass without other rows. */
 static void search_track(struct track *track, const struct history_group *group)
 {
-	for (size_t begin = 0, end; begin < track->count; begin = end) {
+	for (size_t begin = 0, end, unused; begin < track->count; begin = end) {
 		struct places places = {0};
 
-		end = break_end(track, group, begin);
+		/* Ends at the next break: the changes that are known are before this part. */
+		track_part(track, group, begin, &unused, &end);
 		change_points_search(&places, track->values, begin, end);
 		change_points_prune(&places, track->values, begin, end, track->floor);
 		for (size_t p = 0; p < places.count; p++)
