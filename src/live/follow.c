@@ -228,13 +228,6 @@ static uint32_t live_hot_kinds(void)
 	return kinds;
 }
 
-static int live_hot_add(struct live_hot *hot, const struct xt_chunk *chunk)
-{
-	enum xt_kind kind = xt_chunk_kind(chunk);
-
-	return adders[kind] ? adders[kind](hot, chunk) : 0;
-}
-
 static void clear_slot(struct live_ranking *ranking, unsigned slot)
 {
 	for (size_t i = 0; i < ranking->count; i++)
@@ -368,7 +361,7 @@ static int add_chunk(struct live_log *log, const struct xt_chunk *chunk)
 			return 0;
 		place->last = fingerprint_of(chunk);
 	}
-	return log->is_ranked && live_hot_add(&log->hot, chunk)
+	return log->is_ranked && adders[kind] && adders[kind](&log->hot, chunk)
 		       ? -ENOMEM
 		       : live_totals_add(&log->totals, chunk);
 }

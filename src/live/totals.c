@@ -384,16 +384,6 @@ uint64_t live_busy_ns(const struct live_gpu *gpu)
 	return busy_ns;
 }
 
-/* Forgets what threads did before that time. */
-static void live_gaps_forget(struct live_gaps *gaps, uint64_t before_ns)
-{
-	gaps->checkpoint_count = 0;
-	for (size_t t = 0; t < gaps->timeline_capacity; t++) {
-		thread_timeline_forget(&gaps->timelines[t], before_ns);
-		gaps->checkpoint_count += gaps->timelines[t].count;
-	}
-}
-
 static void live_gaps_free(struct live_gaps *gaps)
 {
 	for (size_t t = 0; t < gaps->timeline_capacity; t++)
@@ -612,14 +602,15 @@ static int add_call(struct live_totals *totals, const struct xt_row_call *row)
 struct work_columns {
 	struct xt_columns_copy in;
 	uint32_t row_count;
-	bool are_copies;
+	enum xt_kind kind;
 };
 
 static struct live_span span_of(struct live_totals *totals, const struct work_columns *work,
 				uint32_t r)
 {
 	const struct xt_row_copy row = xt_read_copy(&work->in, r);
-	struct live_work end = {.stream = (uint32_t)row.stream, .is_copy = work->are_copies};
+	struct live_work end = {.stream = (uint32_t)row.stream,
+				.is_copy = work->kind == XT_KIND_COPY};
 
 	live_gaps_join(&totals->gaps, row.correlation, &end);
 	return (struct live_span){row.start_ns, end_of(row.start_ns, row.duration_ns), end, end};
@@ -658,12 +649,6 @@ static int add_busy(struct live_totals *totals, const struct work_columns *work)
 	return error;
 }
 
-static struct work_columns columns_of(const struct xt_chunk *chunk)
-{
-	return (struct work_columns){xt_columns_copy(chunk), xt_chunk_rows(chunk),
-				     xt_chunk_kind(chunk) == XT_KIND_COPY};
-}
-
 /* Finds the GPU of each row by its stream. */
 static int find_gpus(struct live_totals *totals, const struct work_columns *work)
 {
@@ -679,38 +664,30 @@ static int find_gpus(struct live_totals *totals, const struct work_columns *work
 	return error;
 }
 
-static int add_kernels(struct live_totals *totals, const struct xt_chunk *chunk)
+static void count_work(const struct live_totals *totals, struct live_gpu *gpu,
+		       const struct work_columns *work, uint32_t r)
 {
-	struct work_columns work = columns_of(chunk);
-	int error = find_gpus(totals, &work);
+	uint8_t kind;
 
-	for (uint32_t r = 0; r < work.row_count && !error; r++)
-		totals->gpus[totals->batch.gpus[r]]->kernel_count++;
-	return error ? error : add_busy(totals, &work);
-}
-
-static int add_copies(struct live_totals *totals, const struct xt_chunk *chunk)
-{
-	struct work_columns work = columns_of(chunk);
-	int error = find_gpus(totals, &work);
-
-	for (uint32_t r = 0; r < work.row_count && !error; r++) {
-		struct live_gpu *gpu = totals->gpus[totals->batch.gpus[r]];
-		uint8_t kind = ids_get(&totals->tables.kind_of_copy, work.in.shape[r]);
-
+	if (work->kind == XT_KIND_KERNEL) {
+		gpu->kernel_count++;
+	} else if (work->kind == XT_KIND_SET) {
+		gpu->memset_count++;
+	} else {
+		kind = ids_get(&totals->tables.kind_of_copy, work->in.shape[r]);
 		gpu->copy_counts[kind]++;
-		gpu->copy_bytes[kind] += work.in.bytes[r];
+		gpu->copy_bytes[kind] += work->in.bytes[r];
 	}
-	return error ? error : add_busy(totals, &work);
 }
 
-static int add_memsets(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_work(struct live_totals *totals, const struct xt_chunk *chunk)
 {
-	struct work_columns work = columns_of(chunk);
+	const struct work_columns work = {xt_columns_copy(chunk), xt_chunk_rows(chunk),
+					  xt_chunk_kind(chunk)};
 	int error = find_gpus(totals, &work);
 
 	for (uint32_t r = 0; r < work.row_count && !error; r++)
-		totals->gpus[totals->batch.gpus[r]]->memset_count++;
+		count_work(totals, totals->gpus[totals->batch.gpus[r]], &work, r);
 	return error ? error : add_busy(totals, &work);
 }
 
@@ -769,8 +746,8 @@ static int (*const adders[XT_KIND_COUNT])(struct live_totals *, const struct xt_
 	[XT_KIND_META] = add_metas,	  [XT_KIND_ACCOUNT] = add_accounts,
 	[XT_KIND_STREAM] = add_streams,	  [XT_KIND_COPY_SHAPE] = add_copy_shapes,
 	[XT_KIND_API] = add_apis,	  [XT_KIND_CALL] = add_calls,
-	[XT_KIND_KERNEL] = add_kernels,	  [XT_KIND_COPY] = add_copies,
-	[XT_KIND_SET] = add_memsets,	  [XT_KIND_MEMORY] = add_memories,
+	[XT_KIND_KERNEL] = add_work,	  [XT_KIND_COPY] = add_work,
+	[XT_KIND_SET] = add_work,	  [XT_KIND_MEMORY] = add_memories,
 	[XT_KIND_SWITCH] = add_switches,  [XT_KIND_CLOCK] = add_clocks,
 	[XT_KIND_GRAPH_NODE] = add_nodes,
 };
@@ -802,12 +779,17 @@ static void settle(struct live_totals *totals, uint64_t until_ns)
 /* Open gaps need to know what threads did since then. */
 static void forget_threads(struct live_totals *totals)
 {
+	struct live_gaps *gaps = &totals->gaps;
 	uint64_t oldest_ns = UINT64_MAX;
 
 	for (unsigned g = 0; g < LIVE_GPUS; g++)
 		if (totals->gpus[g])
 			oldest_ns = smaller(oldest_ns, open_since_ns(totals->gpus[g]));
-	live_gaps_forget(&totals->gaps, oldest_ns);
+	gaps->checkpoint_count = 0;
+	for (size_t t = 0; t < gaps->timeline_capacity; t++) {
+		thread_timeline_forget(&gaps->timelines[t], oldest_ns);
+		gaps->checkpoint_count += gaps->timelines[t].count;
+	}
 }
 
 int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk)
