@@ -25,36 +25,19 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/message.h"
+#include "log/base/monotonic.h"
 
 #define SWEEP_US     500000
 #define ANSWER_TIMES 10 /* as long as an idle connection lasts, for an answer to be read */
 
-struct http_connection {
-	TAILQ_ENTRY(http_connection) place;
-	struct bufferevent *socket; /* with a reference, because libevent frees it at any time */
-	struct http_connections *all;
-	time_t until_s;
-	bool is_idle; /* it had an answer, and nothing of the next request */
-};
-
-static time_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 static void change_state(struct http_connection *connection, bool is_idle, int seconds)
 {
 	connection->is_idle = is_idle;
-	connection->until_s = now_s() + seconds;
-	TAILQ_REMOVE(&connection->all->list, connection, place);
-	TAILQ_INSERT_TAIL(&connection->all->list, connection, place);
+	connection->changed_ns = monotonic_ns();
+	connection->until_ns = connection->changed_ns + (uint64_t)seconds * 1000000000;
 }
 
 /* libevent adds bytes that it received. */
@@ -76,112 +59,105 @@ static bool is_open(const struct http_connection *connection)
 	return context != NULL;
 }
 
-static void forget(struct http_connections *connections, struct http_connection *connection)
+static void forget(struct http_connection *connection)
 {
-	TAILQ_REMOVE(&connections->list, connection, place);
-	connections->count--;
 	evbuffer_remove_cb(bufferevent_get_input(connection->socket), note_input, connection);
 	bufferevent_decref(connection->socket);
-	free(connection);
+	connection->socket = NULL;
 }
 
 /* libevent sees the end of the connection, and frees it. */
-static void end(struct http_connections *connections, struct http_connection *connection)
+static void end(struct http_connection *connection)
 {
 	if (is_open(connection))
 		shutdown(bufferevent_getfd(connection->socket), SHUT_RDWR);
-	forget(connections, connection);
+	forget(connection);
 }
 
-static void end_one(struct http_connections *connections)
+/* A free place. If there is none, ends the connection that is idle for longest, or the oldest. */
+static struct http_connection *make_room(struct http_server *server)
 {
-	struct http_connection *connection;
+	struct http_connection *best = server->connections;
 
-	TAILQ_FOREACH(connection, &connections->list, place)
-	{
-		if (connection->is_idle)
-			break;
+	for (size_t c = 0; c < HTTP_CONNECTIONS_MAX; c++) {
+		struct http_connection *other = &server->connections[c];
+
+		if (!other->socket)
+			return other;
+		if (other->is_idle == best->is_idle ? other->changed_ns < best->changed_ns
+						    : other->is_idle)
+			best = other;
 	}
-	end(connections, connection ? connection : TAILQ_FIRST(&connections->list));
+	end(best);
+	return best;
 }
 
-static void start_timer(struct http_connections *connections)
+static void start_timer(struct http_server *server)
 {
 	const struct timeval next = {0, SWEEP_US};
 
-	event_add(connections->timer, &next);
+	if (!event_pending(server->timer, EV_TIMEOUT, NULL))
+		event_add(server->timer, &next);
 }
 
 static void sweep(evutil_socket_t unused, short what, void *context)
 {
-	struct http_connections *connections = context;
-	struct http_connection *connection = TAILQ_FIRST(&connections->list), *next;
-	time_t time_s = now_s();
+	struct http_server *server = context;
+	uint64_t now_ns = monotonic_ns();
 
 	(void)unused;
 	(void)what;
-	for (; connection; connection = next) {
-		next = TAILQ_NEXT(connection, place);
-		if (!is_open(connection))
-			forget(connections, connection);
-		else if (connection->until_s < time_s)
-			end(connections, connection);
+	for (size_t c = 0; c < HTTP_CONNECTIONS_MAX; c++) {
+		struct http_connection *connection = &server->connections[c];
+
+		if (connection->socket && !is_open(connection))
+			forget(connection);
+		else if (connection->socket && connection->until_ns < now_ns)
+			end(connection);
+		if (connection->socket)
+			start_timer(server);
 	}
-	if (connections->count)
-		start_timer(connections);
 }
 
 /* libevent calls this for each connection that it accepts. */
 static struct bufferevent *begin(struct event_base *base, void *context)
 {
-	struct http_connections *connections = context;
-	struct http_connection *connection = calloc(1, sizeof(*connection));
+	struct bufferevent *socket = bufferevent_socket_new(base, -1, 0);
+	struct http_connection *connection;
 
-	if (connection)
-		connection->socket = bufferevent_socket_new(base, -1, 0);
-	if (!connection || !connection->socket) {
-		free(connection);
+	if (!socket)
 		return NULL;
-	}
-	if (connections->count == HTTP_CONNECTIONS_MAX)
-		end_one(connections);
-	if (!connections->count)
-		start_timer(connections);
-	bufferevent_incref(connection->socket);
-	evbuffer_add_cb(bufferevent_get_input(connection->socket), note_input, connection);
-	connection->all = connections;
-	connection->until_s = now_s() + HTTP_REQUEST_S;
-	TAILQ_INSERT_TAIL(&connections->list, connection, place);
-	connections->count++;
-	return connection->socket;
+	connection = make_room(context);
+	connection->socket = socket;
+	change_state(connection, false, HTTP_REQUEST_S);
+	bufferevent_incref(socket);
+	evbuffer_add_cb(bufferevent_get_input(socket), note_input, connection);
+	start_timer(context);
+	return socket;
 }
 
-static struct http_connection *find(struct http_connections *connections,
-				    struct evhttp_request *request)
+static struct http_connection *find(struct http_server *server, struct evhttp_request *request)
 {
 	struct bufferevent *socket =
 		evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
-	struct http_connection *connection;
 
-	TAILQ_FOREACH(connection, &connections->list, place)
-	{
-		if (connection->socket == socket)
-			break;
-	}
-	return connection;
+	for (size_t c = 0; c < HTTP_CONNECTIONS_MAX; c++)
+		if (server->connections[c].socket == socket)
+			return &server->connections[c];
+	return NULL;
 }
 
 /* The next request may have begun while its client received the answer. */
 static void note_sent(struct evhttp_request *request, void *context)
 {
-	struct http_connections *connections = context;
-	struct http_connection *connection = find(connections, request);
+	struct http_server *server = context;
+	struct http_connection *connection = find(server, request);
 	bool is_idle;
 
 	if (!connection)
 		return;
 	is_idle = !evbuffer_get_length(bufferevent_get_input(connection->socket));
-	change_state(connection, is_idle, is_idle ? connections->idle_s : HTTP_REQUEST_S);
+	change_state(connection, is_idle, is_idle ? server->idle_s : HTTP_REQUEST_S);
 }
 
 #define HEADER_BYTES_MAX   16384
@@ -233,13 +209,12 @@ static bool is_addressed(const struct http_server *server, struct evhttp_request
 static void answer_if_addressed(struct evhttp_request *request, void *context)
 {
 	struct http_server *server = context;
-	struct http_connections *connections = &server->connections;
-	struct http_connection *connection = find(connections, request);
+	struct http_connection *connection = find(server, request);
 
 	/* The request is complete: there is time for the answer, and idle time afterwards. */
 	if (connection)
-		change_state(connection, false, ANSWER_TIMES * connections->idle_s);
-	evhttp_request_set_on_complete_cb(request, note_sent, connections);
+		change_state(connection, false, ANSWER_TIMES * server->idle_s);
+	evhttp_request_set_on_complete_cb(request, note_sent, server);
 	if (is_addressed(server, request))
 		server->answer(request, server->context);
 	else
@@ -249,8 +224,6 @@ static void answer_if_addressed(struct evhttp_request *request, void *context)
 int http_server_open(struct http_server *server, unsigned methods, int timeout_s,
 		     http_answer *answer, void *context)
 {
-	struct http_connections *connections = &server->connections;
-
 	event_set_log_callback(ignore_log);
 	server->base = event_base_new();
 	server->http = server->base ? evhttp_new(server->base) : NULL;
@@ -264,11 +237,10 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	server->answer = answer;
 	server->context = context;
 	evhttp_set_gencb(server->http, answer_if_addressed, server);
-	connections->idle_s = timeout_s;
-	TAILQ_INIT(&connections->list);
-	connections->timer = event_new(server->base, -1, 0, sweep, connections);
-	evhttp_set_bevcb(server->http, begin, connections);
-	return connections->timer ? 0 : -1;
+	server->idle_s = timeout_s;
+	server->timer = event_new(server->base, -1, 0, sweep, server);
+	evhttp_set_bevcb(server->http, begin, server);
+	return server->timer ? 0 : -1;
 }
 
 static void resume_accepting(evutil_socket_t number, short what, void *context)
@@ -338,15 +310,13 @@ void http_server_run(struct http_server *server)
 
 void http_server_close(struct http_server *server)
 {
-	struct http_connections *connections = &server->connections;
-
 	if (server->http)
 		evhttp_free(server->http);
-	if (connections->timer) {
-		while (!TAILQ_EMPTY(&connections->list))
-			forget(connections, TAILQ_FIRST(&connections->list));
-		event_free(connections->timer);
-	}
+	for (size_t c = 0; c < HTTP_CONNECTIONS_MAX; c++)
+		if (server->connections[c].socket)
+			forget(&server->connections[c]);
+	if (server->timer)
+		event_free(server->timer);
 	if (server->base)
 		event_base_free(server->base);
 	*server = (struct http_server){0};

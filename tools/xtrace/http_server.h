@@ -8,20 +8,10 @@
 #include <event2/http.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/queue.h>
+#include <stdint.h>
 
 #define HTTP_CONNECTIONS_MAX 256 /* a further one ends an idle or the oldest one */
 #define HTTP_REQUEST_S	     5	 /* for a request to be complete, from its first byte */
-
-struct http_connection;
-
-struct http_connections {
-	TAILQ_HEAD(http_connection_list, http_connection)
-	list; /* the last to change its state is last */
-	size_t count;
-	int idle_s; /* after an answer, until the next request */
-	struct event *timer;
-};
 
 #define LOOPBACK "127.0.0.1"
 
@@ -30,7 +20,14 @@ typedef void http_answer(struct evhttp_request *request, void *context);
 struct http_server {
 	struct event_base *base;
 	struct evhttp *http;
-	struct http_connections connections;
+	struct http_connection {
+		/* With a reference, because libevent frees it at any time. NULL: a free place. */
+		struct bufferevent *socket;
+		uint64_t changed_ns, until_ns; /* of its state */
+		bool is_idle; /* it had an answer, and nothing of the next request */
+	} connections[HTTP_CONNECTIONS_MAX];
+	struct event *timer;
+	int idle_s; /* after an answer, until the next request */
 	http_answer *answer;
 	void *context;
 	const char *address; /* that it was bound to */
