@@ -400,10 +400,14 @@ int command_parse(const struct command *command, struct option_list *list, void 
 		       strchr(message_name(), ' ') ? "xtrace" : message_name());
 		return STATUS_OK;
 	}
-	if (*count_out <= operands_max)
+	if (*count_out > operands_max)
+		print_error("unexpected argument '%s' (see %s --help)", argv[1 + operands_max],
+			    message_name());
+	else if (!*count_out && command->needed)
+		print_error("no %s given: usage: %s %s (see %s --help)", command->needed,
+			    message_name(), command->arguments, message_name());
+	else
 		return COMMAND_GO_ON;
-	print_error("unexpected argument '%s' (see %s --help)", argv[1 + operands_max],
-		    message_name());
 	return STATUS_FAILED;
 }
 

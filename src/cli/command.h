@@ -21,6 +21,7 @@ struct command {
 	void (*print_details)(void); /* prints more lines after them; NULL: none */
 	const char
 		*operand; /* first operand, for completion: "CMD", "COMMAND" or "a|b"; NULL: FILE */
+	const char *needed; /* what the first operand names, if there must be one; NULL: need not */
 	bool stops_at_operand; /* the rest of the line belongs to the first operand */
 	void (*list_options)(struct option_list *list); /* adds to the list; NULL: none */
 	const struct option_row *options;		/* the same, as a table */
@@ -41,8 +42,8 @@ void command_list_options(const struct command *command, struct option_list *lis
 
 /*
  * Parses the command line as option_parse() does, with the options in list, or NULL. Handles --help
- * and --version. More than operands_max operands are an error. Returns COMMAND_GO_ON, with the
- * number of operands in *count_out, or the exit status to end with.
+ * and --version. More than operands_max operands are an error, and so is a lack of a needed one.
+ * Returns COMMAND_GO_ON, with the number of operands in *count_out, or the exit status to end with.
  */
 int command_parse(const struct command *command, struct option_list *list, void *context, int argc,
 		  char **argv, int operands_max, int *count_out);

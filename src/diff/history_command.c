@@ -222,11 +222,6 @@ static int run(const struct command *command, int argc, char **argv)
 	status = command_parse(command, &list, &request, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (!count) {
-		print_error("no source given: usage: %s %s (see %s --help)", message_name(),
-			    command->arguments, message_name());
-		return STATUS_FAILED;
-	}
 	if (!request.outputs.count)
 		outputs_add(&request.outputs, &choice, "text", "-");
 	return show(&request, argv + 1, count);
@@ -236,6 +231,7 @@ const struct command command_history = {
 	.name = "history",
 	.arguments = "[OPTION]... SOURCE...",
 	.summary = "Find since when a program is slower, and slow drift",
+	.needed = "source",
 	.details =
 		"A SOURCE is a baseline, a profile, a trace or bench directory, a directory that\n"
 		"contains those, or BRANCH:PATH, all versions of a baseline on a git branch.\n\n"

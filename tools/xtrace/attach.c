@@ -257,10 +257,6 @@ static int parse(struct request *request, const struct command *command, int arg
 			    misplaced.option, misplaced.value);
 		return STATUS_FAILED;
 	}
-	if (!count) {
-		print_error("no process given: usage: xtrace attach [OPTION]... PID");
-		return STATUS_FAILED;
-	}
 	request->is_armed = request->options.armed != NULL;
 	if (request->is_armed && option_is_given(&list, "duration")) {
 		print_error("choose one of --armed and --duration");
@@ -584,6 +580,7 @@ const struct command command_attach = {
 	.summary = "Record a process that was started without xtrace",
 	.details = details,
 	.operand = "PID",
+	.needed = "process",
 	.list_options = list_options,
 	.run = run_attach,
 };

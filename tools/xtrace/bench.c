@@ -819,30 +819,6 @@ static bool check_combination(const struct bench *bench, const struct option_lis
 	return true;
 }
 
-/* Returns COMMAND_GO_ON, or the status to end with. */
-static int parse(struct bench *bench, const struct command *command, int argc, char **argv)
-{
-	struct option_list list;
-	int status, count;
-
-	bench->warmups = DEFAULT_WARMUPS;
-	bench->output = DEFAULT_BENCH_DIR;
-	status = command_parse(command, &list, bench, argc, argv, ANY_OPERANDS, &count);
-	if (status != COMMAND_GO_ON)
-		return status;
-	if (!bench->runs)
-		bench->runs = DEFAULT_RUNS;
-	if (!check_combination(bench, &list))
-		return STATUS_FAILED;
-	if (!count) {
-		print_error(
-			"no program given: usage: xtrace bench [OPTION]... CMD [ARGUMENT]... (see "
-			"xtrace bench --help)");
-		return STATUS_FAILED;
-	}
-	return COMMAND_GO_ON;
-}
-
 static int make_runs(struct bench *bench)
 {
 	unsigned warmups = (unsigned)bench->side_count * bench->warmups;
@@ -934,13 +910,18 @@ static int measure(struct bench *bench, char **command)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct bench bench = {0};
+	struct bench bench = {
+		.output = DEFAULT_BENCH_DIR, .runs = DEFAULT_RUNS, .warmups = DEFAULT_WARMUPS};
+	struct option_list list;
 	char **longer = NULL;
-	int status = parse(&bench, command, argc, argv), error;
+	int count, error;
+	int status = command_parse(command, &list, &bench, argc, argv, ANY_OPERANDS, &count);
 
 	if (status != COMMAND_GO_ON)
 		goto out;
 	status = STATUS_FAILED;
+	if (!check_combination(&bench, &list))
+		goto out;
 	error = install_paths_find(&bench.paths);
 	if (error) {
 		print_error("cannot start: %s", strerror(-error));
@@ -989,6 +970,7 @@ const struct command command_bench = {
 	.summary = "Record several runs of a program, or of two alternately, for xtrace diff",
 	.details = details,
 	.operand = "CMD",
+	.needed = "program",
 	.stops_at_operand = true,
 	.list_options = list_options,
 	.run = run,

@@ -94,6 +94,7 @@ static const struct command command_completion = {
 	.arguments = "bash|zsh",
 	.summary = "Print shell completion",
 	.operand = "bash|zsh",
+	.needed = "shell",
 	.run = run_completion,
 };
 
@@ -224,12 +225,7 @@ static int run_completion(const struct command *command, int argc, char **argv)
 {
 	int count, status = command_parse(command, NULL, NULL, argc, argv, 1, &count);
 
-	if (status != COMMAND_GO_ON)
-		return status;
-	if (count)
-		return completion_print(argv[1]);
-	print_error("no shell given: bash or zsh (see xtrace completion --help)");
-	return STATUS_FAILED;
+	return status == COMMAND_GO_ON ? completion_print(argv[1]) : status;
 }
 
 static int run(int argc, char **argv)

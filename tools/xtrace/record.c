@@ -84,12 +84,6 @@ static int parse(struct recording *recording, const struct command *command, int
 	status = command_parse(command, NULL, recording, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (!count) {
-		print_error(
-			"no program given: usage: xtrace record [OPTION]... CMD [ARGUMENT]... (see "
-			"xtrace record --help)");
-		return STATUS_FAILED;
-	}
 	/* This program samples better than the library can. */
 	recording->cpu.hz = choose_rate(&recording->options);
 	recording->options.cpu_hz = 0;
@@ -424,6 +418,7 @@ const struct command command_record = {
 	.summary = "Run a program and record its CUDA calls and GPU work",
 	.details = details,
 	.operand = "CMD",
+	.needed = "program",
 	.stops_at_operand = true,
 	.list_options = list_options,
 	.run = run_record,

@@ -177,10 +177,6 @@ static int parse(struct request *request, const struct command *command, int arg
 
 	if (status != COMMAND_GO_ON)
 		return status;
-	if (!count) {
-		print_error("no process given: usage: xtrace sample [OPTION]... PID");
-		return STATUS_FAILED;
-	}
 	request->pid = process_parse(argv[1]);
 	return request->pid ? COMMAND_GO_ON : STATUS_FAILED;
 }
@@ -410,6 +406,7 @@ const struct command command_sample = {
 	.summary = "Sample the CPU of a running process that xtrace records",
 	.details = details,
 	.operand = "PID",
+	.needed = "process",
 	.options = option_rows,
 	.run = run_sample,
 };
