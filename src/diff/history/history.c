@@ -28,10 +28,9 @@ void history_free(struct history *h)
 {
 	for (size_t s = 0; s < h->sources.count; s++) {
 		free(h->sources.list[s].items);
-		free(h->sources.list[s].acceptances);
+		free(h->sources.list[s].accepted.list);
 	}
-	free_all(h->rows.list, h->points.list, h->sources.list, h->acceptances.list,
-		 h->branches.list);
+	free_all(h->rows.list, h->points.list, h->sources.list, h->accepted.list, h->branches.list);
 	interner_free(&h->rows.ids);
 	interner_free(&h->points.ids);
 	interner_free(&h->sources.ids);
@@ -41,7 +40,7 @@ void history_free(struct history *h)
 	*h = (struct history){0};
 }
 
-const char *history_text(struct history *h, const char *text)
+char *history_text(struct history *h, const char *text)
 {
 	char *copy = arena_copy_text(h->memory, text, strlen(text));
 
@@ -54,26 +53,22 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 	char *text = xt_asprintf("%d;%s", (int)level, key);
 	bool is_new;
 	uint32_t id = xt_intern(&h->rows.ids, text, strlen(text), &is_new);
-	struct history_row *row;
 
 	free(text);
-	xt_grow(h->rows.list, h->rows.capacity, id);
-	row = &h->rows.list[id - 1];
-	if (is_new) {
-		h->rows.count++;
-		*row = (struct history_row){.level = level,
-					    .unit = level_unit(level, key),
-					    .key = history_text(h, key),
-					    .name = history_text(h, name)};
-	}
+	if (is_new)
+		xt_append(h->rows.list, h->rows.count, h->rows.capacity,
+			  (struct history_row){.level = level,
+					       .unit = level_unit(level, key),
+					       .key = history_text(h, key),
+					       .name = history_text(h, name)});
 	return id - 1;
 }
 
-long history_find_point(const struct history *h, const char *id)
+struct history_point *history_find_point(const struct history *h, const char *id)
 {
 	uint32_t found = interner_find(&h->points.ids, id, ID_BYTES - 1);
 
-	return found ? (long)found - 1 : -ENOENT;
+	return found ? &h->points.list[found - 1] : NULL;
 }
 
 struct history_point *history_add_point(struct history *h, const char *id)
@@ -82,15 +77,13 @@ struct history_point *history_add_point(struct history *h, const char *id)
 	uint32_t number = xt_intern(&h->points.ids, id, ID_BYTES - 1, &is_new);
 	struct history_point *point;
 
-	xt_grow(h->points.list, h->points.capacity, number);
-	point = &h->points.list[number - 1];
-	if (is_new) {
-		h->points.count++;
-		*point = (struct history_point){.label = "", .origin = ""};
-		for (int p = 0; p < PROPERTIES; p++)
-			point->properties[p] = "";
-		memcpy(point->id, id, ID_BYTES - 1);
-	}
+	if (!is_new)
+		return &h->points.list[number - 1];
+	point = xt_new(h->points.list, h->points.count, h->points.capacity);
+	*point = (struct history_point){.label = "", .origin = ""};
+	for (int p = 0; p < PROPERTIES; p++)
+		point->properties[p] = "";
+	memcpy(point->id, id, ID_BYTES - 1);
 	return point;
 }
 
@@ -105,15 +98,11 @@ struct history_source *history_add_source(struct history *h, const char *key)
 {
 	bool is_new;
 	uint32_t number = xt_intern(&h->sources.ids, key, strlen(key), &is_new);
-	struct history_source *source;
 
-	xt_grow(h->sources.list, h->sources.capacity, number);
-	source = &h->sources.list[number - 1];
-	if (is_new) {
-		h->sources.count++;
-		*source = (struct history_source){.key = history_text(h, key)};
-	}
-	return source;
+	if (is_new)
+		xt_append(h->sources.list, h->sources.count, h->sources.capacity,
+			  (struct history_source){.key = history_text(h, key)});
+	return &h->sources.list[number - 1];
 }
 
 void history_add_item(struct history *h, struct history_source *source, const char *id,
@@ -125,14 +114,14 @@ void history_add_item(struct history *h, struct history_source *source, const ch
 	item->label = history_text(h, label);
 }
 
-void history_add_acceptance(struct history *h, struct history_source *source, uint64_t time_ns,
-			    const char *label, const char *row, const char *reason)
+void history_add_acceptance(struct history *h, struct history_source *source,
+			    const struct baseline_acceptance *accepted)
 {
-	xt_append(source->acceptances, source->acceptance_count, source->acceptance_capacity,
-		  (struct history_acceptance){.time_ns = time_ns,
-					      .label = history_text(h, label),
-					      .row = history_text(h, row),
-					      .reason = history_text(h, reason)});
+	xt_append(source->accepted.list, source->accepted.count, source->accepted.capacity,
+		  (struct baseline_acceptance){.time_ns = accepted->time_ns,
+					       .label = history_text(h, accepted->label),
+					       .row = history_text(h, accepted->row),
+					       .reason = history_text(h, accepted->reason)});
 }
 
 #define HEADING "xtrace-history 3"
@@ -210,7 +199,7 @@ static int read_source(struct history *h, char *line)
 		return -EINVAL;
 	source = history_add_source(h, key);
 	while ((id = field(&line)) && (label = field(&line))) {
-		if (strlen(id) != ID_BYTES - 1 || history_find_point(h, id) < 0)
+		if (strlen(id) != ID_BYTES - 1 || !history_find_point(h, id))
 			return -EINVAL;
 		history_add_item(h, source, id, label);
 	}
@@ -220,14 +209,16 @@ static int read_source(struct history *h, char *line)
 /* Belongs to the source before it. */
 static int read_acceptance(struct history *h, char *line)
 {
-	const char *time_text = field(&line), *label = field(&line), *row = field(&line),
-		   *reason = field(&line);
-	struct history_source *source =
-		h->sources.count ? &h->sources.list[h->sources.count - 1] : NULL;
+	const char *time_text = field(&line);
+	struct baseline_acceptance accepted;
 
-	if (!source || !time_text || !label || !row || !reason)
+	accepted.label = field(&line);
+	accepted.row = field(&line);
+	accepted.reason = field(&line);
+	if (!h->sources.count || !accepted.reason)
 		return -EINVAL;
-	history_add_acceptance(h, source, strtoull(time_text, NULL, 10), label, row, reason);
+	accepted.time_ns = strtoull(time_text, NULL, 10);
+	history_add_acceptance(h, &h->sources.list[h->sources.count - 1], &accepted);
 	return 0;
 }
 
@@ -334,11 +325,13 @@ static size_t put_source(struct output *out, const struct history_source *source
 	for (size_t i = 0; i < source->item_count; i++)
 		output_format(out, "\t%s\t%s", source->items[i].id, source->items[i].label);
 	output_char(out, '\n');
-	for (size_t a = 0; a < source->acceptance_count; a++)
-		output_format(out, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n",
-			      source->acceptances[a].time_ns, source->acceptances[a].label,
-			      source->acceptances[a].row, source->acceptances[a].reason);
-	return 1 + source->acceptance_count;
+	for (size_t a = 0; a < source->accepted.count; a++) {
+		const struct baseline_acceptance *accepted = &source->accepted.list[a];
+
+		output_format(out, "accepted\t%" PRIu64 "\t%s\t%s\t%s\n", accepted->time_ns,
+			      accepted->label, accepted->row, accepted->reason);
+	}
+	return 1 + source->accepted.count;
 }
 
 static void put_index(struct output *out, const struct history *h)

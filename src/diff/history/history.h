@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
+#include "diff/load/baseline.h"
 #include "log/base/hash_table.h"
 
 #define ID_BYTES 17 /* of the id of a point: 16 hexadecimal digits */
@@ -64,14 +65,6 @@ struct history_point {
 	uint64_t rank; /* position of its commit, from 1; 0: unknown */
 };
 
-/* An entry of `xtrace baseline accept`. Its set can be a point, several, or none. */
-struct history_acceptance {
-	uint64_t time_ns;  /* start of its set */
-	const char *label; /* of its set */
-	const char *row;   /* "LEVEL(NAME)"; "": all rows */
-	const char *reason;
-};
-
 /* The content of a file or a git object, kept so that it is read only once. */
 struct history_source {
 	const char *key; /* path and state of a file or directory, or a git object */
@@ -80,8 +73,7 @@ struct history_source {
 		const char *label;
 	} * items;
 	size_t item_count, item_capacity;
-	struct history_acceptance *acceptances;
-	size_t acceptance_count, acceptance_capacity;
+	struct baseline_acceptances accepted; /* the arena owns their texts */
 	bool is_used;
 };
 
@@ -103,10 +95,8 @@ struct history {
 		size_t count, capacity;
 		struct interner ids; /* key to index + 1 */
 	} sources;
-	struct {
-		struct history_acceptance *list;
-		size_t count, capacity;
-	} acceptances; /* of the sources of this call */
+	/* Of the sources of this call. The set of one can be a point, several, or none. */
+	struct baseline_acceptances accepted;
 	struct {
 		const char **list;
 		size_t count, capacity;
@@ -121,8 +111,8 @@ void history_free(struct history *history);
 /* The index of the row, added if it is new. */
 size_t history_row_at(struct history *history, enum level level, const char *key, const char *name);
 
-/* The index of the point with this id, or -ENOENT. */
-long history_find_point(const struct history *history, const char *id);
+/* The point with this id, or NULL. */
+struct history_point *history_find_point(const struct history *history, const char *id);
 
 /* The point with this id, added if it is new. The pointer is valid until the next call. */
 struct history_point *history_add_point(struct history *history, const char *id);
@@ -135,11 +125,10 @@ struct history_source *history_add_source(struct history *history, const char *k
 void history_add_item(struct history *history, struct history_source *source, const char *id,
 		      const char *label);
 void history_add_acceptance(struct history *history, struct history_source *source,
-			    uint64_t time_ns, const char *label, const char *row,
-			    const char *reason);
+			    const struct baseline_acceptance *accepted);
 
 /* Copies a text into the arena, without control characters. */
-const char *history_text(struct history *history, const char *text);
+char *history_text(struct history *history, const char *text);
 
 static inline struct history_value point_value(const struct history_point *point, size_t row)
 {

@@ -431,7 +431,7 @@ size_t group_result_movement_at(const struct group_result *r, size_t place)
 }
 
 static void accept_rows(struct group_result *r, size_t movement,
-			const struct history_acceptance *acceptance)
+			const struct baseline_acceptance *acceptance)
 {
 	for (struct finding *f = NULL; (f = next_finding(r, movement, f));)
 		if (row_pattern_matches(acceptance->row, finding_row(r, f)->level,
@@ -442,8 +442,8 @@ static void accept_rows(struct group_result *r, size_t movement,
 /* A movement is accepted if all of its rows are, or all that are worse. */
 static void apply_acceptances(struct group_result *r)
 {
-	for (size_t a = 0; a < r->history->acceptances.count; a++) {
-		const struct history_acceptance *accepted = &r->history->acceptances.list[a];
+	for (size_t a = 0; a < r->history->accepted.count; a++) {
+		const struct baseline_acceptance *accepted = &r->history->accepted.list[a];
 		size_t place = group_result_find_point(r, accepted->time_ns, accepted->label);
 		size_t movement = place == SIZE_MAX ? SIZE_MAX : group_result_movement_at(r, place);
 

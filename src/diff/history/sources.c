@@ -438,7 +438,7 @@ static bool add_point(struct reading *reading, const char *id, const char *label
 {
 	struct history *h = reading->history;
 
-	if (history_find_point(h, id) < 0 && !point_add(h, id, runs, count))
+	if (!history_find_point(h, id) && !point_add(h, id, runs, count))
 		return false;
 	add_item(reading, id, label);
 	return true;
@@ -459,16 +459,6 @@ static void add_runs(struct reading *reading, const struct run_set *runs, const 
 	}
 }
 
-static void add_acceptances(struct reading *reading, const struct baseline_acceptances *accepted)
-{
-	struct history *h = reading->history;
-
-	for (size_t a = 0; a < accepted->count; a++)
-		history_add_acceptance(h, &h->sources.list[reading->source],
-				       accepted->list[a].time_ns, accepted->list[a].label,
-				       accepted->list[a].row, accepted->list[a].reason);
-}
-
 /* One damaged set does not hide the others: returns 0 after a problem. */
 static int read_set(void *context, const struct baseline_packed_set *set)
 {
@@ -480,7 +470,7 @@ static int read_set(void *context, const struct baseline_packed_set *set)
 
 	point_id(id, packed, strlen(packed));
 	mark_basis(reading, id);
-	if (history_find_point(h, id) >= 0 && !reading->options->each_run) {
+	if (history_find_point(h, id) && !reading->options->each_run) {
 		add_item(reading, id, set->label);
 	} else if (!baseline_unpack(&runs, set, &reading->room, reading->origin, &h->problems)) {
 		for (size_t r = 0; r < runs.count && !reading->options->load.is_per_iteration; r++)
@@ -497,9 +487,10 @@ static void read_baseline(struct reading *reading, const char *text, size_t byte
 	struct baseline_acceptances accepted = {0};
 
 	reading->room = BASELINE_ROOM;
-	if (!baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading,
-			    &accepted))
-		add_acceptances(reading, &accepted);
+	/* After an error, there are none. */
+	baseline_visit(text, bytes, reading->origin, &h->problems, read_set, reading, &accepted);
+	for (size_t a = 0; a < accepted.count; a++)
+		history_add_acceptance(h, &h->sources.list[reading->source], &accepted.list[a]);
 	baseline_acceptances_free(&accepted);
 }
 
@@ -508,8 +499,7 @@ static void use_source(struct history *h, const struct history_source *source, c
 		       const char *origin)
 {
 	for (size_t i = 0; i < source->item_count; i++) {
-		long found = history_find_point(h, source->items[i].id);
-		struct history_point *point = found < 0 ? NULL : &h->points.list[found];
+		struct history_point *point = history_find_point(h, source->items[i].id);
 
 		if (!point)
 			continue;
@@ -523,10 +513,9 @@ static void use_source(struct history *h, const struct history_source *source, c
 		if (source->items[i].label[0])
 			point->label = source->items[i].label;
 	}
-	for (size_t a = 0; a < source->acceptance_count; a++) {
-		xt_append(h->acceptances.list, h->acceptances.count, h->acceptances.capacity,
-			  source->acceptances[a]);
-	}
+	for (size_t a = 0; a < source->accepted.count; a++)
+		xt_append(h->accepted.list, h->accepted.count, h->accepted.capacity,
+			  source->accepted.list[a]);
 }
 
 /*
