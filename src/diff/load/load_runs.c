@@ -448,18 +448,17 @@ static const struct run_profile *find_other_kind(const struct run_set *set,
  * After a change, an iteration can be another unit of work. For example, the detected period of a
  * step that was split into two equal halves is half of it.
  */
-static void check_alike_iterations(const struct run_set *base, const struct run_set *new,
+static void check_alike_iterations(const struct run_set *const sets[2],
 				   const struct check_options *options, struct problems *problems)
 {
-	uint64_t b = check_count_iterations(base).median, n = check_count_iterations(new).median;
+	uint64_t b = check_count_iterations(sets[0]).median;
+	uint64_t n = check_count_iterations(sets[1]).median;
 	const struct run_profile *first, *other;
 
-	if (!options->load.is_per_iteration || !base->count || !new->count)
+	if (!options->load.is_per_iteration || !sets[0]->count || !sets[1]->count)
 		return;
-	first = base->runs[0];
-	other = find_other_kind(base, first);
-	if (!other)
-		other = find_other_kind(new, first);
+	first = sets[0]->runs[0];
+	other = find_other_kind(sets[0], first) ?: find_other_kind(sets[1], first);
 	if (other && run_profile_has_iterations(first) != run_profile_has_iterations(other))
 		problems_add(problems,
 			     "cannot compare iterations: none were found in %s; compare whole runs "
@@ -531,21 +530,6 @@ static void check_request(const struct run_set *set, const char *wanted, const c
 			set->runs[i]->origin, option, wanted);
 		return;
 	}
-}
-
-/* Adds to problems if iterations are not the requested ones, or may differ between the sides. */
-static void check_iterations(const struct run_set *base, const struct run_set *new,
-			     const struct check_options *options, struct problems *problems)
-{
-	const struct run_set *sets[] = {base, new};
-
-	for (int s = 0; s < 2; s++) {
-		check_request(sets[s], options->load.iteration, "--iteration", lacks_wanted_range,
-			      problems);
-		check_request(sets[s], options->load.warmup, "--warmup", lacks_wanted_warmup,
-			      problems);
-	}
-	check_alike_iterations(base, new, options, problems);
 }
 
 #define TEXT_BYTES     256
@@ -749,19 +733,15 @@ static void check_periods(const struct all_runs *all, struct problems *problems)
 	}
 }
 
-static double gpu_time_of(const struct run_profile *run)
-{
-	const struct profile_entry *gpu = run_profile_find(run, LEVEL_TOTAL, "gpu-time");
-
-	return gpu ? gpu->whole_value : 0.0;
-}
-
 bool check_same_run(const struct run_profile *a, const struct run_profile *b)
 {
+	const struct profile_entry *x = run_profile_find(a, LEVEL_TOTAL, "gpu-time");
+	const struct profile_entry *y = run_profile_find(b, LEVEL_TOTAL, "gpu-time");
+
 	/* Synthetic logs may all have the same start time, so compare more than that. */
 	return a->start_realtime_ns && a->start_realtime_ns == b->start_realtime_ns &&
 	       !strcmp(a->machine.host, b->machine.host) && !strcmp(a->command, b->command) &&
-	       gpu_time_of(a) == gpu_time_of(b);
+	       (x ? x->whole_value : 0.0) == (y ? y->whole_value : 0.0);
 }
 
 /* The same run twice would look like runs without noise. */
@@ -780,18 +760,14 @@ static void check_duplicates(const struct all_runs *all, struct problems *proble
 }
 
 /* Noise cannot be measured from one run. */
-static void check_counts(const struct run_set *base, const struct run_set *new,
-			 struct problems *problems)
+static void check_counts(const struct all_runs *all, struct problems *problems)
 {
-	const struct run_set *sets[] = {base, new};
 	size_t counts[2] = {0};
 	bool has_history = false;
 
-	for (int s = 0; s < 2; s++) {
-		for (size_t i = 0; i < sets[s]->count; i++) {
-			counts[s] += !sets[s]->runs[i]->history;
-			has_history |= sets[s]->runs[i]->history > 0;
-		}
+	for (size_t i = 0; i < all->count; i++) {
+		counts[i >= all->sets[0]->count] += !run_at(all, i)->history;
+		has_history |= run_at(all, i)->history > 0;
 	}
 	if (has_history || !counts[0] || !counts[1] || (counts[0] > 1 && counts[1] > 1))
 		return;
@@ -825,7 +801,13 @@ void check_runs(const struct run_set *base, const struct run_set *new,
 	for (int f = 0; f < FAULTS; f++)
 		check_fault(&all, (enum fault)f, options, problems);
 	check_alike(base, new, options, problems);
-	check_iterations(base, new, options, problems);
+	for (int s = 0; s < 2; s++) {
+		check_request(all.sets[s], options->load.iteration, "--iteration",
+			      lacks_wanted_range, problems);
+		check_request(all.sets[s], options->load.warmup, "--warmup", lacks_wanted_warmup,
+			      problems);
+	}
+	check_alike_iterations(all.sets, options, problems);
 	check_duplicates(&all, problems);
-	check_counts(base, new, problems);
+	check_counts(&all, problems);
 }
