@@ -120,11 +120,16 @@ int option_switch(void *context, const struct option_row *row, const char *value
 	return 0;
 }
 
+void option_list_add_row(struct option_list *list, const struct option_row *row)
+{
+	if (list->count < OPTIONS_MAX && (!row->name || !option_find(list, row->name)))
+		list->rows[list->count++] = *row;
+}
+
 void option_list_add(struct option_list *list, const struct option_row *rows)
 {
-	for (; (rows->name || rows->help) && list->count < OPTIONS_MAX; rows++)
-		if (!rows->name || !option_find(list, rows->name))
-			list->rows[list->count++] = *rows;
+	for (; rows->name || rows->help; rows++)
+		option_list_add_row(list, rows);
 }
 
 const struct option_row *option_find(const struct option_list *list, const char *name)
@@ -229,25 +234,26 @@ static int apply_output(void *context, const struct option_row *row, const char 
 void output_options_list(struct option_list *list, const struct output_choice *choice,
 			 const struct option_row *others)
 {
-	static const struct option_row headings[][2] = {
-		{{.help = "Outputs (FILE may be - for stdout; the default is --text -)"}},
-		{{.help = "Options"}}};
-	const struct option_row output[2] = {{"output", 'o', .value = "FILE", .choice = choice,
-					      .expected = "a file name", .help = choice->help,
-					      .apply = apply_output}};
+	struct option_row row = {
+		.choice = choice, .expected = "a file name", .apply = apply_format};
 	struct output_format format;
 
-	option_list_add(list, headings[0]);
+	option_list_add_row(
+		list, &(struct option_row){.help = "Outputs (FILE may be - for stdout; the default "
+						   "is --text -)"});
 	for (size_t i = 0; choice->format(i, &format); i++) {
-		const struct option_row row[2] = {{format.name,
-						   .value = format.value ? format.value : "FILE",
-						   .help = format.help, .expected = "a file name",
-						   .choice = choice, .apply = apply_format}};
-
-		option_list_add(list, row);
+		row.name = format.name;
+		row.value = format.value ? format.value : "FILE";
+		row.help = format.help;
+		option_list_add_row(list, &row);
 	}
-	option_list_add(list, output);
-	option_list_add(list, headings[1]);
+	row.name = "output";
+	row.letter = 'o';
+	row.value = "FILE";
+	row.help = choice->help;
+	row.apply = apply_output;
+	option_list_add_row(list, &row);
+	option_list_add_row(list, &(struct option_row){.help = "Options"});
 	option_list_add(list, others);
 }
 

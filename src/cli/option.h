@@ -58,7 +58,8 @@ struct option_list {
 	size_t count;
 };
 
-/* Appends rows up to one of zeros. Skips names that the list has. */
+/* Appends a row, or rows up to one of zeros. Skips names that the list has. */
+void option_list_add_row(struct option_list *list, const struct option_row *row);
 void option_list_add(struct option_list *list, const struct option_row *rows);
 
 /* NULL if the list has no such name. */

@@ -188,26 +188,26 @@ static bool is_missing(const char *name)
 
 static void list_options(struct option_list *list)
 {
-	struct option_row row[2] = {0};
+	struct option_list record = {0};
 
-	for (const struct option_row *from = capture_option_rows; from->name; from++) {
-		row[0] = *from;
+	capture_options_list(&record);
+	for (size_t i = 0; i < record.count; i++) {
+		struct option_row *row = &record.rows[i];
+
 		/* A number after a space would be taken from the process id. */
-		if (row[0].number && *row[0].number != '=')
-			row[0].number = "=HZ";
-		if (!is_missing(from->name))
-			option_list_add(list, row);
+		if (row->number && *row->number != '=')
+			row->number = "=HZ";
+		if (!is_missing(row->name))
+			option_list_add_row(list, row);
 	}
 	option_list_add(list, option_rows);
-	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
-		row[0] = (struct option_row){.name = missing[i].name,
-					     .letter = missing[i].letter,
-					     .is_hidden = true,
-					     .number = "=",
-					     .help = missing[i].instead,
-					     .apply = apply_missing};
-		option_list_add(list, row);
-	}
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++)
+		option_list_add_row(list, &(struct option_row){.name = missing[i].name,
+							       .letter = missing[i].letter,
+							       .is_hidden = true,
+							       .number = "=",
+							       .help = missing[i].instead,
+							       .apply = apply_missing});
 }
 
 /* An option whose value needs an equals sign, or the next word would be the process. */

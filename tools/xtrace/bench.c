@@ -786,10 +786,10 @@ static const struct option_row option_rows[] = {
 static void list_options(struct option_list *list)
 {
 	struct option_list record = {0};
-	size_t kept = 0;
 
 	option_list_add(list, option_rows);
 	command_record.list_options(&record);
+	option_list_add(&record, command_record.options);
 	for (size_t i = 0; i < record.count; i++) {
 		struct option_row row = record.rows[i];
 
@@ -797,10 +797,8 @@ static void list_options(struct option_list *list)
 			continue;
 		row.apply = pass_to_record;
 		row.is_hidden = true;
-		record.rows[kept++] = row;
+		option_list_add_row(list, &row);
 	}
-	record.rows[kept] = (struct option_row){0};
-	option_list_add(list, record.rows);
 }
 
 /* Returns false after an error message. */

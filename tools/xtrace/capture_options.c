@@ -109,7 +109,7 @@ static int apply_armed(void *context, const struct option_row *row, const char *
 
 #define TARGET(member) .offset = offsetof(struct capture_options, member)
 
-const struct option_row capture_option_rows[] = {
+static const struct option_row capture_rows[] = {
 	{"output", 'o', .value = "DIR", .expected = "a name that is not empty",
 	 .help = "Write the trace to DIR (default: " DEFAULT_DATA_DIR ")", .apply = option_text,
 	 TARGET(output)},
@@ -181,6 +181,11 @@ const struct option_row capture_option_rows[] = {
 	 .apply = option_number, TARGET(snapshot_max), .min = 1, .max = 100000},
 	{0},
 };
+
+void capture_options_list(struct option_list *list)
+{
+	option_list_add(list, capture_rows);
+}
 
 int capture_check(const struct capture_options *options)
 {
@@ -294,12 +299,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, capture_option_rows);
-	option_list_add(list, option_rows);
-}
-
 /* Lines for a shell or for docker, which takes the rest of a line as it is. */
 static int print_lines(const struct capture_environment *environment, const char *data_dir,
 		       bool is_docker)
@@ -384,6 +383,7 @@ const struct command command_env = {
 	.arguments = "[OPTION]...",
 	.summary = "Print environment variables that make a program record itself",
 	.details = details,
-	.list_options = list_options,
+	.list_options = capture_options_list,
+	.options = option_rows,
 	.run = run_env,
 };

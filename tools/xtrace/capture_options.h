@@ -31,8 +31,8 @@ struct capture_options {
 	bool names_modules;
 };
 
-/* Their context begins with a struct capture_options. The last row is all zeros. */
-extern const struct option_row capture_option_rows[];
+/* Adds the options. Their context begins with a struct capture_options. */
+void capture_options_list(struct option_list *list);
 
 /* Returns STATUS_OK, or STATUS_FAILED after an error message: options exclude each other. */
 int capture_check(const struct capture_options *options);

@@ -56,12 +56,6 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-static void list_options(struct option_list *list)
-{
-	option_list_add(list, capture_option_rows);
-	option_list_add(list, option_rows);
-}
-
 /* The rate from the option or the variable. A wrong variable is reported by the library. */
 static unsigned choose_rate(const struct capture_options *options)
 {
@@ -420,6 +414,7 @@ const struct command command_record = {
 	.operand = "CMD",
 	.needed = "program",
 	.stops_at_operand = true,
-	.list_options = list_options,
+	.list_options = capture_options_list,
+	.options = option_rows,
 	.run = run_record,
 };

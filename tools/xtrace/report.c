@@ -96,7 +96,6 @@ static int refuse_output(void *context, const struct option_row *row, const char
 static void list_options(struct option_list *list)
 {
 	struct option_list merge = {0};
-	size_t kept = 0;
 
 	option_list_add(list, option_rows);
 	options_list(&merge);
@@ -107,10 +106,8 @@ static void list_options(struct option_list *list)
 			continue;
 		row.apply = option_is_output(&row) ? refuse_output : pass_on;
 		row.is_hidden = true;
-		merge.rows[kept++] = row;
+		option_list_add_row(list, &row);
 	}
-	merge.rows[kept] = (struct option_row){0};
-	option_list_add(list, merge.rows);
 }
 
 /* Beside the input. Returns 0, -ENAMETOOLONG, or -EINVAL if there are several inputs. */
