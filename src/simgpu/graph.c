@@ -215,6 +215,9 @@ CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 
 	if (!sim_graph_is_valid(graph) || !out || (dependency_count && !dependencies))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (content->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+	    sim_graph_is_conditional(content->children[0]))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	node = node_alloc(graph, content);
 	if (!node)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -474,7 +477,7 @@ static CUresult add_tips(struct sim_branch *branch, const CUgraphNode *nodes, si
 	return CUDA_SUCCESS;
 }
 
-static CUresult add_node(CUstream stream, const struct CUgraphNode_st *content)
+CUresult sim_capture(CUstream stream, const struct CUgraphNode_st *content)
 {
 	struct sim_branch *branch;
 	CUgraphNode node;
@@ -495,47 +498,6 @@ static CUresult add_node(CUstream stream, const struct CUgraphNode_st *content)
 out:
 	pthread_mutex_unlock(&lock);
 	return result;
-}
-
-CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape)
-{
-	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .shape = *shape};
-
-	return add_node(stream, &content);
-}
-
-CUresult sim_capture_transfer(CUstream stream, const struct sim_transfer *transfer)
-{
-	const struct CUgraphNode_st content = {
-		.type = transfer->source ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_MEMSET,
-		.transfer = *transfer,
-	};
-
-	return add_node(stream, &content);
-}
-
-CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data)
-{
-	const struct CUgraphNode_st content = {
-		.type = CU_GRAPH_NODE_TYPE_HOST,
-		.host_call = {function, user_data},
-	};
-
-	return add_node(stream, &content);
-}
-
-CUresult sim_capture_graph(CUstream stream, CUgraph child)
-{
-	const struct CUgraphNode_st content = {
-		.type = CU_GRAPH_NODE_TYPE_GRAPH,
-		.children = &child,
-		.child_count = 1,
-		.run_count = 1,
-	};
-
-	if (sim_graph_is_conditional(child))
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return add_node(stream, &content);
 }
 
 CUresult sim_capture_record(CUstream stream, CUevent event)

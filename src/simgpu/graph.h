@@ -66,6 +66,9 @@ void sim_graph_inline(CUgraph graph, CUgraph child, uint64_t *next_index);
 CUresult sim_graph_add(CUgraph graph, const struct CUgraphNode_st *content,
 		       const CUgraphNode *dependencies, size_t dependency_count, CUgraphNode *out);
 
+/* The same in the graph that captures the stream, after the work that was captured before. */
+CUresult sim_capture(CUstream stream, const struct CUgraphNode_st *content);
+
 /*
  * A real driver keeps a second, hidden copy of an executable graph. It announces the start of the
  * creation of these nodes, but never their completion.

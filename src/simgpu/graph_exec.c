@@ -119,28 +119,6 @@ static CUgraphNode find_clone(CUgraph graph, CUgraphNode original)
 	return found;
 }
 
-/*
- * graph_exec.c: returns the clone of the node in the executable graph, and leaves the graph locked.
- * The node may belong to a child graph. Returns NULL, without the lock, if there is none.
- */
-static CUgraphNode sim_graph_exec_lock_node(CUgraphExec exec, CUgraphNode node)
-{
-	CUgraphNode clone;
-
-	if (!is_exec(exec) || !sim_graph_node_is_valid(node))
-		return NULL;
-	pthread_mutex_lock(&exec->lock);
-	clone = find_clone(exec->graph, node);
-	if (!clone)
-		pthread_mutex_unlock(&exec->lock);
-	return clone;
-}
-
-static void sim_graph_exec_unlock(CUgraphExec exec)
-{
-	pthread_mutex_unlock(&exec->lock);
-}
-
 static bool depends_on_index(CUgraphNode node, size_t index)
 {
 	for (size_t i = 0; i < node->dependency_count; i++)
@@ -446,11 +424,23 @@ static void launch_now(struct launch *launch)
 	report_whole(launch, span);
 }
 
+/* A node that runs a clone of the graph. Valid as long as *child. */
+static struct CUgraphNode_st child_node(CUgraph *child)
+{
+	return (struct CUgraphNode_st){
+		.type = CU_GRAPH_NODE_TYPE_GRAPH,
+		.children = child,
+		.child_count = 1,
+		.run_count = 1,
+	};
+}
+
 CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 {
 	CUresult error;
 	CUstream stream = sim_stream_resolve(handle, &error);
 	struct launch launch = {exec, stream, sim_activity_is_on(SIM_SWITCH_GRAPH), false};
+	struct CUgraphNode_st node;
 
 	if (sim_truth_is_on())
 		sim_truth_launch(sim_thread()->call);
@@ -458,8 +448,10 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!stream)
 		return error;
-	if (atomic_load(&stream->capture))
-		return sim_capture_graph(stream, exec->graph);
+	if (atomic_load(&stream->capture)) {
+		node = child_node(&exec->graph);
+		return sim_capture(stream, &node);
+	}
 	if (launch.is_recorded_whole && !exec->has_whole_record)
 		crash("GRAPH_TRACE is enabled at the launch of a graph, but was not when the graph "
 		      "was instantiated");
@@ -479,22 +471,33 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 }
 
 /*
- * Checks the parameters of a node, sets its type and content, and clears the rest. A program gives
- * parameters when it adds a node, and when it changes one in a graph or in an executable graph.
+ * The parameters of a node, with all its other members cleared. A program gives them when it adds a
+ * node, and when it changes one in a graph or in an executable graph.
  */
-static CUresult sim_kernel_content(const CUDA_KERNEL_NODE_PARAMS *params,
-				   struct CUgraphNode_st *out)
+struct content {
+	CUresult error; /* not CUDA_SUCCESS: the parameters are wrong, and the node is not set */
+	struct CUgraphNode_st node;
+};
+
+static struct content wrong(CUresult error)
 {
+	return (struct content){.error = error};
+}
+
+static struct content kernel_content(const CUDA_KERNEL_NODE_PARAMS *params)
+{
+	struct content content = {.node.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
 	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_KERNEL};
-	out->shape = (struct sim_shape){
+		return wrong(CUDA_ERROR_INVALID_VALUE);
+	content.node.shape = (struct sim_shape){
 		.function = params->func ? params->func : (CUfunction)params->kern,
 		.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
 		.block = {params->blockDimX, params->blockDimY, params->blockDimZ},
 		.dynamic_shared_bytes = params->sharedMemBytes,
 	};
-	return sim_shape_check(&out->shape);
+	content.error = sim_shape_check(&content.node.shape);
+	return content;
 }
 
 static bool is_host(CUmemorytype type)
@@ -510,59 +513,49 @@ static uint8_t copy_kind(const CUDA_MEMCPY3D *copy)
 }
 
 /* Only one row: arrays and pitched copies are not simulated. */
-static CUresult sim_copy_content(const CUDA_MEMCPY3D *copy, CUcontext context,
-				 struct CUgraphNode_st *out)
+static struct content copy_content(const CUDA_MEMCPY3D *copy, CUcontext context)
 {
+	struct content content = {.node.type = CU_GRAPH_NODE_TYPE_MEMCPY};
 	const char *source;
 	char *destination;
 
 	if (!copy || !sim_context_is_valid(context))
-		return CUDA_ERROR_INVALID_VALUE;
+		return wrong(CUDA_ERROR_INVALID_VALUE);
 	if (copy->Height > 1 || copy->Depth > 1 || copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
 	    copy->dstMemoryType == CU_MEMORYTYPE_ARRAY)
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return wrong(CUDA_ERROR_NOT_SUPPORTED);
 	source = is_host(copy->srcMemoryType) ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
 	destination =
 		is_host(copy->dstMemoryType) ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
 	if (!source || !destination)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_MEMCPY};
-	out->transfer = (struct sim_transfer){
+		return wrong(CUDA_ERROR_INVALID_VALUE);
+	content.node.transfer = (struct sim_transfer){
 		.destination = destination + copy->dstXInBytes,
 		.source = source + copy->srcXInBytes,
 		.bytes = copy->WidthInBytes,
 		.copy_kind = copy_kind(copy),
 		.is_async = true,
 	};
-	return CUDA_SUCCESS;
+	return content;
 }
 
-static CUresult sim_set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context,
-				struct CUgraphNode_st *out)
+static struct content set_content(const CUDA_MEMSET_NODE_PARAMS *set, CUcontext context)
 {
+	struct content content = {.node.type = CU_GRAPH_NODE_TYPE_MEMSET};
+
 	if (!set || !set->dst || !sim_context_is_valid(context) ||
 	    (set->elementSize != 1 && set->elementSize != 2 && set->elementSize != 4))
-		return CUDA_ERROR_INVALID_VALUE;
+		return wrong(CUDA_ERROR_INVALID_VALUE);
 	if (set->height > 1)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_MEMSET};
-	out->transfer = (struct sim_transfer){
+		return wrong(CUDA_ERROR_NOT_SUPPORTED);
+	content.node.transfer = (struct sim_transfer){
 		.destination = (void *)(uintptr_t)set->dst,
 		.bytes = set->width * set->elementSize,
 		.value = set->value,
 		.element_bytes = set->elementSize,
 		.is_async = true,
 	};
-	return CUDA_SUCCESS;
-}
-
-static CUresult sim_host_content(const CUDA_HOST_NODE_PARAMS *params, struct CUgraphNode_st *out)
-{
-	if (!params || !params->fn)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_HOST};
-	out->host_call = (struct sim_host_call){params->fn, params->userData};
-	return CUDA_SUCCESS;
+	return content;
 }
 
 /* Changes what the node does, and makes this thread's call its maker. */
@@ -577,25 +570,27 @@ static CUresult set_node(CUgraphNode node, const struct CUgraphNode_st *content)
 	return CUDA_SUCCESS;
 }
 
-static CUresult set_in_graph(CUgraphNode node, const struct CUgraphNode_st *content)
+static CUresult set_in_graph(CUgraphNode node, struct content content)
 {
-	CUresult result = set_node(node, content);
+	CUresult result = content.error ? content.error : set_node(node, &content.node);
 
 	if (!result && sim_truth_is_on())
 		sim_truth_node_set(node->id, 0);
 	return result;
 }
 
-static CUresult set_in_exec(CUgraphExec exec, CUgraphNode node,
-			    const struct CUgraphNode_st *content)
+/* The node of the graph may also be one of a child graph. */
+static CUresult set_in_exec(CUgraphExec exec, CUgraphNode node, struct content content)
 {
-	CUgraphNode clone = sim_graph_exec_lock_node(exec, node);
-	CUresult result;
+	CUresult result = content.error;
 
-	if (!clone)
+	if (result)
+		return result;
+	if (!is_exec(exec) || !sim_graph_node_is_valid(node))
 		return CUDA_ERROR_INVALID_VALUE;
-	result = set_node(clone, content);
-	sim_graph_exec_unlock(exec);
+	pthread_mutex_lock(&exec->lock);
+	result = set_node(find_clone(exec->graph, node), &content.node);
+	pthread_mutex_unlock(&exec->lock);
 	if (!result && sim_truth_is_on())
 		sim_truth_node_set(node->id, sim_graph_exec_id(exec));
 	return result;
@@ -603,55 +598,37 @@ static CUresult set_in_exec(CUgraphExec exec, CUgraphNode node,
 
 CUresult sim_graph_kernel_node_set_params(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_kernel_content(params, &content);
-
-	return result ? result : set_in_graph(node, &content);
+	return set_in_graph(node, kernel_content(params));
 }
 
 /* Uses the current context. */
 CUresult sim_graph_memcpy_node_set_params(CUgraphNode node, const CUDA_MEMCPY3D *copy)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_copy_content(copy, sim_context_current(), &content);
-
-	return result ? result : set_in_graph(node, &content);
+	return set_in_graph(node, copy_content(copy, sim_context_current()));
 }
 
 CUresult sim_graph_memset_node_set_params(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *set)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_set_content(set, sim_context_current(), &content);
-
-	return result ? result : set_in_graph(node, &content);
+	return set_in_graph(node, set_content(set, sim_context_current()));
 }
 
 CUresult sim_graph_exec_kernel_node_set_params(CUgraphExec exec, CUgraphNode node,
 					       const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_kernel_content(params, &content);
-
-	return result ? result : set_in_exec(exec, node, &content);
+	return set_in_exec(exec, node, kernel_content(params));
 }
 
 CUresult sim_graph_exec_memcpy_node_set_params(CUgraphExec exec, CUgraphNode node,
 					       const CUDA_MEMCPY3D *copy, CUcontext context)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_copy_content(copy, context, &content);
-
-	return result ? result : set_in_exec(exec, node, &content);
+	return set_in_exec(exec, node, copy_content(copy, context));
 }
 
 CUresult sim_graph_exec_memset_node_set_params(CUgraphExec exec, CUgraphNode node,
 					       const CUDA_MEMSET_NODE_PARAMS *set,
 					       CUcontext context)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_set_content(set, context, &content);
-
-	return result ? result : set_in_exec(exec, node, &content);
+	return set_in_exec(exec, node, set_content(set, context));
 }
 
 CUresult sim_graph_create(CUgraph *out, unsigned int flags)
@@ -680,46 +657,43 @@ CUresult sim_graph_clone_call(CUgraph *out, CUgraph original)
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static CUresult add(CUgraph graph, struct content content, const CUgraphNode *dependencies,
+		    size_t dependency_count, CUgraphNode *out)
+{
+	if (content.error)
+		return content.error;
+	return sim_graph_add(graph, &content.node, dependencies, dependency_count, out);
+}
+
 CUresult sim_graph_add_kernel_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_kernel_content(params, &content);
-
-	return result ? result
-		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return add(graph, kernel_content(params), dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_MEMCPY3D *copy,
 				   CUcontext context)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_copy_content(copy, context, &content);
-
-	return result ? result
-		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return add(graph, copy_content(copy, context), dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS *set,
 				   CUcontext context)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_set_content(set, context, &content);
-
-	return result ? result
-		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	return add(graph, set_content(set, context), dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				 size_t dependency_count, const CUDA_HOST_NODE_PARAMS *params)
 {
-	struct CUgraphNode_st content;
-	CUresult result = sim_host_content(params, &content);
+	struct content content = {.node.type = CU_GRAPH_NODE_TYPE_HOST};
 
-	return result ? result
-		      : sim_graph_add(graph, &content, dependencies, dependency_count, out);
+	if (!params || !params->fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	content.node.host_call = (struct sim_host_call){params->fn, params->userData};
+	return add(graph, content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_empty_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
@@ -734,17 +708,10 @@ CUresult sim_graph_add_child_graph_node(CUgraphNode *out, CUgraph graph,
 					const CUgraphNode *dependencies, size_t dependency_count,
 					CUgraph child)
 {
-	const struct CUgraphNode_st content = {
-		.type = CU_GRAPH_NODE_TYPE_GRAPH,
-		.children = &child,
-		.child_count = 1,
-		.run_count = 1,
-	};
+	const struct CUgraphNode_st content = child_node(&child);
 
 	if (!sim_graph_is_valid(child) || child == graph)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (sim_graph_is_conditional(child))
-		return CUDA_ERROR_NOT_SUPPORTED;
 	return sim_graph_add(graph, &content, dependencies, dependency_count, out);
 }
 

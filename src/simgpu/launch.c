@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/graph.h"
 
 #define BLOCK_THREADS_MAX	 1024
 #define SHARED_BYTES_DEFAULT_MAX 49152
@@ -92,7 +92,9 @@ static CUresult launch(const struct sim_shape *shape, CUstream handle, void **pa
 	if (problem)
 		return problem;
 	if (atomic_load_explicit(&stream->capture, memory_order_acquire))
-		return sim_capture_kernel(stream, shape);
+		return sim_capture(stream,
+				   &(struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_KERNEL,
+							    .shape = *shape});
 	index = atomic_fetch_add_explicit(&stream->launch_count, 1, memory_order_relaxed);
 	duration_ns = sim_kernel_duration_ns(shape, index);
 	if (sim_is_collective(shape->function) || sim_is_deferred(stream))
@@ -170,7 +172,9 @@ CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_dat
 	if (!stream)
 		return error;
 	if (atomic_load(&stream->capture))
-		return sim_capture_host(stream, function, user_data);
+		return sim_capture(stream,
+				   &(struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_HOST,
+							    .host_call = {function, user_data}});
 	if (sim_is_deferred(stream)) {
 		sim_defer_host(stream, sim_now_ns() + SIM_LAUNCH_LATENCY_NS, function, user_data);
 		return CUDA_SUCCESS;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simgpu/sim.h"
+#include "simgpu/graph.h"
 
 #define ALIGNMENT_BYTES 512
 #define BUCKETS		4096
@@ -469,6 +469,17 @@ static void transfer_defer(const struct sim_transfer *transfer, CUstream stream)
 			   sim_transfer_duration_ns(transfer), &run, !transfer->source);
 }
 
+static CUresult capture(CUstream stream, const struct sim_transfer *transfer)
+{
+	const struct CUgraphNode_st content = {
+		.type = transfer->source ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_MEMSET,
+		.transfer = *transfer,
+	};
+
+	return transfer->is_async ? sim_capture(stream, &content)
+				  : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 static CUresult transfer_start(CUstream handle, const struct sim_transfer *transfer)
 {
 	struct sim_span span;
@@ -483,8 +494,7 @@ static CUresult transfer_start(CUstream handle, const struct sim_transfer *trans
 	if (!transfer->destination)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (atomic_load(&stream->capture))
-		return transfer->is_async ? sim_capture_transfer(stream, transfer)
-					  : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		return capture(stream, transfer);
 	sim_host_drain(stream, stream->context);
 	sim_transfer_run(transfer);
 	/* The driver, too, copies large pageable memory through a staging buffer of its own. */

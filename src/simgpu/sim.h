@@ -339,12 +339,8 @@ void sim_deferred_wait_event(CUevent event);
 /* CUDA_ERROR_LAUNCH_TIMEOUT from the moment at which a collective cannot end any more. */
 CUresult sim_deferred_failure(void);
 
-/* graph.c: each adds a node to the graph that captures the stream. */
-CUresult sim_capture_kernel(CUstream stream, const struct sim_shape *shape);
-CUresult sim_capture_transfer(CUstream stream, const struct sim_transfer *transfer);
-CUresult sim_capture_host(CUstream stream, CUhostFn function, void *user_data);
+/* graph.c: events of a stream that is being captured, see also graph.h */
 CUresult sim_capture_record(CUstream stream, CUevent event);
-CUresult sim_capture_graph(CUstream stream, CUgraph child);
 CUresult sim_capture_join(CUstream stream, CUevent event);
 
 /* graph.c, graph_exec.c: see graph.h */
