@@ -500,22 +500,11 @@ static struct content kernel_content(const CUDA_KERNEL_NODE_PARAMS *params)
 	return content;
 }
 
-static bool is_host(CUmemorytype type)
-{
-	return type == CU_MEMORYTYPE_HOST;
-}
-
-static uint8_t copy_kind(const CUDA_MEMCPY3D *copy)
-{
-	if (is_host(copy->srcMemoryType))
-		return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_HTOH : XT_CUPTI_COPY_HTOD;
-	return is_host(copy->dstMemoryType) ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
-}
-
 /* Only one row: arrays and pitched copies are not simulated. */
 static struct content copy_content(const CUDA_MEMCPY3D *copy, CUcontext context)
 {
 	struct content content = {.node.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+	bool from_host, to_host;
 	const char *source;
 	char *destination;
 
@@ -524,16 +513,17 @@ static struct content copy_content(const CUDA_MEMCPY3D *copy, CUcontext context)
 	if (copy->Height > 1 || copy->Depth > 1 || copy->srcMemoryType == CU_MEMORYTYPE_ARRAY ||
 	    copy->dstMemoryType == CU_MEMORYTYPE_ARRAY)
 		return wrong(CUDA_ERROR_NOT_SUPPORTED);
-	source = is_host(copy->srcMemoryType) ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
-	destination =
-		is_host(copy->dstMemoryType) ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
+	from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
+	to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
+	source = from_host ? copy->srcHost : (void *)(uintptr_t)copy->srcDevice;
+	destination = to_host ? copy->dstHost : (void *)(uintptr_t)copy->dstDevice;
 	if (!source || !destination)
 		return wrong(CUDA_ERROR_INVALID_VALUE);
 	content.node.transfer = (struct sim_transfer){
 		.destination = destination + copy->dstXInBytes,
 		.source = source + copy->srcXInBytes,
 		.bytes = copy->WidthInBytes,
-		.copy_kind = copy_kind(copy),
+		.copy_kind = sim_copy_kind(from_host, to_host),
 		.is_async = true,
 	};
 	return content;

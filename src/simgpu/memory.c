@@ -550,61 +550,37 @@ static void *pointer(CUdeviceptr address)
 	return (void *)(uintptr_t)address;
 }
 
-/* The direction of a copy between two addresses of unknown kind. */
-static uint8_t copy_kind_of(CUdeviceptr destination, CUdeviceptr source)
+uint8_t sim_copy_kind(bool from_host, bool to_host)
 {
-	bool to_host = sim_memory_kind(pointer(destination)) <= XT_CUPTI_MEMORY_PINNED;
-	bool from_host = sim_memory_kind(pointer(source)) <= XT_CUPTI_MEMORY_PINNED;
-
 	if (from_host)
 		return to_host ? XT_CUPTI_COPY_HTOH : XT_CUPTI_COPY_HTOD;
 	return to_host ? XT_CUPTI_COPY_DTOH : XT_CUPTI_COPY_DTOD;
 }
 
-CUresult sim_memcpy(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+/* The direction of a copy between two addresses of unknown kind. */
+static uint8_t copy_kind_of(CUdeviceptr destination, CUdeviceptr source)
 {
-	return copy(pointer(destination), pointer(source), bytes, copy_kind_of(destination, source),
-		    false, NULL);
+	return sim_copy_kind(sim_memory_kind(pointer(source)) <= XT_CUPTI_MEMORY_PINNED,
+			     sim_memory_kind(pointer(destination)) <= XT_CUPTI_MEMORY_PINNED);
 }
 
-CUresult sim_memcpy_async(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-			  CUstream stream)
-{
-	return copy(pointer(destination), pointer(source), bytes, copy_kind_of(destination, source),
-		    true, stream);
-}
-
-CUresult sim_memcpy_htod(CUdeviceptr destination, const void *source, size_t bytes)
-{
-	return copy(pointer(destination), source, bytes, XT_CUPTI_COPY_HTOD, false, NULL);
-}
-
-CUresult sim_memcpy_dtoh(void *destination, CUdeviceptr source, size_t bytes)
-{
-	return copy(destination, pointer(source), bytes, XT_CUPTI_COPY_DTOH, false, NULL);
-}
-
-CUresult sim_memcpy_dtod(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
-{
-	return copy(pointer(destination), pointer(source), bytes, XT_CUPTI_COPY_DTOD, false, NULL);
-}
-
-CUresult sim_memcpy_htod_async(CUdeviceptr destination, const void *source, size_t bytes,
-			       CUstream stream)
-{
-	return copy(pointer(destination), source, bytes, XT_CUPTI_COPY_HTOD, true, stream);
-}
-
-CUresult sim_memcpy_dtoh_async(void *destination, CUdeviceptr source, size_t bytes, CUstream stream)
-{
-	return copy(destination, pointer(source), bytes, XT_CUPTI_COPY_DTOH, true, stream);
-}
-
-CUresult sim_memcpy_dtod_async(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-			       CUstream stream)
-{
-	return copy(pointer(destination), pointer(source), bytes, XT_CUPTI_COPY_DTOD, true, stream);
-}
+/* A synchronous copy and its asynchronous form. Device addresses are integers, as in CUDA. */
+#define MEMCPY(name, destination_type, source_type, kind)                                          \
+	CUresult name(destination_type to, source_type from, size_t bytes)                         \
+	{                                                                                          \
+		return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, kind,     \
+			    false, NULL);                                                          \
+	}                                                                                          \
+	CUresult name##_async(destination_type to, source_type from, size_t bytes,                 \
+			      CUstream stream)                                                     \
+	{                                                                                          \
+		return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes, kind,     \
+			    true, stream);                                                         \
+	}
+MEMCPY(sim_memcpy, CUdeviceptr, CUdeviceptr, copy_kind_of(to, from))
+MEMCPY(sim_memcpy_htod, CUdeviceptr, const void *, XT_CUPTI_COPY_HTOD)
+MEMCPY(sim_memcpy_dtoh, void *, CUdeviceptr, XT_CUPTI_COPY_DTOH)
+MEMCPY(sim_memcpy_dtod, CUdeviceptr, CUdeviceptr, XT_CUPTI_COPY_DTOD)
 
 static CUresult copy_peer(CUdeviceptr destination, CUcontext destination_context,
 			  CUdeviceptr source, CUcontext source_context, size_t bytes, bool is_async,

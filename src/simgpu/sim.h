@@ -278,6 +278,7 @@ struct sim_transfer {
 	CUcontext source_context; /* this and the next: only for copies between devices */
 	CUcontext destination_context;
 };
+uint8_t sim_copy_kind(bool from_host, bool to_host); /* enum xt_cupti_copy_kind */
 void sim_transfer_run(const struct sim_transfer *transfer);
 uint64_t sim_transfer_duration_ns(const struct sim_transfer *transfer);
 void sim_transfer_report(const struct sim_transfer *transfer, struct sim_place place,
