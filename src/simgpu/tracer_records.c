@@ -222,6 +222,17 @@ static void introduce(const struct sim_place *place)
 		tracer_append(&record, sizeof(record), (struct sim_span){0, 0});
 }
 
+/* Members that all records of work have, those of graph nodes, and those of copies. */
+#define WORK(run)                                                                                  \
+	.device_id = (run)->place.device_id, .context_id = (run)->place.context_id,                \
+	.stream_id = (run)->place.stream_id, .correlation_id = (run)->correlation_id
+#define NODE(run) .graph_node_id = (run)->graph_node_id, .graph_id = (run)->graph_id
+#define COPY(run)                                                                                  \
+	.copy_kind = (run)->copy_kind, .source_kind = (run)->source_kind,                          \
+	.destination_kind = (run)->destination_kind,                                               \
+	.flags = (run)->is_async ? XT_CUPTI_FLAG_ASYNC : 0, .bytes = (run)->bytes,                 \
+	.channel_type = 2 /* copy engine */
+
 static void append_work(const struct sim_place *place, const void *record, size_t bytes,
 			struct sim_span span)
 {
@@ -236,19 +247,15 @@ static void tracer_on_kernel(const struct sim_kernel_run *run)
 		.kind = is_concurrent ? XT_CUPTI_ACTIVITY_CONCURRENT_KERNEL
 				      : XT_CUPTI_ACTIVITY_KERNEL,
 		.registers_per_thread = (uint16_t)run->registers_per_thread,
-		.device_id = run->place.device_id,
-		.context_id = run->place.context_id,
-		.stream_id = run->place.stream_id,
+		WORK(run),
 		.grid = {(int)run->grid[0], (int)run->grid[1], (int)run->grid[2]},
 		.block = {(int)run->block[0], (int)run->block[1], (int)run->block[2]},
 		.static_shared_bytes = (int)run->static_shared_bytes,
 		.dynamic_shared_bytes = (int)run->dynamic_shared_bytes,
-		.correlation_id = run->correlation_id,
 		.grid_id = run->correlation_id,
 		.name = run->name,
 		.launch_type = run->is_cooperative,
-		.graph_node_id = run->graph_node_id,
-		.graph_id = run->graph_id,
+		NODE(run),
 		.channel_type = 1, /* compute */
 	};
 
@@ -259,22 +266,13 @@ static void append_peer_copy(const struct sim_memory_run *run)
 {
 	const struct cupti_activity_memcpy_peer record = {
 		.kind = XT_CUPTI_ACTIVITY_MEMCPY2,
-		.copy_kind = run->copy_kind,
-		.source_kind = run->source_kind,
-		.destination_kind = run->destination_kind,
-		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
-		.bytes = run->bytes,
-		.device_id = run->place.device_id,
-		.context_id = run->place.context_id,
-		.stream_id = run->place.stream_id,
+		COPY(run),
+		WORK(run),
 		.source_device_id = run->source.device_id,
 		.source_context_id = run->source.context_id,
 		.destination_device_id = run->destination.device_id,
 		.destination_context_id = run->destination.context_id,
-		.correlation_id = run->correlation_id,
-		.graph_node_id = run->graph_node_id,
-		.graph_id = run->graph_id,
-		.channel_type = 2, /* copy engine */
+		NODE(run),
 	};
 
 	append_work(&run->place, &record, sizeof(record), run->span);
@@ -284,18 +282,9 @@ static void tracer_on_copy(const struct sim_memory_run *run)
 {
 	const struct cupti_activity_memcpy record = {
 		.kind = XT_CUPTI_ACTIVITY_MEMCPY,
-		.copy_kind = run->copy_kind,
-		.source_kind = run->source_kind,
-		.destination_kind = run->destination_kind,
-		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
-		.bytes = run->bytes,
-		.device_id = run->place.device_id,
-		.context_id = run->place.context_id,
-		.stream_id = run->place.stream_id,
-		.correlation_id = run->correlation_id,
-		.graph_node_id = run->graph_node_id,
-		.graph_id = run->graph_id,
-		.channel_type = 2, /* copy engine */
+		COPY(run),
+		WORK(run),
+		NODE(run),
 		.copy_count = 1,
 	};
 
@@ -315,14 +304,10 @@ static void tracer_on_set(const struct sim_memory_run *run)
 		.kind = XT_CUPTI_ACTIVITY_MEMSET,
 		.value = run->value,
 		.bytes = run->bytes,
-		.device_id = run->place.device_id,
-		.context_id = run->place.context_id,
-		.stream_id = run->place.stream_id,
-		.correlation_id = run->correlation_id,
+		WORK(run),
 		.flags = run->is_async ? XT_CUPTI_FLAG_ASYNC : 0,
 		.memory_kind = run->destination_kind,
-		.graph_node_id = run->graph_node_id,
-		.graph_id = run->graph_id,
+		NODE(run),
 		.channel_type = 1,
 	};
 
@@ -333,11 +318,8 @@ static void tracer_on_graph(const struct sim_graph_run *run)
 {
 	const struct cupti_activity_graph_trace record = {
 		.kind = XT_CUPTI_ACTIVITY_GRAPH_TRACE,
-		.correlation_id = run->correlation_id,
-		.device_id = run->place.device_id,
 		.graph_id = run->graph_exec_id,
-		.context_id = run->place.context_id,
-		.stream_id = run->place.stream_id,
+		WORK(run),
 		.end_device_id = run->place.device_id,
 		.end_context_id = run->place.context_id,
 	};

@@ -240,41 +240,31 @@ SIM_EXPORT int cuptiGetErrorMessage(uint32_t result, const char **text_out)
 	return cuptiGetResultString(result, text_out);
 }
 
+/* All launches of CUPTI, because the driver half does not have all of them. */
 static const struct {
-	uint32_t cbid;
+	uint32_t domain, cbid;
 	const char *name;
-} runtime_names[] = {
-#define NAME(name, cbid, class) {cbid, #name},
+} launches[] = {
+/* clang-format off */
+#define NAME(name, cbid, class) {XT_CUPTI_CB_DOMAIN_RUNTIME_API, cbid, #name},
 	XT_CUPTI_RUNTIME_LAUNCHES(NAME)
 #undef NAME
-};
-
-static const struct {
-	uint32_t cbid;
-	const char *name;
-} launch_names[] = {
-#define NAME(name, cbid, class) {cbid, #name},
+#define NAME(name, cbid, class) {XT_CUPTI_CB_DOMAIN_DRIVER_API, cbid, #name},
 	XT_CUPTI_DRIVER_LAUNCHES(NAME)
 #undef NAME
+	/* clang-format on */
 };
 
-static const char *driver_name(uint32_t cbid)
+static const char *callback_name(uint32_t domain, uint32_t cbid)
 {
-	const struct sim_api *api = tracer_seam()->api_by_cbid(cbid);
+	const struct sim_api *api =
+		domain == XT_CUPTI_CB_DOMAIN_DRIVER_API ? tracer_seam()->api_by_cbid(cbid) : NULL;
 
 	if (api)
 		return api->name;
-	for (size_t i = 0; i < sizeof(launch_names) / sizeof(launch_names[0]); i++)
-		if (launch_names[i].cbid == cbid)
-			return launch_names[i].name;
-	return NULL;
-}
-
-static const char *runtime_name(uint32_t cbid)
-{
-	for (size_t i = 0; i < sizeof(runtime_names) / sizeof(runtime_names[0]); i++)
-		if (runtime_names[i].cbid == cbid)
-			return runtime_names[i].name;
+	for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+		if (launches[i].domain == domain && launches[i].cbid == cbid)
+			return launches[i].name;
 	return NULL;
 }
 
@@ -284,11 +274,7 @@ SIM_EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char *
 
 	if (result)
 		return result;
-	*name_out = NULL;
-	if (domain == XT_CUPTI_CB_DOMAIN_DRIVER_API)
-		*name_out = driver_name(cbid);
-	else if (domain == XT_CUPTI_CB_DOMAIN_RUNTIME_API)
-		*name_out = runtime_name(cbid);
+	*name_out = callback_name(domain, cbid);
 	return *name_out ? XT_CUPTI_SUCCESS : XT_CUPTI_ERROR_INVALID_PARAMETER;
 }
 
