@@ -183,12 +183,7 @@ CUresult sim_launch_host_func(CUstream handle, CUhostFn function, void *user_dat
 	return sim_host_enqueue(stream, function, user_data, span.start_ns);
 }
 
-CUresult sim_profiler_start(void)
-{
-	return CUDA_SUCCESS;
-}
-
-CUresult sim_profiler_stop(void)
+CUresult sim_profiler_control(void)
 {
 	return CUDA_SUCCESS;
 }

@@ -18,15 +18,6 @@
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
 static CUmodule dead_modules; /* under dead_lock */
 
-/* Keeps an unloaded module, which the caller has marked dead. */
-static void sim_kernel_names_keep(CUmodule module)
-{
-	pthread_mutex_lock(&dead_lock);
-	module->next = dead_modules;
-	dead_modules = module;
-	pthread_mutex_unlock(&dead_lock);
-}
-
 /*
  * Returns the memory of a dead name of that length, or NULL. The dead function still points to it.
  */
@@ -44,7 +35,7 @@ static char *dead_name(size_t length)
 }
 
 /* Returns a copy of the name, or NULL if there is no memory. Never freed. */
-static char *sim_kernel_name_make(const char *name)
+static char *make_name(const char *name)
 {
 	char *place = NULL;
 
@@ -160,7 +151,7 @@ static CUfunction add_function(CUmodule module, const char *name)
 
 	if (!function)
 		return NULL;
-	function->name = sim_kernel_name_make(name);
+	function->name = make_name(name);
 	if (!function->name) {
 		free(function);
 		return NULL;
@@ -230,7 +221,10 @@ static void module_free(CUmodule module)
 	module->magic = SIM_MAGIC_DEAD;
 	free(module->image);
 	module->image = NULL;
-	sim_kernel_names_keep(module);
+	pthread_mutex_lock(&dead_lock);
+	module->next = dead_modules;
+	dead_modules = module;
+	pthread_mutex_unlock(&dead_lock);
 }
 
 static CUresult module_make(CUmodule *out, char *image, size_t image_bytes)

@@ -32,16 +32,9 @@ static struct {
 							    SIM_DEVICE_GRAPHS_BYTES},
 };
 
-static bool tracer_client_zeroes(void)
+static uint64_t attribute_value(uint32_t attribute)
 {
-	return atomic_load(&attribute_values[XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER].value) != 0;
-}
-
-static bool tracer_buffers_are_shared(void)
-{
-	return !atomic_load_explicit(
-		&attribute_values[XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER].value,
-		memory_order_relaxed);
+	return atomic_load_explicit(&attribute_values[attribute].value, memory_order_relaxed);
 }
 
 static int check(uint32_t attribute, const size_t *value_bytes, const void *value)
@@ -64,7 +57,7 @@ SIM_EXPORT int cuptiActivityGetAttribute(uint32_t attribute, size_t *value_bytes
 		result = check(attribute, value_bytes, value_out);
 	if (result)
 		return result;
-	value = atomic_load(&attribute_values[attribute].value);
+	value = attribute_value(attribute);
 	*value_bytes = attribute_values[attribute].value_bytes;
 	memcpy(value_out, &value, *value_bytes); /* little endian: the low bytes come first */
 	return XT_CUPTI_SUCCESS;
@@ -413,7 +406,7 @@ static struct buffer *request(size_t record_bytes)
 			give_back(buffer, completed);
 		goto fail;
 	}
-	if (!tracer_client_zeroes())
+	if (!attribute_value(XT_CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER))
 		memset(buffer->data, 0, buffer->data_bytes);
 	return buffer;
 fail:
@@ -474,7 +467,7 @@ static void append_in_new_buffer(struct slot *slot, const void *record, size_t r
 void tracer_append(const void *record, size_t record_bytes, struct sim_span span)
 {
 	struct slot *slot = own_slot ? own_slot : make_own_slot();
-	bool is_in_shared = tracer_buffers_are_shared();
+	bool is_in_shared = !attribute_value(XT_CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER);
 	struct buffer *full;
 
 	if (!slot || tracer_fault_strikes(FAULT_DROP_RECORDS)) {
