@@ -354,19 +354,6 @@ static char *sim_collective_absent(const struct sim_collective *collective)
 	return text;
 }
 
-/* A number that changes with each arrival in any process, and a wait for that. */
-static uint32_t sim_ranks_changes(void)
-{
-	return changes ? atomic_load(changes) : 0;
-}
-
-static void sim_ranks_wait(uint32_t seen, uint64_t timeout_ns)
-{
-	const struct timespec timeout = {.tv_nsec = (long)timeout_ns};
-
-	syscall(SYS_futex, changes, FUTEX_WAIT, seen, &timeout, NULL, 0);
-}
-
 #define CHECK_PERIOD_NS 10000000 /* how often to look for dead ranks and the time limit */
 
 enum kind { KIND_KERNEL, KIND_TRANSFER, KIND_HOST, KIND_COLLECTIVE, KIND_EVENT, KIND_WAIT };
@@ -613,28 +600,26 @@ static void run_pass(void)
 
 static void *watch(void *unused)
 {
+	static const struct timespec period = {.tv_nsec = CHECK_PERIOD_NS};
+
 	for (;;) {
 		uint32_t seen;
 
 		pthread_mutex_lock(&lock);
 		while (!items)
 			pthread_cond_wait(&changed, &lock);
-		seen = sim_ranks_changes();
+		seen = atomic_load(changes);
 		run_pass();
 		pthread_mutex_unlock(&lock);
-		sim_ranks_wait(seen, CHECK_PERIOD_NS);
+		syscall(SYS_futex, changes, FUTEX_WAIT, seen, &period, NULL, 0);
 	}
 	return unused;
 }
 
 static struct item *item_make(enum kind kind, CUstream stream, uint64_t earliest_ns)
 {
-	struct item *item = calloc(1, sizeof(*item));
+	struct item *item = sim_alloc(sizeof(*item), "deferred work");
 
-	if (!item) {
-		fputs("xtrace simulated GPU: no memory for deferred work\n", stderr);
-		abort();
-	}
 	item->kind = kind;
 	item->stream = stream;
 	item->earliest_ns = earliest_ns;
@@ -720,12 +705,8 @@ CUresult sim_defer_collective(CUstream stream, uint64_t earliest_ns,
 void sim_defer_event(CUstream stream, CUevent event)
 {
 	struct item *item = item_make(KIND_EVENT, stream, sim_now_ns());
-	struct sim_mark *mark = calloc(1, sizeof(*mark));
+	struct sim_mark *mark = sim_alloc(sizeof(*mark), "an event");
 
-	if (!mark) {
-		fputs("xtrace simulated GPU: no memory for an event\n", stderr);
-		abort();
-	}
 	mark->references = 2; /* the item and the event */
 	item->mark = mark;
 	lock_with_place(stream);
@@ -790,9 +771,7 @@ bool sim_defer_wait(CUstream stream, CUevent event)
 		item->mark = event->mark;
 		item->mark->references++;
 	} else {
-		item->mark = calloc(1, sizeof(*item->mark));
-		if (!item->mark)
-			abort();
+		item->mark = sim_alloc(sizeof(*item->mark), "an event");
 		*item->mark = (struct sim_mark){1, true, atomic_load(&event->done_ns)};
 	}
 	append(item);

@@ -10,6 +10,7 @@
  * with CUDA_ERROR_NOT_INITIALIZED. A child forked before cuInit() can use it.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,6 @@
  */
 static struct sim_config config = {
 	.seed = 1,
-	.device_count = 1,
 	.ranks_timeout_ns = UINT64_C(10000000000),
 	.link_bytes_per_us = 100000,
 };
@@ -47,46 +47,61 @@ static void read_kernel_range(const char *text)
 	}
 }
 
+/* The text of a variable, or NULL if it is not set or empty. */
+static const char *variable(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? text : NULL;
+}
+
+static uint64_t number(const char *name, uint64_t usual)
+{
+	const char *text = variable(name);
+
+	return text ? strtoull(text, NULL, 0) : usual;
+}
+
 __attribute__((constructor(101))) static void read_environment(void)
 {
-	const char *text;
+	const char *kernel_range = variable("XTRACE_SIMGPU_KERNEL_NS");
+	const char *ranks_timeout = variable("XTRACE_SIMGPU_RANKS_TIMEOUT");
+	uint64_t link = number("XTRACE_SIMGPU_LINK", 0);
 
-	text = getenv("XTRACE_SIMGPU_SEED");
-	if (text)
-		config.seed = strtoull(text, NULL, 0);
-	text = getenv("XTRACE_SIMGPU_KERNEL_NS");
-	if (text && *text)
-		read_kernel_range(text);
-	text = getenv("XTRACE_SIMGPU_LAUNCH_NS");
-	if (text)
-		config.launch_ns = strtoull(text, NULL, 10);
-	text = getenv("XTRACE_SIMGPU_STACK_BYTES");
-	if (text)
-		config.stack_bytes = strtoull(text, NULL, 10);
-	text = getenv("XTRACE_SIMGPU_SET_UP_MS");
-	if (text)
-		config.set_up_ms = strtoull(text, NULL, 10);
-	text = getenv("XTRACE_SIMGPU_DEVICES");
-	if (text && *text)
-		config.device_count = atoi(text);
+	config.seed = number("XTRACE_SIMGPU_SEED", config.seed);
+	if (kernel_range)
+		read_kernel_range(kernel_range);
+	config.launch_ns = number("XTRACE_SIMGPU_LAUNCH_NS", 0);
+	config.stack_bytes = number("XTRACE_SIMGPU_STACK_BYTES", 0);
+	config.set_up_ms = number("XTRACE_SIMGPU_SET_UP_MS", 0);
+	config.device_count = (int)number("XTRACE_SIMGPU_DEVICES", 1);
 	if (config.device_count < 0 || config.device_count > SIM_DEVICES_MAX)
 		config.device_count = SIM_DEVICES_MAX;
-	text = getenv("XTRACE_SIMGPU_REUSE_IDS");
-	config.reuses_ids = text && !strcmp(text, "1");
-	text = getenv("XTRACE_SIMGPU_REUSE_NAMES");
-	config.reuses_names = text && !strcmp(text, "1");
-	text = getenv("XTRACE_SIMGPU_RANKS");
-	if (text && *text)
-		config.ranks_folder = text;
-	text = getenv("XTRACE_SIMGPU_RANKS_TIMEOUT");
-	if (text && *text)
-		config.ranks_timeout_ns = (uint64_t)(strtod(text, NULL) * 1e9);
-	text = getenv("XTRACE_SIMGPU_LINK");
-	if (text && strtoull(text, NULL, 10))
-		config.link_bytes_per_us = strtoull(text, NULL, 10);
-	text = getenv("XTRACE_SIMGPU_TRUTH");
-	if (text && *text)
-		config.truth_path = text;
+	config.reuses_ids = number("XTRACE_SIMGPU_REUSE_IDS", 0) == 1;
+	config.reuses_names = number("XTRACE_SIMGPU_REUSE_NAMES", 0) == 1;
+	config.ranks_folder = variable("XTRACE_SIMGPU_RANKS");
+	if (ranks_timeout)
+		config.ranks_timeout_ns = (uint64_t)(strtod(ranks_timeout, NULL) * 1e9);
+	if (link)
+		config.link_bytes_per_us = link;
+	config.truth_path = variable("XTRACE_SIMGPU_TRUTH");
+}
+
+void *sim_alloc(size_t bytes, const char *what)
+{
+	void *memory = calloc(1, bytes);
+
+	if (memory)
+		return memory;
+	fprintf(stderr, "xtrace simulated GPU: no memory for %s\n", what);
+	abort();
+}
+
+void sim_crash(const char *why)
+{
+	fprintf(stderr, "xtrace simulated GPU: %s\n", why);
+	raise(SIGSEGV);
+	abort();
 }
 
 /*
@@ -118,12 +133,8 @@ static void make_exit_key(void)
 
 static struct sim_thread *thread_begin(void)
 {
-	struct sim_thread *thread = calloc(1, sizeof(*thread));
+	struct sim_thread *thread = sim_alloc(sizeof(*thread), "a thread");
 
-	if (!thread) {
-		fputs("xtrace simulated GPU: no memory for a thread\n", stderr);
-		abort();
-	}
 	pthread_once(&exit_key_once, make_exit_key);
 	pthread_setspecific(exit_key, thread);
 	thread->tid = (int)syscall(SYS_gettid);

@@ -6,8 +6,6 @@
  * Nodes run at the same time if their dependencies allow it. All are in the stream of the launch,
  * except those in bodies of conditional nodes, which the device itself launches.
  */
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -341,14 +339,6 @@ static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
 		run_node(graph->nodes[i], launch, start_ns, nesting);
 }
 
-/* A real CUPTI crashes here, too. */
-static void crash(const char *why)
-{
-	fprintf(stderr, "xtrace simulated GPU: %s\n", why);
-	raise(SIGSEGV);
-	abort();
-}
-
 /*
  * CUPTI 12.9 and 13.0.0 fail when they allocate one more buffer in device memory for the records of
  * graphs that several threads launch.
@@ -453,11 +443,12 @@ CUresult sim_graph_launch(CUgraphExec exec, CUstream handle)
 		return sim_capture(stream, &node);
 	}
 	if (launch.is_recorded_whole && !exec->has_whole_record)
-		crash("GRAPH_TRACE is enabled at the launch of a graph, but was not when the graph "
-		      "was instantiated");
+		sim_crash("GRAPH_TRACE is enabled at the launch of a graph, but was not when the "
+			  "graph "
+			  "was instantiated");
 	if (atomic_load(&sim_switches.crashes_launches) &&
 	    atomic_load(&stream->context->has_launchers))
-		crash("kernel records were disabled after a graph was recorded as a whole");
+		sim_crash("kernel records were disabled after a graph was recorded as a whole");
 	if (launch.is_recorded_whole)
 		atomic_store(&sim_switches.has_launched_whole, true);
 	if (!exec->has_node_records)

@@ -3,8 +3,6 @@
  * Memory, copies and memsets. Device memory is host memory here, and copies really copy it. A table
  * of all allocations gives the kind of an address.
  */
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,19 +227,13 @@ CUresult sim_mem_alloc_async(CUdeviceptr *out, size_t bytes, CUstream handle)
 	return allocate_device(out, bytes, XT_CUPTI_MEMORY_DEVICE, stream);
 }
 
-/* A real CUPTI crashes here, too, at memory that is from no pool. */
 static void record_free_async(CUdeviceptr start)
 {
 	struct allocation found;
 
 	if (atomic_load(&sim_switches.activity_enabled[SIM_SWITCH_ALLOCATION]) && start &&
-	    look_up((uintptr_t)start, &found) && !found.is_pooled) {
-		fputs("xtrace simulated GPU: MEMORY2 is enabled in cuMemFreeAsync() of memory that "
-		      "is from no pool\n",
-		      stderr);
-		raise(SIGSEGV);
-		abort();
-	}
+	    look_up((uintptr_t)start, &found) && !found.is_pooled)
+		sim_crash("MEMORY2 is enabled in cuMemFreeAsync() of memory that is from no pool");
 }
 
 /* Data moves when it is enqueued, so no work in flight needs the memory. */

@@ -154,6 +154,10 @@ struct sim_thread {
 };
 
 /* driver.c */
+/* Zeroed memory. Ends the process with a message about `what` if there is none. */
+void *sim_alloc(size_t bytes, const char *what);
+/* Ends the process where a real CUPTI crashes, too. */
+_Noreturn void sim_crash(const char *why);
 struct sim_thread *sim_thread(void); /* never NULL: aborts if there is no memory */
 extern struct sim_switches sim_switches;
 /* Returns the correlation id of the call in progress, and assigns one if it has none. */

@@ -4,7 +4,6 @@
  * default stream of each context, the default stream of each thread, and those that programs
  * create.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "simgpu/sim.h"
@@ -200,11 +199,8 @@ void sim_stream_init(CUstream stream, CUcontext context, unsigned int flags, int
 	stream->flags = flags;
 	stream->priority = priority;
 	pthread_mutex_init(&stream->lock, NULL);
-	stream->queue_end_ns = calloc(SIM_QUEUE_DEPTH, sizeof(*stream->queue_end_ns));
-	if (!stream->queue_end_ns) {
-		fputs("xtrace simulated GPU: no memory for a stream\n", stderr);
-		abort();
-	}
+	stream->queue_end_ns =
+		sim_alloc(SIM_QUEUE_DEPTH * sizeof(*stream->queue_end_ns), "a stream");
 }
 
 void sim_stream_fini(CUstream stream)
