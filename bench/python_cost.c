@@ -10,10 +10,8 @@
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/loader.h"
 #include "inject/python/python_runtime.h"
 #include "inject/torch/torch_runtime.h"
-#include "inject/unwind/stack_walk.h"
 #include "log/base/compare.h"
 #include "traced_call.h"
 
@@ -131,17 +129,6 @@ void cost_record(int yes)
 	atomic_store(&callbacks_active, yes);
 }
 
-/* Uses an order that defeats the prefetcher. */
-static void use_other_memory(unsigned bytes)
-{
-	static uint8_t others[OTHERS_BYTES_MAX];
-	uint32_t lines = bytes / 64;
-
-	for (uint32_t i = 0; i < lines; i++)
-		others[(i * 40503u & (lines - 1)) * 64]++;
-	__asm__ volatile("" ::: "memory");
-}
-
 /* 128 KiB of instructions, which exceed the L1 cache. */
 static __attribute__((noinline)) void use_other_code(void)
 {
@@ -160,6 +147,7 @@ static __attribute__((noinline)) void use_other_code(void)
 /* Frames of about 100 bytes, as a compiler makes them. */
 static __attribute__((noinline)) double below(unsigned depth, unsigned others_bytes)
 {
+	static uint8_t others[OTHERS_BYTES_MAX];
 	volatile uint8_t own[72];
 	uint64_t start_ns, each_ns;
 	double ns;
@@ -171,7 +159,7 @@ static __attribute__((noinline)) double below(unsigned depth, unsigned others_by
 		return ns;
 	}
 	if (others_bytes) {
-		use_other_memory(others_bytes);
+		use_memory(others, others_bytes);
 		use_other_code();
 	}
 	start_ns = monotonic_ns();

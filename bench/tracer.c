@@ -29,10 +29,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/machine.h"
 #include "inject/capture/thread_buffer.h"
-#include "inject/runtime/loader.h"
-#include "inject/capture/stack_capture.h"
 #include "inject/runtime/process.h"
-#include "inject/unwind/stack_walk.h"
 #include "log/base/compare.h"
 #include "traced_call.h"
 
@@ -164,13 +161,6 @@ struct job {
 
 static _Thread_local struct job *own_job;
 
-/* Uses an order that defeats the prefetcher. */
-static void use_memory(uint8_t *memory)
-{
-	for (uint32_t i = 0; i < OTHERS_BYTES / 64; i++)
-		memory[(i * 40503u & (OTHERS_BYTES / 64 - 1)) * 64]++;
-}
-
 /* Returns the time between two reads of the clock. */
 static uint64_t clock_ns(void)
 {
@@ -196,7 +186,7 @@ static double batch_after_others_ns(const struct part *part, const struct caller
 	for (unsigned i = 0; i < times && memory; i++) {
 		uint64_t begin_ns;
 
-		use_memory(memory);
+		use_memory(memory, OTHERS_BYTES);
 		begin_ns = monotonic_ns();
 		part->run(regs, frames);
 		sum_ns += monotonic_ns() - begin_ns - each_ns;
@@ -289,20 +279,6 @@ static void open_libunwind(void)
 		bench.step = NULL;
 }
 
-static void open_tracer(void)
-{
-	char why[512] = "";
-
-	loader_watch_begin();
-	if (stack_walk_open(bench.library, why, sizeof(why)) || stack_walk_begin()) {
-		fprintf(stderr, "tracer: %s\n", why);
-		exit(1);
-	}
-	loader_watch_poll();
-	stack_capture_audit_interval = 0;
-	atomic_store(&callbacks_active, true);
-}
-
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {{"threads", required_argument, NULL, 't'},
@@ -327,9 +303,13 @@ int main(int argc, char **argv)
 {
 	static struct job jobs[THREADS_MAX];
 	const char *separator = "{";
+	char why[512] = "";
 
 	parse(argc, argv);
-	open_tracer();
+	if (open_stacks(bench.library, why, sizeof(why))) {
+		fprintf(stderr, "tracer: %s\n", why);
+		return 1;
+	}
 	open_libunwind();
 	if (pthread_barrier_init(&bench.together, NULL, bench.threads))
 		return 1;

@@ -27,10 +27,7 @@
 #include "inject/capture/ring.h"
 #include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
-#include "inject/runtime/loader.h"
-#include "inject/capture/stack_capture.h"
 #include "inject/torch/torch_runtime.h"
-#include "inject/unwind/stack_walk.h"
 #include "log/base/table.h"
 #include "log/write/writer.h"
 #include "traced_call.h"
@@ -203,23 +200,13 @@ static __attribute__((noinline)) void launch_below(uint32_t depth, const struct 
 	__asm__ volatile("" ::: "memory");
 }
 
-static void open_stacks(void)
-{
-	char why[512];
-
-	loader_watch_begin();
-	if (stack_walk_open("/nonexistent", why, sizeof(why)) || stack_walk_begin())
-		fail("libunwind cannot be opened");
-	loader_watch_poll();
-	stack_capture_audit_interval = 0;
-	atomic_store(&callbacks_active, true);
-}
-
 static void do_launches(const struct launches *launches)
 {
 	const uint64_t *counters;
+	char why[512];
 
-	open_stacks();
+	if (open_stacks("/nonexistent", why, sizeof(why)))
+		fail("libunwind cannot be opened");
 	stack_capture_audit_interval = launches->is_walked;
 	if (launches->is_in_python && interpreter_begin())
 		fail("no memory for an interpreter");
