@@ -19,19 +19,9 @@
 #define STEPS	  26
 #define STEP_NS	  36000000 /* time that the cause takes */
 #define KERNEL_NS 12000000
-#define WORKERS	  5 /* enough to prepare a step in less than KERNEL_NS */
 
 /* Launches the kernel of a step, and does not wait for it. */
 void idle_launch(const struct pattern *p);
-
-/* Runs job(0) to job(count - 1) in WORKERS threads. */
-void workers_start(void (*job)(int number), int count);
-
-/* Returns when that job is done. */
-void workers_wait(int number);
-
-/* Returns when all jobs are done. */
-void workers_join(void);
 
 /* Opens a file without a name in the current folder. Ends the program after an error. */
 int idle_open_file(void);

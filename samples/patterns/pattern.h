@@ -61,4 +61,15 @@ void pattern_check(CUresult result, const char *call);
 /* The same in a function of its own. */
 void pattern_spin(const struct pattern *p, CUstream stream, unsigned blocks, uint64_t ns);
 
+/* Runs job(0) to job(count - 1) in WORKERS threads. */
+#define WORKERS	 5
+#define JOBS_MAX 128
+void workers_start(void (*job)(int number), int count);
+
+/* Returns when that job is done. */
+void workers_wait(int number);
+
+/* Returns when all jobs are done. */
+void workers_join(void);
+
 #endif
