@@ -238,7 +238,7 @@ static void raise_limit(struct sampler *sampler)
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
 	sampler->limit = limit;
-	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MAX ? limit.rlim_max : DESCRIPTORS_MAX;
+	limit.rlim_cur = smaller(limit.rlim_max, DESCRIPTORS_MAX);
 	if (limit.rlim_cur > sampler->limit.rlim_cur && !setrlimit(RLIMIT_NOFILE, &limit))
 		sampler->raised_limit = true;
 }
@@ -267,14 +267,10 @@ static void share_descriptors(struct sampler *sampler)
 	struct rlimit limit;
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > used)
-		left = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur
-								   : DESCRIPTORS_MAX) -
-		       used;
+		left = (uint32_t)smaller(limit.rlim_cur, DESCRIPTORS_MAX) - used;
 	elf_image_files_max = left / 4;
 	left -= elf_image_files_max;
-	sampling->log_limit = smaller(left / 8 * 3, SAMPLER_LOGS_MAX);
-	if (!sampling->log_limit)
-		sampling->log_limit = 1;
+	sampling->log_limit = larger(smaller(left / 8 * 3, SAMPLER_LOGS_MAX), 1);
 	left = left > 2 * sampling->log_limit ? left - 2 * sampling->log_limit : 0;
 	sampling->descriptor_budget = (int)left;
 }

@@ -198,9 +198,7 @@ static void add_rank_waits(struct collectives_report *report,
 static void add_communicator(struct collectives_report *report, size_t c)
 {
 	const struct communicator *communicator = &report->communicators.list[c];
-	size_t expected = communicator->rank_count > communicator->member_count
-				  ? communicator->rank_count
-				  : communicator->member_count;
+	size_t expected = larger(communicator->rank_count, communicator->member_count);
 
 	for (size_t i = 0; i < communicator->instance_count; i++) {
 		const struct arrivals *arrivals = &communicator->arrivals[i];

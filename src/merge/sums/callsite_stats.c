@@ -30,9 +30,7 @@ void callsites_init(struct callsites *callsites, const struct model *model,
 	callsites->threads_info = threads;
 	callsites->stack_count = model_stack_limit(model);
 	callsites->thread_count = model->threads.count;
-	callsites->stream_count = model->streams.count < CALLSITES_STREAMS_MAX
-					  ? model->streams.count
-					  : CALLSITES_STREAMS_MAX;
+	callsites->stream_count = smaller(model->streams.count, CALLSITES_STREAMS_MAX);
 	callsites->by_stack = xt_calloc(callsites->stack_count + 1, sizeof(*callsites->by_stack));
 	callsites->threads = xt_calloc(callsites->thread_count + 1, sizeof(*callsites->threads));
 	callsites->streams = xt_calloc(callsites->stream_count + 1, sizeof(*callsites->streams));
@@ -413,9 +411,7 @@ static void note_idle(struct callsites *callsites, struct device_stats *device,
 		weigh_range(callsite, stretch->owner->range, left_ns[class]);
 		callsite->idle_count[class]++;
 	}
-	saturating_add(&callsite->late_ns, left_ns[IDLE_LAUNCH_LATE] < LAUNCH_DELAY_MAX_NS
-						   ? left_ns[IDLE_LAUNCH_LATE]
-						   : LAUNCH_DELAY_MAX_NS);
+	saturating_add(&callsite->late_ns, smaller(left_ns[IDLE_LAUNCH_LATE], LAUNCH_DELAY_MAX_NS));
 }
 
 void callsites_add_work(struct callsites *callsites, const struct stretch *stretch)

@@ -384,9 +384,7 @@ static struct rank_collective describe(const struct model *model,
 				       const struct stretch *stretch,
 				       const struct collective_call *call)
 {
-	uint64_t hidden_ns = device->kernels_until_ns > device->collectives_until_ns
-				     ? device->kernels_until_ns
-				     : device->collectives_until_ns;
+	uint64_t hidden_ns = larger(device->kernels_until_ns, device->collectives_until_ns);
 
 	hidden_ns = larger(hidden_ns, stretch->start_ns);
 	return (struct rank_collective){
@@ -448,8 +446,7 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 static uint64_t note_overlap(struct rank_log *log, struct device_collector *device,
 			     const struct stretch *stretch)
 {
-	uint64_t from_ns = stretch->start_ns > device->kernels_until_ns ? stretch->start_ns
-									: device->kernels_until_ns;
+	uint64_t from_ns = larger(stretch->start_ns, device->kernels_until_ns);
 	uint64_t longest_ns = 0;
 	size_t kept = 0;
 
