@@ -40,6 +40,15 @@ static struct xt_crash_buffer_header *header_now(void)
 	return atomic_load_explicit(&crash_buffer.header, memory_order_acquire);
 }
 
+/* Where the tracer writes what others read. Without a file, this is unused memory. */
+static struct xt_crash_buffer_header *shared_header(void)
+{
+	static struct xt_crash_buffer_header unused;
+	struct xt_crash_buffer_header *header = header_now();
+
+	return header ? header : &unused;
+}
+
 uint32_t crash_buffer_page_bytes;
 
 /* Pages of the file format have 4 KiB. The processor's pages have at least that. */
@@ -259,28 +268,20 @@ bool crash_buffer_restore_pages(void *pages, size_t bytes)
 
 void crash_buffer_record_bytes(uint32_t kind, uint32_t bytes)
 {
-	struct xt_crash_buffer_header *header = header_now();
-
-	if (header && kind < XT_CRASH_BUFFER_RECORD_KINDS)
-		__atomic_store_n(&header->record_bytes[kind], bytes, __ATOMIC_RELAXED);
+	if (kind < XT_CRASH_BUFFER_RECORD_KINDS)
+		__atomic_store_n(&shared_header()->record_bytes[kind], bytes, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_log_bytes(uint64_t bytes)
 {
-	struct xt_crash_buffer_header *header = header_now();
-
-	if (header)
-		__atomic_store_n(&header->log_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared_header()->log_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 {
-	struct xt_crash_buffer_header *header = header_now();
-	uint32_t request;
+	struct xt_crash_buffer_header *header = shared_header();
+	uint32_t request = __atomic_load_n(&header->request, __ATOMIC_ACQUIRE);
 
-	if (!header)
-		return XT_REQUEST_NONE;
-	request = __atomic_load_n(&header->request, __ATOMIC_ACQUIRE);
 	*delay_ms = __atomic_load_n(&header->delay_ms, __ATOMIC_RELAXED);
 	*duration_ms = __atomic_load_n(&header->duration_ms, __ATOMIC_RELAXED);
 	return request;
@@ -288,26 +289,20 @@ uint32_t crash_buffer_request(uint32_t *delay_ms, uint32_t *duration_ms)
 
 void crash_buffer_request_taken(uint32_t request)
 {
-	__atomic_store_n(&header_now()->request_taken, request, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared_header()->request_taken, request, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_request_done(uint32_t request)
 {
-	struct xt_crash_buffer_header *header = header_now();
-
-	if (!header)
-		return;
 	/* A newer request stays pending. */
-	__atomic_compare_exchange_n(&header->request, &request, request | XT_REQUEST_DONE, false,
-				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&shared_header()->request, &request, request | XT_REQUEST_DONE,
+				    false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_state(enum xt_tracer_state state, const char *problem)
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	if (!header)
-		return;
 	if (strncmp(header->problem, problem, sizeof(header->problem) - 1) != 0)
 		snprintf(header->problem, sizeof(header->problem), "%s", problem);
 	__atomic_store_n(&header->state, state, __ATOMIC_RELEASE);
@@ -315,29 +310,25 @@ void crash_buffer_state(enum xt_tracer_state state, const char *problem)
 
 void crash_buffer_snapshot(uint32_t number, int error)
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	if (!header)
-		return;
 	__atomic_store_n(&header->snapshot_number, number, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->snapshot_error, -error, __ATOMIC_RELAXED);
 }
 
 void crash_buffer_gpu(uint32_t device)
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	if (header && device < 64)
+	if (device < 64)
 		__atomic_store_n(&header->gpus, header->gpus | UINT64_C(1) << device,
 				 __ATOMIC_RELAXED);
 }
 
 void crash_buffer_totals(uint64_t launch_count, uint64_t lost_count)
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	if (!header)
-		return;
 	__atomic_store_n(&header->launch_count, launch_count, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->lost_count, lost_count, __ATOMIC_RELAXED);
 }
@@ -360,19 +351,17 @@ void crash_buffer_count_after_end(void)
 
 void crash_buffer_count(const uint64_t counters[XT_CRASH_BUFFER_COUNTERS])
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	for (unsigned i = 0; header && i < XT_CRASH_BUFFER_COUNTERS; i++)
+	for (unsigned i = 0; i < XT_CRASH_BUFFER_COUNTERS; i++)
 		if (__atomic_load_n(&header->counters[i], __ATOMIC_RELAXED) != counters[i])
 			__atomic_store_n(&header->counters[i], counters[i], __ATOMIC_RELAXED);
 }
 
 void crash_buffer_end(enum xt_crash_buffer_ending ending, int error)
 {
-	struct xt_crash_buffer_header *header = header_now();
+	struct xt_crash_buffer_header *header = shared_header();
 
-	if (!header)
-		return;
 	__atomic_store_n(&header->error, error, __ATOMIC_RELAXED);
 	__atomic_store_n(&header->ending, ending, __ATOMIC_RELEASE);
 }
