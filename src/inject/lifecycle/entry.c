@@ -448,20 +448,19 @@ static int start_log(const struct config *config, char *log_path, char *why, siz
 	if (rc) {
 		snprintf(why, why_bytes, "cannot create a log in %s: %s", config->data_dir,
 			 rc == -ELOOP ? "it is a link of another user" : strerror(-rc));
+	} else {
+		if (config->size_limit.keeps_newest)
+			xt_compact_prepare(log);
+		rc = writer_thread_start(log, header.start_monotonic_ns, &config->size_limit);
+		if (rc)
+			snprintf(why, why_bytes, "cannot start the writer thread: %s",
+				 strerror(-rc));
+	}
+	if (rc) {
 		crash_buffer_remove();
 		if (log)
 			unlink(log_path);
 		xt_writer_close(log);
-		return rc;
-	}
-	if (config->size_limit.keeps_newest)
-		xt_compact_prepare(log);
-	rc = writer_thread_start(log, header.start_monotonic_ns, &config->size_limit);
-	if (rc) {
-		snprintf(why, why_bytes, "cannot start the writer thread: %s", strerror(-rc));
-		xt_writer_close(log);
-		crash_buffer_remove();
-		unlink(log_path);
 	}
 	return rc;
 }
@@ -516,6 +515,24 @@ static int start_tracing(const struct config *config, char *log_path, char *why,
 	return rc;
 }
 
+/* Passes the settings on that are needed before the first library is opened. */
+static void use_config(const struct config *config)
+{
+	stack_capture_audit_interval = config->audit_interval;
+	if (is_armed(config))
+		recording_pause(PAUSED_STOPPED);
+	else if (config->start == START_PAUSED || config->follows_profiler)
+		recording_pause(PAUSED_REQUESTED);
+	snapshot_begin(&config->snapshots);
+	snapshot_triggers_begin(config->triggers, config->trigger_count);
+	python_wanted = config->python;
+	python_modules_wanted = config->modules;
+	torch_wanted = config->autograd;
+	cupti_subscriber_set_callback(callback_entry);
+	graph_level_begin(config->forces_graph_nodes, cupti_subscriber_stop,
+			  thread_buffers_await_work);
+}
+
 /* On failure, *why says why. It stays empty if the process must not be traced. */
 static bool start(char *why, size_t why_bytes)
 {
@@ -528,19 +545,7 @@ static bool start(char *why, size_t why_bytes)
 		return false;
 	}
 	process_exit_watch_begin();
-	stack_capture_audit_interval = config.audit_interval;
-	if (is_armed(&config))
-		recording_pause(PAUSED_STOPPED);
-	else if (config.start == START_PAUSED || config.follows_profiler)
-		recording_pause(PAUSED_REQUESTED);
-	snapshot_begin(&config.snapshots);
-	snapshot_triggers_begin(config.triggers, config.trigger_count);
-	python_wanted = config.python;
-	python_modules_wanted = config.modules;
-	torch_wanted = config.autograd;
-	cupti_subscriber_set_callback(callback_entry);
-	graph_level_begin(config.forces_graph_nodes, cupti_subscriber_stop,
-			  thread_buffers_await_work);
+	use_config(&config);
 	if (open_libraries(&config, why, why_bytes))
 		goto decline;
 	if (config.start == START_ARMED && cupti_subscriber_needs_host_memory())
