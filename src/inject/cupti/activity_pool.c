@@ -262,8 +262,7 @@ static uint32_t free_count(void)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < buffer_count(); i++)
-		if (state_of(header_of(i)) == XT_ACTIVITY_FREE)
-			count++;
+		count += state_of(header_of(i)) == XT_ACTIVITY_FREE;
 	return count;
 }
 
@@ -333,29 +332,26 @@ struct activity_buffer *activity_take_completed(void)
 	return next;
 }
 
-/* Writer: the next buffer from *index on that CUPTI owns, or NULL. Start with *index = 0. */
-static struct activity_buffer *activity_next_at_cupti(uint32_t *index)
+/*
+ * Writer: the next buffer from *index on that CUPTI owns, or has completed and the writer has not
+ * taken. NULL at the end. Start with *index = 0.
+ */
+static struct activity_buffer *next_buffer(uint32_t *index, bool with_completed)
 {
 	while (*index < buffer_count()) {
-		uint32_t i = (*index)++;
+		struct activity_buffer *buffer = &pool.buffers[*index];
+		uint32_t state = state_of(header_of((*index)++));
 
-		if (state_of(header_of(i)) == XT_ACTIVITY_AT_CUPTI)
-			return &pool.buffers[i];
+		if (state == XT_ACTIVITY_AT_CUPTI ||
+		    (with_completed && state == XT_ACTIVITY_COMPLETED && !buffer->held))
+			return buffer;
 	}
 	return NULL;
 }
 
 struct activity_buffer *activity_next_unread(uint32_t *index)
 {
-	while (*index < buffer_count()) {
-		struct activity_buffer *buffer = &pool.buffers[(*index)++];
-		struct xt_activity_header *header = header_of((uint32_t)(buffer - pool.buffers));
-
-		if (state_of(header) == XT_ACTIVITY_AT_CUPTI ||
-		    (state_of(header) == XT_ACTIVITY_COMPLETED && !buffer->held))
-			return buffer;
-	}
-	return NULL;
+	return next_buffer(index, true);
 }
 
 void activity_stall(bool stalled)
@@ -379,7 +375,7 @@ bool activity_is_at_cupti(void)
 {
 	uint32_t index = 0;
 
-	return activity_next_at_cupti(&index) != NULL;
+	return next_buffer(&index, false) != NULL;
 }
 
 void activity_release(struct activity_buffer *buffer)
@@ -489,7 +485,7 @@ __attribute__((no_sanitize("thread"))) bool cupti_holds_unfinished_work(uint64_t
 	struct activity_buffer *buffer;
 	uint32_t index = 0;
 
-	while ((buffer = activity_next_at_cupti(&index))) {
+	while ((buffer = next_buffer(&index, false))) {
 		uint32_t kind = __atomic_load_n((uint32_t *)buffer->data, __ATOMIC_RELAXED);
 		uint64_t start_ns, end_ns;
 
