@@ -283,7 +283,6 @@ static bool name_class(const struct python_layout *layout, uintptr_t object,
 		       char out[TORCH_NAME_BYTES])
 {
 	uintptr_t type, metatype, flags, name;
-	size_t length;
 
 	if (!object || object % sizeof(void *) ||
 	    !read_memory(&type, object + layout->object_type, sizeof(type)) ||
@@ -291,8 +290,7 @@ static bool name_class(const struct python_layout *layout, uintptr_t object,
 	    !read_memory(&flags, metatype + layout->type_name + FLAGS_BEHIND_NAME, sizeof(flags)) ||
 	    !(flags & FLAG_OF_TYPE) || !read_memory(&name, type + layout->type_name, sizeof(name)))
 		return false;
-	length = read_memory_text(out, TORCH_NAME_BYTES, name);
-	return length > strlen(CLASS_END) && !strcmp(out + length - strlen(CLASS_END), CLASS_END) &&
+	return read_memory_text(out, TORCH_NAME_BYTES, name) && has_ending(out, CLASS_END) &&
 	       is_identifier(out);
 }
 

@@ -129,16 +129,16 @@ static void count_removed(struct recorder *rec, const struct xt_compacted *compa
 static void finish_compaction(struct recorder *rec)
 {
 	struct xt_compacted compacted;
-	char from[24], allocated[1024];
+	char allocated[1024];
 
 	xt_compact_finish(rec->writer, &compacted);
 	count_removed(rec, &compacted, 1);
-	snprintf(from, sizeof(from), "%llu", (unsigned long long)compacted.from_ns);
-	record_meta(rec, "log.from", from);
+	record_meta_number(rec, "log.from", compacted.from_ns);
 	/* Everything taken so far is in the log: the compaction began with a flush. */
 	if (memory_totals_text(&rec->memory_totals, monotonic_ns(), allocated, sizeof(allocated)))
 		record_meta(rec, "log.allocated", allocated);
-	debug_log(DEBUG_WRITER, "compaction ends: events from %s ns on are kept", from);
+	debug_log(DEBUG_WRITER, "compaction ends: events from %llu ns on are kept",
+		  (unsigned long long)compacted.from_ns);
 	record_account(rec);
 	rec->size_limit.state = SIZE_WITHIN_LIMIT;
 	if (!recorder_flush(rec)) {

@@ -38,19 +38,16 @@ static bool find_mapped(uint64_t address, char *path)
 {
 	static const char deleted_suffix[] = " (deleted)";
 	static struct loader_maps maps; /* too large for a stack */
-	char *text, *file, *end;
+	char *text, *file;
 
 	if (loader_find_mapping(&maps, address, &text))
 		return false;
 	file = strchr(text, '/');
 	if (!file || strlen(file) >= XT_MODULE_PATH_MAX)
 		return false;
-	end = file + strlen(file);
-	if ((size_t)(end - file) > strlen(deleted_suffix) &&
-	    !memcmp(end - strlen(deleted_suffix), deleted_suffix, strlen(deleted_suffix)))
-		end -= strlen(deleted_suffix);
-	memcpy(path, file, (size_t)(end - file));
-	path[end - file] = '\0';
+	if (ends_with(file, deleted_suffix))
+		file[strlen(file) - strlen(deleted_suffix)] = '\0';
+	strcpy(path, file);
 	return true;
 }
 
@@ -97,7 +94,7 @@ void record_meta(struct recorder *rec, const char *key, const char *value)
 	xt_write_meta(table, &(struct xt_row_meta){xt_text(key), {value, value_bytes}});
 }
 
-static void record_meta_number(struct recorder *rec, const char *key, uint64_t value)
+void record_meta_number(struct recorder *rec, const char *key, uint64_t value)
 {
 	char text[24];
 

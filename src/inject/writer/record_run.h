@@ -11,6 +11,7 @@
 #include "inject/writer/recorder.h"
 
 void record_meta(struct recorder *rec, const char *key, const char *value);
+void record_meta_number(struct recorder *rec, const char *key, uint64_t value);
 void record_start(struct recorder *rec);   /* META, API and first CLOCK rows */
 void record_modules(struct recorder *rec); /* modules loaded or unloaded */
 bool record_thread(struct recorder *rec, struct thread_buffer *tb); /* false: out of memory */

@@ -177,7 +177,6 @@ static void finish_snapshot(const char *path, int error)
 static int begin_copy(struct recorder *rec)
 {
 	struct undelivered_work undelivered;
-	char time[24];
 	int error = rec->write_error ? rec->write_error : recorder_flush(rec);
 
 	if (!error)
@@ -185,9 +184,8 @@ static int begin_copy(struct recorder *rec)
 	if (error)
 		return error;
 	find_undelivered_work(&undelivered);
-	snprintf(time, sizeof(time), "%llu", (unsigned long long)snapshot.time_ns);
 	record_meta(rec, "snapshot.trigger", snapshot.trigger);
-	record_meta(rec, "snapshot.time", time);
+	record_meta_number(rec, "snapshot.time", snapshot.time_ns);
 	record_clock(rec);
 	record_snapshot_account(rec, undelivered.kernel_count);
 	error = recorder_cut(rec);
