@@ -49,8 +49,7 @@ struct collective_call {
 	uint64_t bytes;	 /* as NCCL states it; collectives.h says of what */
 	uint32_t thread; /* XT_THREAD_ID */
 	uint32_t order;	 /* position in the log */
-	uint32_t
-		root; /* rank that sends a broadcast or receives a reduction; UINT32_MAX: unknown */
+	uint32_t root; /* rank that broadcasts, or that receives a reduction; UINT32_MAX: unknown */
 	uint32_t values[2]; /* XT_STRING_ID of the payload at the begin and at the end */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_begin;	    /* until collective_calls_index() */

@@ -135,15 +135,15 @@ struct compiled_place {
 /* Periods in which only some calls had stacks. */
 struct stack_rates {
 	uint64_t total_ns;
-	uint64_t since_ns;		 /* 0: not now */
-	uint64_t one_in_min, one_in_max; /* 0: never */
+	uint64_t since_ns;		 /* start of the period in progress; 0: none */
+	uint64_t one_in_min, one_in_max; /* one call in so many had a stack; 0: all had */
 };
 
 /* Periods in which another tool used CUPTI. */
 struct cupti_handoffs {
 	uint64_t count;
 	uint64_t total_ns;
-	uint64_t since_ns; /* 0: not now */
+	uint64_t since_ns; /* start of the period in progress; 0: none */
 	uint32_t who;	   /* name of the first tool */
 };
 
@@ -171,7 +171,7 @@ struct pair {
 struct log_times {
 	uint64_t start_ns;
 	uint64_t start_realtime_ns; /* the start on the realtime clock */
-	uint64_t from_ns;	/* earlier events were dropped, but calls of later work; 0: none */
+	uint64_t from_ns; /* events before it were dropped, except calls of later work; 0: none */
 	uint64_t last_clock_ns; /* time of the last CLOCK row; 0: none */
 	uint64_t full_ns;	/* when the log reached --max-size; 0: never */
 };
@@ -209,14 +209,14 @@ struct model {
 	struct nodes nodes; /* of CUDA graphs */
 	struct autograd autograd;
 	struct pauses pauses; /* of recording */
-	struct pauses stops;  /* those in which allocations were not recorded either */
+	struct pauses stops;  /* the pauses without records of allocations */
 	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
 	MODEL_ROWS(uint64_t) renumbered_ns;
 	MODEL_ROWS(uint64_t) frames;		/* of all stacks */
 	MODEL_ROWS(uint32_t) frame_modules;	/* XT_MODULE_ID of each if known, else 0 */
 	MODEL_ROWS(struct python_place) python; /* of all stacks */
-	uint64_t *module_reach; /* by index in modules: the largest end up to this module */
+	uint64_t *module_reach; /* by index in modules: largest end of all modules up to it */
 	MODEL_ROWS(uint32_t) module_places; /* by XT_MODULE_ID: index in modules, or 0 */
 	struct xt_hash_table apis_by_id;    /* items: indexes in apis */
 	struct xt_damage damage;	    /* of the chunks read so far */

@@ -48,13 +48,12 @@ enum owner_mark {
  * registers while the join fills it in. Mixed widths go through memory, which is slower.
  */
 struct owner {
-	uint32_t stack; /* XT_STACK_ID of the call, 0: not attributed */
-	uint32_t range; /* node of the NVTX range tree in which the call was made, 0: none */
-	uint32_t
-		creation; /* index in nodes.creations of the graph node's origin, 0: none or unknown */
-	uint32_t root;	  /* stream, device or thread, if the user groups by one */
-	uint32_t what;	  /* meaning depends on leaf */
-	uint32_t stream; /* XT_STREAM_ID of the work, 0: none; set only for USES_ORIGINS */
+	uint32_t stack;	   /* XT_STACK_ID of the call, 0: not attributed */
+	uint32_t range;	   /* node of the NVTX range tree in which the call was made, 0: none */
+	uint32_t creation; /* index in nodes.creations of the graph node's origin, or 0 */
+	uint32_t root;	   /* stream, device or thread, if the user groups by one */
+	uint32_t what;	   /* meaning depends on leaf */
+	uint32_t stream;   /* XT_STREAM_ID of the work, 0: none; set only for USES_ORIGINS */
 	uint32_t thread; /* XT_THREAD_ID of the call; set only for USES_ORIGINS or a sampled call */
 	uint32_t api;	 /* index in the model's apis */
 	uint32_t leaf;	 /* enum leaf */

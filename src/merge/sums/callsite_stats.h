@@ -47,7 +47,7 @@ struct copy_stats {
 struct callsite {
 	uint32_t stack;	   /* XT_STACK_ID, 0: unknown */
 	uint32_t next;	   /* next callsite with the same stack */
-	uint32_t range;	   /* NVTX range with more than half of its time, if there is one */
+	uint32_t range;	   /* NVTX range with more than half of its time, if any has that */
 	uint32_t thread;   /* thread of the last call */
 	uint32_t stream;   /* stream of its last work, 0: none */
 	uint16_t api;	   /* index in the model's apis */
@@ -56,26 +56,22 @@ struct callsite {
 	bool is_async;	   /* the function name contains "Async" */
 	bool is_explained; /* a finding already covers its idle time */
 
-	uint64_t range_lead_ns; /* majority vote: lead of range over all others so far */
+	uint64_t range_lead_ns; /* majority vote: time of range less that of all others, so far */
 	uint64_t threads; /* calling threads, one bit for each thread id modulo CALLSITES_THREADS */
 	uint64_t count;
-	uint64_t
-		failed_count; /* without results such as cudaErrorNotReady, which are no failures */
-	uint64_t last_result; /* error code of the last failed call */
-	uint64_t time_ns;     /* time in the call, without nested calls */
-	uint64_t
-		after_work_count; /* calls before which the thread launched work since its last call here */
-	uint64_t
-		after_free_count; /* calls before which the thread freed memory since its last call here */
-	uint64_t
-		repeated_count; /* copies: the thread's previous call, other than waits, was also a copy */
-	uint64_t free_ns;     /* allocations: time of the frees directly before them */
-	uint64_t stall_count; /* calls during which the GPU ran out of work */
-	uint64_t stall_ns;    /* GPU idle time due to these calls */
-	uint64_t stall_idle_ns[IDLE_CLASSES];	 /* same by class, without the longest gap */
+	uint64_t failed_count; /* calls with an error; cudaErrorNotReady and the like are none */
+	uint64_t last_result;  /* error code of the last failed call */
+	uint64_t time_ns;      /* time in the call, without nested calls */
+	/* Calls here, by what the same thread did since its previous call here: */
+	uint64_t after_work_count; /* launched work */
+	uint64_t after_free_count; /* freed memory */
+	uint64_t repeated_count;   /* copies after a copy of the thread, waits aside */
+	uint64_t free_ns;	   /* allocations: time of the frees directly before them */
+	uint64_t stall_count;	   /* calls during which the GPU ran out of work */
+	uint64_t stall_ns;	   /* GPU idle time due to these calls */
+	uint64_t stall_idle_ns[IDLE_CLASSES];	 /* stall_ns by class, without the longest gap */
 	uint64_t stall_longest_ns[IDLE_CLASSES]; /* the longest gap of each class */
-	uint64_t idle_ns
-		[IDLE_CLASSES]; /* idle time before its work that is not due to a blocking call */
+	uint64_t idle_ns[IDLE_CLASSES]; /* before its work, if no blocking call caused it */
 	uint64_t idle_count[IDLE_CLASSES];
 	uint64_t late_ns; /* IDLE_LAUNCH_LATE time, at most LAUNCH_DELAY_MAX_NS of each gap */
 
@@ -115,10 +111,9 @@ struct device_stats {
 	uint32_t first_callsite;	      /* of the first work; CALLSITE_NONE: unknown */
 	uint64_t idle_ns[IDLE_CLASSES];	      /* of all gaps */
 	struct longest_gap longest_gap;
-	uint64_t kernels_until_ns, active_until_ns, work_until_ns;
+	uint64_t kernels_until_ns, active_until_ns, work_until_ns; /* ends so far, for the unions */
 	uint32_t last_stream; /* stream of the kernel that ended last */
-	uint64_t
-		fill_ns; /* kernel_ns weighted by how much of the device each kernel fills; set at the end */
+	uint64_t fill_ns; /* kernel_ns, each times the filled share of the device; set at the end */
 	uint64_t gap_count[IDLE_CLASSES];
 	uint64_t gap_ns[IDLE_CLASSES];
 	uint64_t longest_ns[IDLE_CLASSES][DEVICE_LONGEST_GAPS]; /* the longest gaps, unordered */
@@ -127,8 +122,7 @@ struct device_stats {
 /* Sums of one stream. */
 struct stream_stats {
 	uint64_t until_ns;
-	uint64_t
-		serialized_count; /* kernels that waited for another stream although the device had room */
+	uint64_t serialized_count; /* kernels that waited for a stream though there was room */
 	uint64_t serialized_ns;
 	uint64_t shared_count; /* kernels of callsites that use several streams */
 	uint64_t shared_ns;
@@ -169,8 +163,7 @@ struct callsites {
 	size_t thread_count;
 	struct device_stats devices[CALLSITES_DEVICES_MAX];
 	size_t device_count;
-	struct stream_stats
-		*streams; /* by XT_STREAM_ID; the last entry holds all streams beyond the limit */
+	struct stream_stats *streams; /* by XT_STREAM_ID; the last entry: all beyond the limit */
 	size_t stream_count;
 	uint64_t first_ns, last_ns; /* of all calls and work */
 };

@@ -30,13 +30,12 @@ struct rank_member {
 	uint32_t device;
 	/* NCCL's number, or the number of the stream among those with collectives, from 0. */
 	uint64_t communicator;
-	bool is_by_order;    /* the communicator is not known: it is the number of a stream */
-	bool is_rest;	     /* all communicators beyond the limit: they are not compared */
-	bool saw_join;	     /* the log has the beginning of the communicator */
-	uint32_t rank;	     /* in the communicator; UINT32_MAX: unknown */
-	uint32_t rank_count; /* of the communicator; 0: unknown */
-	uint64_t
-		last_call_ns; /* begin of the last call of NCCL whose work is in the log; 0: none */
+	bool is_by_order;      /* the communicator is not known: it is the number of a stream */
+	bool is_rest;	       /* all communicators beyond the limit: they are not compared */
+	bool saw_join;	       /* the log has the beginning of the communicator */
+	uint32_t rank;	       /* in the communicator; UINT32_MAX: unknown */
+	uint32_t rank_count;   /* of the communicator; 0: unknown */
+	uint64_t last_call_ns; /* begin of the last NCCL call with work in the log; 0: none */
 };
 
 struct rank_collective {
@@ -95,7 +94,7 @@ struct rank_log {
 	uint32_t *own_paths;	   /* by collective, its own path with its root */
 	struct rooted_path *roots; /* sorted */
 	size_t root_count;
-	bool lacks_times;     /* memory was full: nothing is known of the time before collectives */
+	bool lacks_times;     /* out of memory: what ran before collectives is unknown */
 	bool lacks_beginning; /* the log may lack collectives before its first */
 	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
 	uint64_t until_ns;    /* end of the log, on its clock */
@@ -117,7 +116,7 @@ void rank_log_add_call(struct reading *reading, const struct launch *call, uint6
 /* Adds work and the gap before it, in the order of its start. */
 void rank_log_add(struct reading *reading, const struct stretch *stretch);
 
-/* Completes what depends on the events alone. rank_log_finish() does it, too, if need be. */
+/* Completes what depends on the events alone. Optional: rank_log_finish() does it, too. */
 void rank_log_settle(struct rank_log *log);
 
 /* Call it after the last event, when the frames have names. */
@@ -174,8 +173,8 @@ struct running {
 
 /* The launch of a graph, and its work on a device. */
 struct graph_launch {
-	bool is_open;	/* it is not among the waits yet */
-	bool is_longer; /* it returned at return_ns or later */
+	bool is_open;	/* its waits are not in cpu_waits yet */
+	bool is_longer; /* return_ns is a lower bound */
 	uint64_t enter_ns, return_ns;
 	uint64_t start_ns; /* of its first work */
 	uint64_t until_ns; /* end of its last work so far */

@@ -64,9 +64,9 @@ struct joining {
 /* The uses of events. */
 struct reading_plan {
 	bool exports_calls, exports_work; /* an exporter or a weight needs them */
-	uint32_t exported_call_count;	  /* numbers the calls */
-	bool observes_calls;		  /* calls have ranges, or matter for more than the join */
-	bool sums_plainly;		  /* kernels outside graphs matter only for the sums */
+	uint32_t exported_call_count;	  /* so far: the number of the last one */
+	bool observes_calls; /* calls need ranges, or are needed for more than the join */
+	bool sums_plainly;   /* kernels outside graphs matter only for the sums */
 };
 
 /* The gaps between GPU work, and who caused them. */
@@ -103,7 +103,7 @@ struct reading {
 	struct log_sums sums;
 	struct event_filter event_filter;
 	struct xt_damage damage; /* of both passes, valid after the last event */
-	struct pack *packed;	 /* for exporters of single events; NULL if not read apart */
+	struct pack *packed;	 /* exporters' results from another process; NULL: none */
 	int error;		 /* first error of a callback that cannot return it */
 };
 

@@ -123,12 +123,12 @@ struct recording {
 	uint64_t pause_count; /* of recording, with the beginning that a log lacks */
 	uint64_t paused_ns;
 	uint64_t stop_count;	   /* pauses without records of allocations */
-	uint64_t recorded_ns;	   /* in logs with pauses: time between them */
+	uint64_t recorded_ns;	   /* time outside pauses, in logs that have pauses */
 	uint64_t cut_count;	   /* logs whose beginning was dropped by a limit of size or time */
 	struct recorded_part part; /* of the first log that has only a part of its process */
 	uint64_t part_count;	   /* logs that have only a part */
 	size_t attached_count;	   /* processes that ran already when the tracer was loaded */
-	uint64_t attached_ns;	   /* for how long at most */
+	uint64_t attached_ns;	   /* the longest time that one of these ran before */
 	uint64_t early_graph_count; /* launches of graphs that were made before recording began */
 	bool has_simulated_gpu;
 };
@@ -144,7 +144,7 @@ struct handoffs {
 struct stack_sampling {
 	uint64_t total_ns;
 	uint64_t one_in_min, one_in_max;
-	uint64_t estimated_gpu_ns; /* part of attributed: estimated from sampled calls */
+	uint64_t estimated_gpu_ns; /* part of the attributed time: estimated from sampled calls */
 };
 
 /* Adds what the model of a log knows of pauses, missing beginnings, CUPTI and sampled stacks. */

@@ -63,8 +63,7 @@ void exclusive_free(struct exclusive *exclusive);
  * thread come in the order in which they returned.
  */
 
-#define THREADS_CHECKPOINTS_MAX                                                                    \
-	(1u << 20) /* of all threads together; beyond it, the older half is thinned out */
+#define THREADS_CHECKPOINTS_MAX (1u << 20) /* of all threads; then the older half is thinned */
 
 struct threads {
 	struct thread_timeline *timelines; /* by XT_THREAD_ID; entry 0 is for unknown threads */
@@ -120,7 +119,7 @@ struct stretch {
 	uint32_t stream;		/* XT_STREAM_ID */
 	uint32_t callsite, before;	/* of its call, as in struct launch */
 	uint32_t call;			/* number of its call, as in struct launch; 0: unknown */
-	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: at least that */
+	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: that or longer */
 	bool has_call;
 	uint64_t enter_ns; /* start of the call */
 	const struct owner *owner;
@@ -165,8 +164,8 @@ struct timeline {
 	struct timeline_listener listener; /* may be zeros */
 	bool wants_exclusive;
 	bool wants_idle;
-	bool is_damaged; /* work may be missing, so the cause of some gaps is unknown; may be set at any time */
-	uint64_t unknown_ns;			  /* length of these gaps */
+	bool is_damaged;     /* work may be missing, so causes of gaps are unknown; may change */
+	uint64_t unknown_ns; /* length of these gaps */
 	uint64_t paused_ns[TIMELINE_DEVICES_MAX]; /* as in struct stretch */
 	struct aggregate *aggregate;
 	struct idle_paths *idle_paths; /* receives the idle time */
