@@ -24,7 +24,7 @@ struct effect {
 	double base_min, base_max; /* of the runs of BASE */
 	double new_min, new_max;   /* of the runs of NEW */
 	uint32_t new_runs;	   /* number of runs of NEW that have the row */
-	bool is_rare;		   /* these runs have it less than once per iteration */
+	bool is_rare;		   /* it occurs less than once per iteration in the runs of NEW */
 
 	double change;	  /* new - base */
 	double ratio;	  /* change / base; INFINITY if base is 0 */
@@ -34,7 +34,7 @@ struct effect {
 	double error;	  /* standard error of net_ratio, as a logarithm */
 	double dof;	  /* degrees of freedom of error */
 	double own_error; /* relative standard error of new, from the runs of NEW alone */
-	double own_dof;
+	double own_dof;	  /* degrees of freedom of own_error */
 
 	double p;	   /* two-sided p-value of net_ratio */
 	double p_adjusted; /* p after the Holm correction for the family */
@@ -83,7 +83,7 @@ struct comparison_row {
 struct compared_run {
 	const struct run_profile *profile;
 	enum side side;
-	size_t group;  /* its side, or the older set of a baseline */
+	size_t group;  /* number of its side; history: of its set of the baseline */
 	double common; /* logarithm of the factor common to its GPU times */
 };
 

@@ -55,8 +55,8 @@ struct history_point {
 	const char *properties[PROPERTIES];
 	struct history_value *values; /* by row; the arena owns all texts and values */
 	size_t value_count;
-	bool is_used; /* a source of this call contains it */
-	/* From the source that was read last. */
+	bool is_used; /* a source that this command reads contains it */
+	/* As the source says that was read last: */
 	const char *label;  /* may be "" */
 	const char *commit; /* that introduced the set on the branch; NULL: unknown */
 	const char *origin;

@@ -54,8 +54,7 @@ struct check_options {
 	bool allow_different;	  /* programs, devices, drivers, hosts */
 	bool allow_different_iterations;
 	bool allow_degraded; /* incomplete logs, but not damaged ones */
-	const char
-		*advice; /* "; see …", appended when runs differ; NULL: the advice of xtrace diff */
+	const char *advice;  /* added if runs differ: "; see …"; NULL: that of xtrace diff */
 };
 
 /* Numbers of iterations of the runs of a side, without history. */

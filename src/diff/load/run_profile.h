@@ -48,8 +48,7 @@ struct quantity {
 /* A row of a level. */
 struct profile_entry {
 	enum level level;
-	const char *
-		key; /* equal in all runs: see frame_key(); frames of a path are separated by ';' */
+	const char *key; /* the same in all runs: frame_key() of each frame, separated by ';' */
 	const char *const *frames; /* for display, "f (file.c:12)", outermost first */
 	uint32_t frame_count;	   /* 1 if the level has no frames */
 	struct quantity quantities[METRICS];

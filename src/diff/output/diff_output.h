@@ -10,8 +10,7 @@
 
 /* Input of the outputs. */
 struct diff_result {
-	const struct comparison
-		*comparison; /* NULL: there was nothing to compare, see the verdict */
+	const struct comparison *comparison; /* NULL: nothing to compare, see the verdict */
 	const struct verdict *verdict;
 	const struct run_set *sets;   /* SIDES sets */
 	const char *const *arguments; /* names of the sides on the command line */
