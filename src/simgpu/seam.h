@@ -49,8 +49,7 @@ struct sim_call {
 	bool was_reported; /* its ENTER was, and what follows is valid */
 	bool makes_work;   /* counted in work_count */
 	CUresult result;
-	struct sim_call
-		*outer; /* the enclosing call: cuInit(), whose injected library made this one */
+	struct sim_call *outer; /* cuInit(), whose injected library made this call; or NULL */
 	/* For the ground truth, which includes only outermost calls. */
 	uint32_t number; /* counts the thread's calls from 0 */
 	uint64_t entered_ns;

@@ -82,8 +82,7 @@ struct CUctx_st {
 	uint64_t blocking_blocked_pass;	 /* under the lock of deferred.c */
 	_Atomic uint32_t peers;		 /* bit by device: its memory can be used */
 	_Atomic uint32_t copy_stream_id; /* of the driver's copies between devices; 0: not used */
-	uint64_t
-		device_records_max; /* one more than fit: of kernels in bodies of conditional nodes */
+	uint64_t device_records_max;	 /* so many kernels in bodies of conditional nodes fail */
 	_Atomic uint64_t device_record_count;
 	_Atomic uint64_t graph_record_count; /* of kernels in graphs */
 	struct sim_thread *_Atomic graph_launcher;

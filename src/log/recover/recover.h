@@ -32,8 +32,7 @@ struct xt_recovered {
 	uint64_t unfinished;	     /* GPU work without an end or without valid times */
 	uint64_t skipped; /* GPU work of calls made while recording was paused: not appended */
 	uint64_t areas_damaged; /* damaged rings and buffers: read up to the damage */
-	uint64_t
-		areas_unknown; /* activity buffers of a CUPTI version with unknown record sizes: not read */
+	uint64_t areas_unknown; /* activity buffers with unknown record sizes: not read */
 };
 
 /*
