@@ -76,7 +76,7 @@ struct torch_task {
 /* A distinct caller of backward(): its thread, and its Python frames. */
 struct torch_caller {
 	uint32_t thread;   /* XT_THREAD_ID; 0: unknown, or another thread may be the caller */
-	uint32_t failures; /* to define its frames */
+	uint32_t failures; /* failed attempts to define its frames */
 	uintptr_t state;   /* of Python */
 	uint64_t hash;	   /* of its frames from run_backward() outward */
 };
@@ -107,11 +107,11 @@ struct torch_thread {
 	struct torch_node_names names; /* of the slot being defined */
 	struct python_chain chain;     /* of the thread being looked at */
 	struct torch_task tasks[TORCH_TASKS_RECENT];
-	uint32_t task_next;				    /* to replace */
+	uint32_t task_next;				    /* index in tasks to replace next */
 	struct torch_caller callers[TORCH_CALLERS_MAX + 1]; /* by number, from 1 */
-	uint32_t caller_count, caller_last; /* caller_last: of the task before; 0: none */
+	uint32_t caller_count, caller_last; /* caller_last: of the previous task; 0: none */
 	uint64_t cold_begin_ns;		    /* of the first search */
-	uint64_t search_ns, definition_ns;  /* total time of both */
+	uint64_t search_ns, definition_ns;  /* total time of searches, and of definitions */
 
 	/* Read by other threads: what they need to find the caller of backward(). 0: unknown. */
 	_Atomic uint64_t shared_thread;
@@ -183,8 +183,7 @@ struct thread_buffer {
 	int32_t hits_to_audit;	/* stack cache hits up to the next audit; 0: none yet */
 	uint32_t cache_epoch;
 	atomic_uint cache_epoch_wanted; /* the writer asks to redefine all slots */
-	uintptr_t
-		within; /* THREAD_BUFFER_IDLE, or the frame that thread_buffer_enter() was called in */
+	uintptr_t within; /* THREAD_BUFFER_IDLE, or the regs that thread_buffer_enter() got */
 	struct stack_cache cache __attribute__((aligned(64))); /* hot fields first */
 	uint64_t backoff_pos; /* free_pos + 1 at the last timeout; 0: none */
 	uint64_t timed_ns;    /* time of timed calls, without slow_path_ns */

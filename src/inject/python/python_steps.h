@@ -24,9 +24,8 @@ struct python_step {
 	uint64_t code; /* raw, as in the frame; a shim has these fields too */
 	uint64_t instruction;
 	union {
-		uintptr_t frame; /* its address at the last comparison; required for a shim */
-		uintptr_t
-			anchor; /* PYTHON_BY_FLAG: the _PyCFrame of the activation that ends here */
+		uintptr_t frame;  /* its address at the last comparison; required for a shim */
+		uintptr_t anchor; /* PYTHON_BY_FLAG: _PyCFrame of the activation that ends here */
 	};
 	uint32_t version; /* of the code, if any */
 	uint32_t owner;

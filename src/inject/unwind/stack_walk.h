@@ -31,8 +31,7 @@
 #define WALK_INPUTS_MAX	 (2 * XT_STACK_FRAMES_MAX)
 
 struct walk_input {
-	uintptr_t
-		address; /* of the word; a register has the address of its slot in struct caller_regs */
+	uintptr_t address; /* of the word; of a register: of its slot in struct caller_regs */
 	uint64_t value;
 };
 

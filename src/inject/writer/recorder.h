@@ -51,8 +51,8 @@ struct intern {
 struct suppressed_ids {
 	uint8_t **pages;
 	uint32_t made[SKIPPED_PAGES_MAX]; /* page numbers in order of creation, a ring buffer */
-	uint32_t made_count;		  /* total; modulo SKIPPED_PAGES_MAX, the oldest page */
-	uint64_t count;			  /* ids ever added */
+	uint32_t made_count; /* pages ever made; modulo SKIPPED_PAGES_MAX: place of the oldest */
+	uint64_t count;	     /* ids ever added */
 };
 
 /* Counts rows of one kind. */
@@ -89,7 +89,7 @@ struct open_ranges {
 	size_t count, capacity;
 	uint64_t ended_count;	/* ends that record_range_ends() added */
 	uint64_t ignored_count; /* ends that note_range() refused */
-	bool had_stop;		/* ignore ends of ranges that began before */
+	bool had_stop;		/* recording was stopped: ignore ends of ranges that began before */
 	uint64_t key_before;	/* the last key from before recording started again */
 };
 
@@ -116,16 +116,16 @@ struct size_limit {
 		SIZE_LIMIT_REACHED, /* all further events are dropped */
 	} state;
 	uint64_t file_bytes;	/* at the last check */
-	uint64_t kept_from_ns;	/* the oldest events; for a limit of time */
+	uint64_t kept_from_ns;	/* for a limit of time: events since then are kept; 0: all */
 	uint64_t next_from_ns;	/* the same, after the compaction in progress */
-	uint64_t retry_from_ns; /* a compaction failed */
+	uint64_t retry_from_ns; /* no compaction before then, because the last one failed */
 	uint64_t largest_flush_bytes;
 };
 
 struct recorder {
 	struct xt_writer *writer;
 	uint64_t start_ns;
-	uint64_t stopped_ns, resumed_ns; /* the last time; 0: not yet, or not since the stop */
+	uint64_t stopped_ns, resumed_ns; /* of recording, last; 0: never, or not since the stop */
 	struct xt_table tables[XT_KIND_COUNT];
 	struct intern strings, modules, python_frames, stacks, streams, shapes, copy_shapes,
 		autograd;
@@ -152,7 +152,7 @@ struct recorder {
 	uint64_t rounds;			/* of record_calls() */
 	struct suppressed_ids skipped;		/* not recorded on request */
 	struct suppressed_ids shutdown_dropped; /* calls during process exit; these count as lost */
-	uint64_t skipped_beyond_size;		/* part of `skipped`, not asked for */
+	uint64_t skipped_beyond_size;		/* part of `skipped`: because of --max-size */
 	uint64_t ranges_beyond_size, nodes_beyond_size;
 	uint64_t ranges_forgotten;		/* dropped by a flight recorder, so no loss */
 	uint64_t ranges_written, nodes_written; /* rows in the log or on their way */
