@@ -93,7 +93,7 @@ struct rank_clock {
 	double at_ns;		 /* the time for which offset_ns is stated */
 	double offset_ns;	 /* add it to times of this host */
 	double drift;		 /* add this per nanosecond since at_ns */
-	double error_ns;	 /* the offset is right to this extent, at any time of the run */
+	double error_ns;	 /* largest error of the offset at any time of the run */
 	size_t bound_count;	 /* collectives that bound it */
 	size_t by_order_count;	 /* of these: collectives that are matched by their order only */
 	size_t broken_count;	 /* of these: collectives that contradict the line */
@@ -103,7 +103,7 @@ struct rank_clocks {
 	struct rank_clock *list;
 	size_t count;
 	uint32_t *hosts;  /* by log of the inputs: its host in list */
-	size_t reference; /* of the group that is being aligned */
+	size_t reference; /* during rank_clocks_align(): of the current group of hosts */
 };
 
 /* Whether a host is the first one or is aligned with another one. */
@@ -131,15 +131,15 @@ struct arrivals {
 	uint64_t bytes;
 	size_t present_count; /* ranks whose log has it */
 	bool is_different;    /* the ranks differ in operation or size */
-	bool has_waits;	      /* the fields below are known */
-	size_t late;	/* member that others waited for: the last, or the root of a broadcast */
-	double last_ns; /* when it came */
+	bool has_waits;	      /* the members below are known */
+	size_t late;	/* the member that others waited for: the last one, or a broadcast's root */
+	double last_ns; /* when the late member came */
 	size_t waiting; /* the only member that waits, the root of a reduction; SIZE_MAX: all */
 	double mean_ns; /* mean arrival of the others */
 	double wait_ns, exposed_ns; /* of all members; see arrivals_wait_ns() */
 	double transfer_ns;	    /* from the last arrival to the first end */
 	double exposed_transfer_ns; /* the part after all other work, on average over the members */
-	bool has_transfer;	    /* both are known */
+	bool has_transfer;	    /* both transfer times are known */
 };
 
 /* Fills in communicator->arrivals of all communicators. */
@@ -169,7 +169,7 @@ struct alignment {
 	size_t count;	    /* of the sentences */
 };
 
-/* Keeps what a run found. Call alignment_free() in both cases. */
+/* Fills in what the run found. Call alignment_free() even if this was not called. */
 void alignment_keep(struct alignment *alignment, const struct run *run);
 void alignment_free(struct alignment *alignment);
 

@@ -61,9 +61,9 @@ struct launch {
 	uint32_t before;   /* callsite that last blocked the same thread; 0: none */
 	/* among the calls that exporters receive, from 1; 0: none, UINT32_MAX: later */
 	uint32_t number;
-	/* time since the thread's previous submission; UINT32_MAX: at least that */
+	/* time since the thread's previous submission; UINT32_MAX: that or longer */
 	uint32_t since_ns;
-	uint32_t duration_ns; /* of the call; UINT32_MAX: at least that */
+	uint32_t duration_ns; /* of the call; UINT32_MAX: that or longer */
 	uint16_t api;	      /* index into the model's apis */
 	uint8_t flags;	      /* enum launch_flag */
 	uint8_t round;	      /* used by correlate.c */
@@ -135,7 +135,7 @@ struct correlate_counts {
 	uint64_t launches_recurring;
 };
 
-/* limits NULL: the constants above. */
+/* limits NULL: the constants in correlate.c. */
 void correlate_new(struct correlate **correlate_out, const struct correlate_limits *limits,
 		   struct work_receiver receiver);
 void correlate_free(struct correlate *correlate);
@@ -154,7 +154,7 @@ const struct correlate_counts *correlate_finish(struct correlate *correlate);
  * functions and correlate.c may use the structs.
  */
 
-/* low_id: in nearly all cases it shows that a call has another id without reading its entry. */
+/* low_id: lower half of the id. It nearly always rules out other ids without reading the entry. */
 struct newest_call {
 	uint32_t position;
 	uint32_t low_id;
@@ -169,7 +169,7 @@ struct window_calls {
 };
 
 /*
- * Opens hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
+ * Open hash table; entries with correlation 0 are free. Not xt_hash_table: it is on the hot path,
  * and it evicts entries.
  */
 struct old_calls {

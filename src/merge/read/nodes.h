@@ -56,7 +56,7 @@ struct nodes {
 	size_t count;
 	size_t capacity;
 	uint32_t *by_thread; /* indices of rows that are not clones, by thread and time */
-	size_t made_count;
+	size_t made_count;   /* length of by_thread */
 	/* by index in by_thread: skips ahead towards the next node without a known call */
 	uint32_t *next_unresolved;
 	/* creation times of the first and the last node in by_thread */
@@ -71,7 +71,7 @@ struct nodes {
 	struct node_name *names;
 	size_t name_count;
 	size_t name_capacity;
-	uint64_t updated_max;	  /* limit for rows added by updates of whole graphs; 0: none */
+	uint64_t updated_max;	  /* limit for rows that updates of whole graphs add; 0: no limit */
 	uint64_t unknown_from_ns; /* updates from this time on are unknown; 0: all are known */
 	uint64_t cyclic_count;	  /* nodes whose chain of origins is cyclic or too long */
 };

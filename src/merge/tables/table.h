@@ -143,12 +143,12 @@ struct table_def {
 	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
 	void (*row)(struct table_rows *rows, struct cells *cells);
 
-	/* For what is no table. Each may be NULL. */
+	/* Content of the outputs beside the rows. Each may be NULL. */
 	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
 	void (*json_head)(struct json *json, const struct run *run);	      /* of FORM_TABLE */
-	void (*json_more)(struct json *json, const struct table_rows *rows);
+	void (*json_more)(struct json *json, const struct table_rows *rows);  /* within each row */
 	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
-	const char *left_out_text;
+	const char *left_out_text; /* the same in text */
 };
 
 /* The rows of a table. */
