@@ -40,7 +40,7 @@ struct cache_object {
 	uint32_t bytes;		 /* total size, a multiple of a cache line */
 	uint8_t kind : 7;	 /* enum cache_kind */
 	uint8_t has_modules : 1; /* variant: its inputs begin with struct python_called */
-	bool is_used;		 /* variant: hit recently; during eviction: kept */
+	bool is_used; /* variant: hit since the last eviction; during an eviction: kept */
 	uint16_t input_count;
 };
 
@@ -53,7 +53,7 @@ struct cache_node {
 	struct cache_variant *variants;
 	uint32_t frame_count;
 	uint32_t variant_count;
-	bool is_split; /* split: its variants are in nodes with one more frame */
+	bool is_split; /* its variants are in nodes with one more frame */
 };
 
 struct cache_entry {
@@ -95,10 +95,10 @@ _Static_assert(sizeof(struct cache_variant) == 64, "the head of a variant is a l
 struct stack_cache {
 	/* Hot fields first. */
 	uint64_t generation;		/* of the loader; a new one voids all entries */
-	struct cache_variant *expected; /* hit after the last hit, the last time */
-	struct cache_variant *last;
-	uint64_t epoch; /* changes when slots may refer to other stacks */
-	uint8_t *arena; /* CACHE_ARENA_BYTES, not necessarily zeroed */
+	struct cache_variant *expected; /* the hit after `last` the previous time */
+	struct cache_variant *last;	/* the latest hit */
+	uint64_t epoch;			/* changes when slots may refer to other stacks */
+	uint8_t *arena;			/* CACHE_ARENA_BYTES, not necessarily zeroed */
 	uint32_t arena_used;
 	uint32_t arena_bytes;	   /* usable so far */
 	uint32_t slot_count;	   /* in use */

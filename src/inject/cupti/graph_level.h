@@ -112,7 +112,7 @@ bool graph_level_lock_kinds(void);
 bool graph_level_begin_change(uint64_t patience_ns);
 void graph_level_unlock_kinds(bool are_locked);
 
-/* Calls may last. Others that begin meanwhile wait for that long. */
+/* How long a change waits for calls in progress. Calls that begin meanwhile wait as long. */
 #define CHANGE_PATIENCE_NS UINT64_C(600000000)
 
 /* In the child of a fork, which has none of the holders: no call gets a hold any more. */

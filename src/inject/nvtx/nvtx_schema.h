@@ -16,9 +16,8 @@
 
 #define SCHEMA_ENTRIES_MAX 128 /* larger schemas are refused */
 #define SCHEMA_TEXTS_MAX   16  /* per payload, by pointer */
-#define SCHEMA_ENUM                                                                                \
-	100 /* kind of an enum, whose entries are its values (else enum xt_nvtx_schema_kind) */
-#define OFFSET_UNKNOWN UINT32_MAX
+#define SCHEMA_ENUM	   100 /* kind of an enum, whose entries are its values */
+#define OFFSET_UNKNOWN	   UINT32_MAX
 
 /* A text that an entry points to. */
 struct payload_text {

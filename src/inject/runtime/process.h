@@ -128,8 +128,7 @@ enum pause_cause {
 	PAUSED_REQUESTED = 1, /* by the user or the program; CUPTI stays enabled */
 	PAUSED_HANDOFF = 2,   /* another tool uses CUPTI */
 	PAUSED_SIZE = 4,      /* the log has reached --max-size; permanent */
-	PAUSED_SHUTDOWN =
-		8, /* the process ends; permanent. A call dropped for this cause alone counts as lost */
+	PAUSED_SHUTDOWN = 8,  /* the process ends; permanent; drops for it alone are losses */
 	PAUSED_STOPPED = 16,  /* by the user; CUPTI is released if that is safe */
 	PAUSED_CHANGING = 32, /* for a moment: GPU work will not be recorded any more */
 };

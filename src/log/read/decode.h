@@ -51,7 +51,7 @@ struct xt_chunk_column {
 	size_t offsets_capacity;
 	const uint8_t *content;		/* the bytes of all rows, inside raw */
 	struct xt_packed_column packed; /* instead of values, in a packed chunk */
-	/* values[0 .. filled_count) all have filled_value, so an equal CONST column costs nothing */
+	/* values[0 .. filled_count) have filled_value, so an equal CONST column costs nothing */
 	uint64_t filled_value;
 	size_t filled_count;
 };
