@@ -225,9 +225,10 @@ static int apply_output(void *context, const struct option_row *row, const char 
 			return outputs_add(outputs, row->choice, e->name, path);
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", ending);
 	}
-	print_error("cannot tell the format of '%s' from its ending, which is none of%s: name the "
-		    "format, as in '--text %s' (see %s --help)",
-		    path, known, path, message_name());
+	print_error(
+		"cannot tell the format of '%s' from its ending, which is none of%s: use one of "
+		"these, or name the format, as in '--%s %s' (see %s --help)",
+		path, known, has_ending(path, ".json") ? "summary" : "text", path, message_name());
 	return -ENOENT;
 }
 
@@ -269,6 +270,7 @@ static void add_name(char *names, const char *name)
 static const struct {
 	const char *name, *instead;
 } removed[] = {
+	{"bisect", "git bisect run (docs/CI.md, \"Find the commit\")"},
 	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
 	{"svg", "--html, or xtrace merge --svg"},
 	{"max-overhead", "--python off or --api launch"},
