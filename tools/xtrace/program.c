@@ -337,9 +337,7 @@ int child_cannot_run(const char *program, int error)
 {
 	const char *why = strerror(-error);
 
-	if (error == -ENOENT && (strchr(program, '/') || is_script(program)))
-		why = "no such file";
-	else if (error == -ENOENT)
+	if (error == -ENOENT && !strchr(program, '/') && !is_script(program))
 		why = is_file(program) ? "for a file in this directory, put ./ before its name"
 				       : "command not found";
 	else if (error == -ENOEXEC && why_foreign(program))

@@ -113,8 +113,8 @@ static void add_argument(struct inputs *inputs, const char *argument, struct rep
 	if (report->is_redacted)
 		report_rename(report, argument, "the input");
 	if (stat(argument, &status) < 0) {
-		report_error(report, STATUS_INCOMPLETE, "%s: %s%s", argument,
-			     errno == ENOENT ? "no such file or directory" : strerror(errno),
+		report_error(report, STATUS_INCOMPLETE, "cannot read %s: %s%s", argument,
+			     strerror(errno),
 			     errno == ENOENT && !strcmp(argument, INPUTS_DEFAULT)
 				     ? "; 'xtrace record COMMAND' creates it"
 				     : "");

@@ -5,7 +5,7 @@ status "$xtrace" report --serve=web
 status "$xtrace" report --serve 70000
 # A build without node has no page, and says so first.
 { status "$xtrace" report --serve 6780 nowhere 2>&1 >&3 |
-	sed 's/cannot write --html: this build has no.*/nowhere: no such file or directory/' >&2; } 3>&1
+	sed 's/cannot write --html: this build has no.*/cannot read nowhere: No such file or directory/' >&2; } 3>&1
 "$xtrace" record --simulate -- "$sample" --tokens 2 >/dev/null 2>&1
 if ! "$bin/xtrace-merge" xtrace.data --html probe.html 2>/dev/null; then
 	echo 'served, refused, moved, taken, stopped' # this build has no page
