@@ -534,7 +534,7 @@ static void read_rows(struct row *rows, const struct process_list *list)
 
 static void note_hidden(size_t count)
 {
-	const char *why = !geteuid()   ? "not even root may do that, as outside of a container"
+	const char *why = !geteuid()   ? "root needs CAP_SYS_PTRACE, which a container may lack"
 			  : count == 1 ? "it belongs to another user, or has raised privileges"
 				       : "they belong to other users, or have raised privileges";
 

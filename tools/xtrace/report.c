@@ -281,8 +281,8 @@ const struct command command_report = {
 	.arguments = "[OPTION]... [DIR|LOG]...",
 	.summary = "Show a recording in the browser, or as text",
 	.details =
-		"Options of 'xtrace merge' that name no output work here, too: --redact, --from, "
-		"--filter, --top.\n"
+		"Options of 'xtrace merge' that name no output work here, too, such as --redact,\n"
+		"--from, --filter and --top.\n"
 		"The address of the page goes to stdout.\n",
 	.list_options = list_options,
 	.run = run,
