@@ -226,7 +226,7 @@ static void report_missing(const struct run *run, struct report *report)
 	bool is_empty = !run->sums->events.calls.launch_count &&
 			!work_counts_all(&run->sums->events.work) && !run->cpu->logs->count;
 	const char *logs = run->inputs->count == 1 ? "log" : "logs";
-	char time[TIME_BYTES];
+	char time[TIME_BYTES], count[COUNT_BYTES];
 
 	if (is_empty && run->sums->recording.recorded_ns) {
 		format_time(time, run->sums->recording.recorded_ns);
@@ -250,7 +250,7 @@ static void report_missing(const struct run *run, struct report *report)
 	for (size_t d = 0; d < ANOMALIES; d++)
 		if (anomaly_count(run, &anomalies[d]))
 			report_warn(report, anomalies[d].format,
-				    (unsigned long long)anomaly_count(run, &anomalies[d]));
+				    format_count(count, anomaly_count(run, &anomalies[d])));
 }
 
 static bool begins_with_path(const char *text, const char *path)

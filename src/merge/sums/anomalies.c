@@ -14,64 +14,64 @@
 
 const struct anomaly anomalies[ANOMALIES] = {
 	{"work_without_call",
-	 "%llu kernels, copies or memsets have no call: shown as " FRAME_UNATTRIBUTED,
+	 "%s kernels, copies or memsets have no call: shown as " FRAME_UNATTRIBUTED,
 	 IN_SUMS(events.work.work_without_call_count)},
 	{"work_without_stack",
-	 "%llu kernels, copies or memsets have a call without a stack: shown "
+	 "%s kernels, copies or memsets have a call without a stack: shown "
 	 "as " FRAME_UNATTRIBUTED,
 	 IN_SUMS(events.work.work_without_stack_count)},
 	{"work_launched_by_device",
-	 "%llu kernels, copies or memsets were launched by the GPU, for an unknown call: shown "
+	 "%s kernels, copies or memsets were launched by the GPU, for an unknown call: shown "
 	 "as " FRAME_BY_DEVICE,
 	 IN_SUMS(events.work.work_by_device_count)},
 	{"launches_without_kernel",
-	 "%llu launches have no kernel: they were captured into a graph, or their kernel is lost",
+	 "%s launches have no kernel: they were captured into a graph, or their kernel is lost",
 	 IN_SUMS(events.calls.launch_unclear_count)},
 	{"work_with_impossible_times",
-	 "%llu kernels, copies or memsets have impossible times: skipped",
+	 "%s kernels, copies or memsets have impossible times: skipped",
 	 IN_SUMS(events.work.work_invalid_count)},
 	{"calls_with_impossible_times",
-	 "%llu calls have impossible times: shown with a duration of 0 ns",
+	 "%s calls have impossible times: shown with a duration of 0 ns",
 	 IN_SUMS(events.calls.calls_invalid_count)},
 	{"calls_of_recurring_id",
-	 "%llu calls have the correlation id of another call: work is attributed to the last one "
+	 "%s calls have the correlation id of another call: work is attributed to the last one "
 	 "entered before the work began",
 	 IN_SUMS(events.calls.calls_recurring_count)},
 	{"graph_work_of_unknown_maker",
-	 "%llu kernels, copies or memsets belong to graph nodes of unknown origin: shown below the "
+	 "%s kernels, copies or memsets belong to graph nodes of unknown origin: shown below the "
 	 "launch of their graph",
 	 IN_SUMS(events.work.graph_work_unmade_count)},
 	{"graph_nodes_of_circular_origin",
-	 "%llu graph nodes have a circular or too long chain of origins",
+	 "%s graph nodes have a circular or too long chain of origins",
 	 IN_SUMS(events.work.nodes_cyclic_count)},
-	{"nvtx_pops_without_push", "%llu NVTX pops have no push: ignored",
+	{"nvtx_pops_without_push", "%s NVTX pops have no push: ignored",
 	 IN_SUMS(ranges.counts.pops_unmatched)},
-	{"nvtx_ends_without_start", "%llu NVTX range ends have no start: ignored",
+	{"nvtx_ends_without_start", "%s NVTX range ends have no start: ignored",
 	 IN_SUMS(ranges.counts.ends_unmatched)},
 	{"nvtx_starts_of_recurring_key",
-	 "%llu NVTX ranges start with the id of an open range: an end closes the last one started",
+	 "%s NVTX ranges start with the id of an open range: an end closes the last one started",
 	 IN_SUMS(ranges.counts.keys_recurring)},
 	{"nvtx_ranges_not_nested",
-	 "%llu NVTX ranges count for the range around them: nested too deeply, or too many end out "
+	 "%s NVTX ranges count for the range around them: nested too deeply, or too many end out "
 	 "of order",
 	 IN_SUMS(ranges.counts.not_nested)},
 	{"work_too_late_to_be_weighed",
-	 "%llu kernels, copies or memsets come too late in the log: their exclusive and idle time "
+	 "%s kernels, copies or memsets come too late in the log: their exclusive and idle time "
 	 "is "
 	 "incomplete",
 	 IN_SUMS(events.work.timeline_missed_count)},
-	{"frees_without_allocation", "%llu frees have no allocation in the log",
+	{"frees_without_allocation", "%s frees have no allocation in the log",
 	 IN_SUMS(memory.counts.free_unmatched)},
-	{"allocations_over_others", "%llu allocations are at an address in use: a free is missing",
+	{"allocations_over_others", "%s allocations are at an address in use: a free is missing",
 	 IN_SUMS(memory.counts.alloc_over)},
 	{"memory_operations_without_time",
-	 "%llu allocations and frees have no time: placed at the start",
+	 "%s allocations and frees have no time: placed at the start",
 	 IN_SUMS(events.calls.memory_untimed_count)},
 	{"memory_operations_too_late",
-	 "%llu allocations and frees come too late in the log to be sorted",
+	 "%s allocations and frees come too late in the log to be sorted",
 	 IN_SUMS(memory.counts.late_count)},
 	{"allocations_without_call",
-	 "%llu allocations have no call with a stack: shown as " FRAME_UNATTRIBUTED,
+	 "%s allocations have no call with a stack: shown as " FRAME_UNATTRIBUTED,
 	 IN_SUMS(memory.counts.unowned)},
 };
 

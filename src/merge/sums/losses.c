@@ -26,7 +26,7 @@ static const struct damaged_kind {
 	{LOSS_DAMAGED_CALLS, XT_KIND_CALL, 0, "calls.written", NULL, "calls"},
 	{LOSS_DAMAGED_KERNELS, XT_KIND_KERNEL, 0, "kernels.written", NULL, "kernels"},
 	{LOSS_DAMAGED_COPIES, XT_KIND_COPY, 0, "copies.written", NULL, "copies"},
-	{LOSS_DAMAGED_MEMSETS, XT_KIND_SET, 0, "sets.written", NULL, "sets"},
+	{LOSS_DAMAGED_MEMSETS, XT_KIND_SET, 0, "sets.written", NULL, "memsets"},
 	{LOSS_DAMAGED_MEMORY, XT_KIND_MEMORY, 0, "memory.written", NULL, "allocations and frees"},
 	{LOSS_DAMAGED_NODES, XT_KIND_GRAPH_NODE, XT_KIND_GRAPH_UPDATE, "nodes.seen", "nodes.lost",
 	 "graph nodes"},
@@ -49,12 +49,13 @@ static const struct {
 	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
 	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
 	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
-	[LOSS_DAMAGED_MEMSETS] = {"sets.damaged", "sets: in damaged parts of the log"},
+	[LOSS_DAMAGED_MEMSETS] = {"sets.damaged", "memsets: in damaged parts of the log"},
 	[LOSS_DAMAGED_MEMORY] = {"memory.damaged",
 				 "allocations and frees: in damaged parts of the log"},
 	[LOSS_DAMAGED_NODES] = {"nodes.damaged", "graph nodes: in damaged parts of the log"},
 	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
-	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged", "chunks of the log: damaged"},
+	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged",
+				 "chunks of the log: damaged (a chunk is a block of records)"},
 	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
 	[LOSS_ENDS] = {"ends.missing", "log ends: missing, with an unknown number of events"},
 	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
@@ -106,6 +107,7 @@ static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCO
 		size_t length;
 		const char *name = names_text(&model->names, pair->key, &length);
 		const char *meaning = xt_account_meaning(name, length);
+		char count[COUNT_BYTES];
 		unsigned loss = 0;
 
 		while (meaning && xt_accounts[loss].meaning != meaning)
@@ -117,8 +119,8 @@ static void count_account(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCO
 		if (model_is_flight_recording(model) && xt_account_is_beyond_size(name, length))
 			continue;
 		losses[meaning ? loss : LOSS_OTHER] += pair->value;
-		report_warn(report, "%s: %llu lost while recording (%s)", path,
-			    (unsigned long long)pair->value, meaning ? meaning : name);
+		report_warn(report, "%s: %s lost while recording (%s)", path,
+			    format_count(count, pair->value), meaning ? meaning : name);
 	}
 }
 
@@ -137,12 +139,13 @@ static void count_damaged_rows(uint64_t losses[LOSS_COUNT], const char *path,
 		uint64_t written = model_account(model, row->written);
 		uint64_t less =
 			rows_read(model, row) + (row->lost ? model_account(model, row->lost) : 0);
+		char text[LOSS_BYTES];
 
 		if (written <= less)
 			continue;
 		losses[row->loss] += written - less;
-		report_warn(report, "%s: %llu %s are in unreadable parts of the log", path,
-			    (unsigned long long)(written - less), row->what);
+		losses_describe(text, sizeof(text), row->loss, written - less);
+		report_warn(report, "%s: lost %s", path, text);
 	}
 }
 
@@ -152,6 +155,7 @@ static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 {
 	uint64_t seen = model_account(model, "calls.seen"),
 		 known = model_account(model, "calls.written");
+	char count[COUNT_BYTES];
 
 	for (size_t a = 0; a < XT_ACCOUNTS; a++)
 		if (!strncmp(xt_accounts[a].name, "calls.lost.", 11))
@@ -159,8 +163,8 @@ static void check_calls_seen(uint64_t losses[LOSS_COUNT], const char *path,
 	if (seen <= known)
 		return;
 	losses[LOSS_UNEXPLAINED_CALLS] += seen - known;
-	report_warn(report, "%s: %llu calls were seen, but neither written nor counted as lost",
-		    path, (unsigned long long)(seen - known));
+	report_warn(report, "%s: %s calls were seen, but neither written nor counted as lost", path,
+		    format_count(count, seen - known));
 }
 
 static void check_accounts(uint64_t losses[LOSS_COUNT], const char *path, const struct model *model,
@@ -213,10 +217,11 @@ static void report_python(const char *path, const struct model *model, struct re
 		report_warn(report, "%s: no paths of modules: Python %s: %s", path,
 			    model_meta(model, "python.version"), why_no_modules);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		uint64_t count = model_account(model, rows[r].account);
+		uint64_t value = model_account(model, rows[r].account);
+		char count[COUNT_BYTES];
 
-		if (count)
-			report_warn(report, "%s: %llu %s %s", path, (unsigned long long)count,
+		if (value)
+			report_warn(report, "%s: %s %s %s", path, format_count(count, value),
 				    rows[r].of, rows[r].what);
 	}
 }

@@ -278,8 +278,10 @@ static char *cost_text(const struct run *run)
 		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
 	if (run->sums->losses.logs_cut_off)
-		snprintf(upto, sizeof(upto), ", incomplete for %zu that did not exit normally",
-			 run->sums->losses.logs_cut_off);
+		snprintf(upto, sizeof(upto),
+			 ", incomplete for %zu process%s that did not exit normally",
+			 run->sums->losses.logs_cut_off,
+			 run->sums->losses.logs_cut_off == 1 ? "" : "es");
 	format_time(callbacks,
 		    losses_account(run->sums->losses.accounts, "callbacks.ns") + buffers_ns);
 	format_time(writer, losses_account(run->sums->losses.accounts, "writer.cpu_ns") +
