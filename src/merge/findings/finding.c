@@ -96,6 +96,7 @@ void finding_free(struct finding *finding)
 		free(finding->places[p].frames);
 	free(finding->process);
 	free(finding->what);
+	free(finding->headline);
 	*finding = (struct finding){0};
 }
 

@@ -46,6 +46,7 @@ struct finding {
 	uint64_t cost_ns;
 	uint64_t whole_ns; /* active time of these processes, see callsites_active_ns() */
 	char *what;
+	char *headline; /* NULL: that of the rule */
 	const char *advice;
 	struct {
 		const char *name;

@@ -348,7 +348,7 @@ static void add_finding(struct run *run, const struct finding *finding)
 	struct headline_cost cost = {
 		.kind = "finding",
 		.rule = rule_specs[finding->rule].name,
-		.what = rule_specs[finding->rule].headline,
+		.what = finding->headline ?: rule_specs[finding->rule].headline,
 		.whole = finding->rule >= RULE_CPU_FIRST ? NULL
 			 : is_of_job			 ? "the job"
 							 : "active time",

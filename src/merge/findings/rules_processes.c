@@ -405,9 +405,12 @@ void findings_compare_ranks(struct run *run)
 	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
 		return;
 	finding.process = xt_strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
+	if (verdict->kind == VERDICT_RANK && run->inputs->logs[log].rank != RANK_UNKNOWN)
+		finding.headline = xt_asprintf("the other ranks wait for rank %u",
+					       run->inputs->logs[log].rank);
 	if (verdict->kind != VERDICT_LINK)
 		finding_add_evidence(&finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
-	finding_add_evidence(&finding, "lost_ns_of_all_ranks", verdict->cost_ns);
+	finding_add_evidence(&finding, "all_ranks_lost_ns", verdict->cost_ns);
 	add_rank_finding(run, &finding);
 }

@@ -472,7 +472,7 @@ static void put_clock(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(clocks->list[clock->reference].log->host));
 	cells_put(cells, cell_moment(rows->run->inputs->origin_ns + (int64_t)clock->at_ns));
 	cells_put(cells, cell_moment(-(int64_t)clock->offset_ns));
-	cells_put(cells, (struct cell){.real = -clock->drift * 1e6});
+	cells_put(cells, (struct cell){.real = 0 - clock->drift * 1e6}); /* never -0 */
 	cells_put(cells, is_known ? cell_number((uint64_t)clock->error_ns + 1) : CELL_ABSENT);
 }
 

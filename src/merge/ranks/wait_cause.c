@@ -29,7 +29,8 @@ static const struct {
 	{LEAF_KERNEL_MARK, "kernel", "a kernel of this line takes longer"},
 	{"[GPU_Memcpy", "copy", "a copy of this line takes longer"},
 	{"[GPU_Memset", "memset", "a memset of this line takes longer"},
-	{"[idle:", "idle", "the GPU waits longer before the work of this line"},
+	{"[idle:", "idle",
+	 "the GPU of this rank is idle longer before the work that this line launches"},
 };
 
 static const char *name_of(const struct paths *paths, uint32_t node)

@@ -207,8 +207,9 @@ static void add_activity(struct headline_texts *texts, const struct run *run)
 		snprintf(alone, sizeof(alone), ", and %s with collectives only",
 			 format_percent_of(alone_ns, headline->span_ns));
 	added_over(headline, added, sizeof(added));
-	add_text(texts, "GPU busy", "%s of %s%s, from its first to its last work%s%s%s%s",
+	add_text(texts, "GPU busy", "%s of %s%s, from %s%s%s%s%s",
 		 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active, added,
+		 added[0] ? "the first to the last work of each GPU" : "its first to its last work",
 		 alone,
 		 run->sums->recording.cut_count	    ? ", as far as the log goes back"
 		 : run->sums->recording.pause_count ? ", without pauses of recording"
