@@ -5,6 +5,7 @@
 #include "diff/base/level.h"
 
 #include "diff/base/text.h"
+#include "log/base/number_format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -78,16 +79,18 @@ const char *format_amount(enum unit unit, double value)
 		double factor;
 	} names[][4] = {
 		[UNIT_NS] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}},
-		[UNIT_BYTES] = {{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}},
+		[UNIT_BYTES] = {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"B", 1}},
 	};
+	char count[COUNT_BYTES];
 	size_t i = 0;
 
 	if (isnan(value))
 		return "?";
+	if (unit == UNIT_COUNT && fabs(value) < 1e5 && fabs(value - round(value)) >= 5e-4)
+		return text_print("%.*f", decimals_of(value), value);
 	if (unit == UNIT_COUNT)
-		return fabs(value - round(value)) < 5e-4 || fabs(value) >= 1e5
-			       ? text_print("%.0f", value)
-			       : text_print("%.*f", decimals_of(value), value);
+		return text_print("%s%s", value <= -0.5 ? "-" : "",
+				  format_count(count, (uint64_t)fmin(round(fabs(value)), 1e18)));
 	while (i < 3 && fabs(value) < names[unit][i].factor)
 		i++;
 	if (i == 3 && fabs(value - round(value)) < 5e-3)

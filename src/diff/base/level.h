@@ -63,7 +63,7 @@ enum unit level_unit(enum level level, const char *name);
 
 /* These texts are valid as those of text_print() are. */
 
-/* "12.3 ms", "4.50 MB", "96". NAN: "?". */
+/* "12.3 ms", "4.50 MiB", "1,096". NAN: "?". */
 const char *format_amount(enum unit unit, double value);
 
 /* With sign: "+4.82 %", "new", "gone". */

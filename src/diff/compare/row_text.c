@@ -205,8 +205,7 @@ static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 	       !strncmp(name, "cu", 2);
 }
 
-/* Joins as many frames as fit, innermost first. */
-static char *join_frames(const struct profile_entry *entry, size_t columns_max)
+char *path_name(const struct profile_entry *entry, size_t columns_max)
 {
 	size_t length = 1, columns = 0;
 	char *text, *end;
@@ -233,7 +232,7 @@ static char *join_frames(const struct profile_entry *entry, size_t columns_max)
 char *row_name(const struct comparison_row *row, size_t columns_max)
 {
 	const struct profile_entry *entry = change_entry(row);
-	char *text = entry ? join_frames(entry, columns_max) : xt_strdup(row->key);
+	char *text = entry ? path_name(entry, columns_max) : xt_strdup(row->key);
 
 	/* A single name can be too long. */
 	if (columns_max > 3 && text_columns(text, strlen(text)) > columns_max)

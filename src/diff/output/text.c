@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diff/base/text.h"
@@ -300,6 +301,12 @@ static void put_row(const struct text *t, const struct comparison_row *row, cons
 		output_format(t->out, "%s%s\n", note, excuse);
 	}
 	put_places(t, row, 4);
+	if (row->is_renamed && row->shown[SIDE_BASE]) {
+		char *was = path_name(row->shown[SIDE_BASE], columns - strlen("    was "));
+
+		output_format(t->out, "    was %s\n", was);
+		free(was);
+	}
 }
 
 /* Totals are shown even if they did not change. */
