@@ -174,7 +174,7 @@ static int exit_status(const struct history *h, const struct request *request,
 	}
 	if (request->has_gate && !is_judged(report)) {
 		print_error("cannot judge: no program has the %d sets of runs that change points "
-			    "need; a shallow clone has only the newest",
+			    "need; of a branch, a shallow clone has only the newest",
 			    2 * SEGMENT_MIN);
 		return STATUS_FAILED;
 	}

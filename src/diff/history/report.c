@@ -157,13 +157,16 @@ static void put_quiet_breaks(struct output *out, const struct group_result *r)
 	for (size_t b = 0; b < r->group->break_count; b++) {
 		const struct group_break *change = &r->group->breaks[b];
 		struct movement quiet = {.change = change};
-		bool has_moved = false;
+		bool has_moved = false, is_judged = change->place >= SEGMENT_MIN &&
+						    r->group->count - change->place >= SEGMENT_MIN;
 
 		for (size_t m = 0; m < r->movement_count; m++)
 			has_moved |= r->movements[m].change == change;
 		if (!has_moved)
-			output_format(out, "  %s: %s; no significant movement\n",
-				      result_label(r, change->place), movement_why(r, &quiet));
+			output_format(out, "  %s: %s; %s\n", result_label(r, change->place),
+				      movement_why(r, &quiet),
+				      is_judged ? "no significant movement"
+						: "too few sets to judge");
 	}
 }
 
