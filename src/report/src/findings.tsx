@@ -138,8 +138,8 @@ export function Findings({ state }: { state: State }) {
 		<section id="findings" class="card">
 			<CardHead title="Findings">
 				<p class="sub">
-					{isDamaged && 'In the readable part of a damaged log. '}
-					Known problems, by the estimated time that fixing them could save.
+					Known problems{isDamaged && ' in the readable part of a damaged log'}, by the estimated time that fixing them could
+					save.
 					{rows.every((row) => row.whole_ns === rows[0].whole_ns && row.whole === rows[0].whole) ? (
 						<span data-whole={rows[0].whole_ns}>
 							{' '}

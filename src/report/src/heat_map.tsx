@@ -147,7 +147,7 @@ function Legend({ hasBars, binNs }: { hasBars: boolean; binNs: number }) {
 				late, so others wait{hasBars ? ', from the top' : ''}
 			</li>
 			<li>
-				{hasBars ? 'Full height' : 'Full colour'}: all of the {shortTime(binNs)} of a column.
+				{hasBars ? 'A full bar' : 'Full colour'} is {shortTime(binNs)}
 			</li>
 		</ul>
 	);

@@ -416,7 +416,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 	return (
 		<div class="events" id="events">
 			<p class="sub screen-only">
-				Single events. <kbd>W</kbd> <kbd>S</kbd> or <kbd>Ctrl</kbd> and the wheel zoom, <kbd>A</kbd> <kbd>D</kbd> move. Drag to zoom; drag with{' '}
+				Zoom: <kbd>W</kbd>/<kbd>S</kbd>, or <kbd>Ctrl</kbd> and the wheel. Move: <kbd>A</kbd>/<kbd>D</kbd>. Drag to zoom; drag with{' '}
 				<kbd>Shift</kbd> to select a span for the flame graph. Click an event or a gap for its call path.
 			</p>
 			<div class="flame-box" ref={box}>
