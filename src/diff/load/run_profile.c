@@ -676,9 +676,7 @@ const struct profile_entry *run_profile_find(const struct run_profile *p, enum l
 {
 	struct profile_entry wanted = {.level = level, .key = key};
 
-	return p->entry_count ? bsearch(&wanted, p->entries, p->entry_count, sizeof(*p->entries),
-					compare_entries)
-			      : NULL;
+	return SEARCH(&wanted, p->entries, p->entry_count, compare_entries);
 }
 
 #define STALLS_MAX 0.05 /* of the whole */

@@ -280,8 +280,7 @@ static void collect_names(struct frame_names *names, const struct flame_tree *tr
 
 static size_t place_of(const struct frame_names *names, const char *name)
 {
-	const char **found =
-		bsearch(&name, names->list, names->count, sizeof(*names->list), compare_names);
+	const char **found = SEARCH(&name, names->list, names->count, compare_names);
 
 	return (size_t)(found - names->list);
 }

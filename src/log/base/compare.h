@@ -65,6 +65,12 @@ static inline void sort_rows(void *list, size_t count, size_t row_bytes,
 		qsort(list, count, row_bytes, compare);
 }
 
+/* The same of qsort_r() and bsearch(). */
+#define SORT_BY(list, count, compare, context)                                                     \
+	((count) ? qsort_r((list), (count), sizeof(*(list)), (compare), (context)) : (void)0)
+#define SEARCH(key, list, count, compare)                                                          \
+	((count) ? bsearch((key), (list), (count), sizeof(*(list)), (compare)) : NULL)
+
 /*
  * Binary search: the first i from `from` up to `end` for which is_before is false, or end. It must
  * be true up to there, and false from there on.

@@ -46,8 +46,7 @@ static int recovery_index_calls(struct recovery *recovery)
 		return -ENOMEM;
 	for (size_t i = 0; i < recovery->work_count; i++)
 		recovery->work_by_call[i] = (uint32_t)i;
-	qsort_r(recovery->work_by_call, recovery->work_count, sizeof(*recovery->work_by_call),
-		compare_calls, recovery->work);
+	SORT_BY(recovery->work_by_call, recovery->work_count, compare_calls, recovery->work);
 	return 0;
 }
 
@@ -157,7 +156,7 @@ static int index_work(struct scan *scan)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		scan->work_order[i] = (uint32_t)i;
-	qsort_r(scan->work_order, count, sizeof(*scan->work_order), compare_places, recovery->work);
+	SORT_BY(scan->work_order, count, compare_places, recovery->work);
 	scan->work_from_ns = count ? recovery->work[scan->work_order[0]].gpu.start_ns : UINT64_MAX;
 	return 0;
 }

@@ -106,7 +106,7 @@ static void flame_build(struct flame *flame, const struct paths *paths, enum wei
 	layout_init(&layout, paths->node_count);
 	count = add_up(&layout, paths, weight);
 	*flame = (struct flame){.frames = xt_calloc((size_t)count + 1, sizeof(*flame->frames))};
-	qsort_r(layout.sorted, count, sizeof(*layout.sorted), compare_siblings, (void *)paths);
+	SORT_BY(layout.sorted, count, compare_siblings, (void *)paths);
 	flame->frames[flame->count++] = (struct flame_frame){.value = layout.values[PATH_ROOT]};
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t n = layout.sorted[i], parent = paths->nodes[n].parent;

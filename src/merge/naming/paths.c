@@ -217,7 +217,7 @@ uint32_t *paths_leaves(const struct paths *paths, enum weight weight, uint32_t *
 		sorted[n - 1] = n;
 		order.inner[paths->nodes[n].parent] = true;
 	}
-	qsort_r(sorted, count - 1, sizeof(*sorted), compare_siblings, &order);
+	SORT_BY(sorted, count - 1, compare_siblings, &order);
 	for (uint32_t i = count - 1; i--;)
 		first_child[paths->nodes[sorted[i]].parent] = i + 1;
 	*count_out = collect_leaves(paths, sorted, first_child, weight, place, leaves);

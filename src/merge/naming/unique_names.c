@@ -450,8 +450,7 @@ struct name_qualifier *disambiguate_functions(const struct model *model,
 	for (uint32_t a = 0; a < addresses->count; a++)
 		if (is_function(&s, a))
 			order[count++] = a;
-	if (count)
-		qsort_r(order, count, sizeof(*order), compare_functions, &s);
+	SORT_BY(order, count, compare_functions, &s);
 	for (uint32_t first = 0, next; first < count; first = next) {
 		for (next = first + 1; next < count; next++)
 			if (compare_names(&s, order[next], order[first]))
@@ -795,8 +794,7 @@ static void name_firsts(struct assignment *s, struct group *group)
 /* Returns whether other names of the group have the same first part. */
 static bool is_shared(const struct group *group, uint32_t first)
 {
-	const uint32_t *at =
-		bsearch(&first, group->firsts, group->count, sizeof(first), compare_u32);
+	const uint32_t *at = SEARCH(&first, group->firsts, group->count, compare_u32);
 
 	return (at > group->firsts && at[-1] == first) ||
 	       (at + 1 < group->firsts + group->count && at[1] == first);
@@ -870,7 +868,7 @@ static void show(const struct assignment *s, const struct named *named,
 /* Assigns names to the whole list. */
 static void assign_list(struct assignment *s, struct demangle_cache *cache)
 {
-	qsort_r(s->list, s->count, sizeof(*s->list), compare_named, s);
+	SORT_BY(s->list, s->count, compare_named, s);
 	for (size_t first = 0, next; first < s->count; first = next) {
 		for (next = first; next < s->count; next++)
 			if (s->list[next].shortened != s->list[first].shortened)
@@ -893,8 +891,8 @@ static void reserve_kernels(struct assignment *s, const struct assignment *kerne
 	size_t kept = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct named *kernel = bsearch(&s->list[i], kernels->list, kernels->count,
-						     sizeof(*s->list), compare_mangled);
+		const struct named *kernel =
+			SEARCH(&s->list[i], kernels->list, kernels->count, compare_mangled);
 
 		if (!kernel || !is_assigned(kernels, kernel))
 			s->list[kept++] = s->list[i];
@@ -919,10 +917,8 @@ void unique_names_assign(struct unique_names *unique, struct demangle_cache *cac
 	if (kernels.count)
 		assign_list(&kernels, cache);
 	list_functions(&functions, model, addresses);
-	if (kernels.count) {
-		qsort(kernels.list, kernels.count, sizeof(*kernels.list), compare_mangled);
-		reserve_kernels(&functions, &kernels);
-	}
+	SORT(kernels.list, kernels.count, compare_mangled);
+	reserve_kernels(&functions, &kernels);
 	if (functions.count)
 		assign_list(&functions, cache);
 	demangle_cache_free(&kernels.cache);

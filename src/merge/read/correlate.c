@@ -16,6 +16,7 @@
 #include "merge/read/correlate.h"
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "merge/read/reorder_buffer.h"
 
 /* Powers of two. */
@@ -392,8 +393,8 @@ static struct graph *find_graph(struct replays *replays, uint64_t node)
 	struct graph wanted = {.number = (uint32_t)(node >> 32)};
 
 	if (!replays->recent || replays->recent->number != wanted.number)
-		replays->recent = bsearch(&wanted, replays->graphs, replays->graph_count,
-					  sizeof(wanted), compare_graphs);
+		replays->recent =
+			SEARCH(&wanted, replays->graphs, replays->graph_count, compare_graphs);
 	return replays->recent;
 }
 

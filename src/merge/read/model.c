@@ -784,7 +784,7 @@ static void join_graph_nodes(struct model *model)
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].autograd)
 			order[count++] = (uint32_t)n;
-	qsort_r(order, count, sizeof(*order), compare_node_times, nodes->rows);
+	SORT_BY(order, count, compare_node_times, nodes->rows);
 	for (size_t i = 0; i < count; i++) {
 		struct node *node = &nodes->rows[order[i]];
 

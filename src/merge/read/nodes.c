@@ -130,7 +130,7 @@ static void build_forest(struct forest *forest, const struct nodes *nodes)
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].origin)
 			by_thread[count++] = (uint32_t)n;
-	qsort_r(by_thread, count, sizeof(*by_thread), compare_places, nodes->rows);
+	SORT_BY(by_thread, count, compare_places, nodes->rows);
 	forest->open = NONE;
 	for (size_t i = 0; i < count; i++) {
 		if (i && nodes->rows[by_thread[i]].thread != nodes->rows[by_thread[i - 1]].thread)
@@ -301,7 +301,7 @@ static void resolve_all(struct nodes *nodes)
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].origin)
 			clones.places[clones.count++] = (uint32_t)n;
-	qsort_r(clones.places, clones.count, sizeof(*clones.places), compare_clones, nodes->rows);
+	SORT_BY(clones.places, clones.count, compare_clones, nodes->rows);
 	for (size_t n = 0; n < nodes->count; n++)
 		if (nodes->rows[n].graph_exec && !nodes->rows[n].like_graph)
 			resolve(&clones, &nodes->rows[n]);
@@ -445,8 +445,7 @@ static void apply_all(struct members *members, size_t row_count)
 	for (size_t n = 0; n < row_count; n++)
 		if (!nodes->rows[n].graph_exec && nodes->rows[n].type != XT_NODE_CHANGED)
 			members->places[members->count++] = (uint32_t)n;
-	qsort_r(members->places, members->count, sizeof(*members->places), compare_members,
-		nodes->rows);
+	SORT_BY(members->places, members->count, compare_members, nodes->rows);
 	for (size_t n = 0; n < row_count; n++) {
 		struct node update = nodes->rows[n];
 
@@ -574,11 +573,9 @@ void nodes_index(struct nodes *nodes)
 		nodes->made_from_ns = smaller(nodes->made_from_ns, node->time_ns);
 		nodes->made_until_ns = larger(nodes->made_until_ns, node->time_ns);
 	}
-	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_makers,
-		nodes->rows);
+	SORT_BY(nodes->by_thread, nodes->made_count, compare_makers, nodes->rows);
 	make_creations(nodes, nodes->by_thread);
-	qsort_r(nodes->by_thread, nodes->made_count, sizeof(*nodes->by_thread), compare_threads,
-		nodes->rows);
+	SORT_BY(nodes->by_thread, nodes->made_count, compare_threads, nodes->rows);
 }
 
 void nodes_free(struct nodes *nodes)
@@ -677,9 +674,8 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	struct graph_nodes found = {0};
 	uint64_t first_id = (uint64_t)graph_exec << 32, counted_id = 0;
 
-	found.is_conditional = nodes->conditional_count &&
-			       bsearch(&graph_exec, nodes->conditional, nodes->conditional_count,
-				       sizeof(*nodes->conditional), compare_u32) != NULL;
+	found.is_conditional = SEARCH(&graph_exec, nodes->conditional, nodes->conditional_count,
+				      compare_u32) != NULL;
 	for (size_t n = first_after(nodes, first_id - 1, UINT64_MAX);
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];

@@ -282,8 +282,7 @@ static bool is_helper(const struct xla_tuning *tuning, size_t pass, uint32_t thr
 {
 	uint64_t key = helper_key(pass, thread);
 
-	return pass != NO_PASS && tuning->helper_count &&
-	       bsearch(&key, tuning->helpers, tuning->helper_count, sizeof(key), compare_u64);
+	return pass != NO_PASS && SEARCH(&key, tuning->helpers, tuning->helper_count, compare_u64);
 }
 
 static bool is_in_trial(const struct xla_tuning *tuning, uint32_t node)

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/naming/frames.h"
 #include "merge/read/collectives.h"
@@ -656,9 +657,7 @@ void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 		    ns > largest_ns / NOTABLE_SHARE && !is_collective(paths, n))
 			spread->rows[spread->row_count++] = n;
 	}
-	if (spread->row_count)
-		qsort_r(spread->rows, spread->row_count, sizeof(*spread->rows), compare_spread,
-			spread);
+	SORT_BY(spread->rows, spread->row_count, compare_spread, spread);
 }
 
 void rank_spread_free(struct rank_spread *spread)

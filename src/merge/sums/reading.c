@@ -628,7 +628,7 @@ static void distribute_level(struct distribution *s, enum level level)
 {
 	struct kind_order order = {s->aggregate->entries, level};
 
-	qsort_r(s->places, s->count, sizeof(*s->places), compare_places, &order);
+	SORT_BY(s->places, s->count, compare_places, &order);
 	for (size_t i = 0, first = 0; i < s->count; i++) {
 		const struct total *entries = s->aggregate->entries;
 		uint32_t place = s->places[i];

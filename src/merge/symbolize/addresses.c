@@ -547,7 +547,7 @@ void addresses_resolve(struct addresses *addresses, struct model *model,
 	order = xt_calloc(addresses->count + 1, sizeof(*order));
 	for (uint32_t a = 0; a < addresses->count; a++)
 		order[a] = a;
-	qsort_r(order, addresses->count, sizeof(*order), compare_by_module, addresses->list);
+	SORT_BY(order, addresses->count, compare_by_module, addresses->list);
 	for (uint32_t first = 0, next; first < addresses->count; first = next) {
 		uint32_t module = addresses->list[order[first]].module;
 

@@ -126,7 +126,7 @@ static int add_sorted(struct embedding *e, uint32_t *sorted,
 
 	for (uint32_t a = 0; a < addresses->count; a++)
 		sorted[a] = a;
-	qsort_r(sorted, addresses->count, sizeof(*sorted), compare, e);
+	SORT_BY(sorted, addresses->count, compare, e);
 	for (uint32_t i = 0; i < addresses->count && !error; i++) {
 		const struct address *address = &addresses->list[sorted[i]];
 

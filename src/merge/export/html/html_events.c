@@ -439,11 +439,10 @@ static void add_states(struct html *html, const struct process *process, uint32_
 
 static uint32_t find_path(const struct html_events *events, uint32_t stack, uint32_t api)
 {
-	const struct call_path wanted = {.stack = stack, .api = api}, *found = NULL;
+	const struct call_path wanted = {.stack = stack, .api = api};
+	const struct call_path *found =
+		SEARCH(&wanted, events->paths.rows, events->paths.count, compare_paths);
 
-	if (events->paths.count)
-		found = bsearch(&wanted, events->paths.rows, events->paths.count, sizeof(wanted),
-				compare_paths);
 	return found ? found->node : 0;
 }
 

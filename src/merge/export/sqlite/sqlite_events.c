@@ -674,11 +674,9 @@ static void bind_work(struct sqlite *s, const struct rank_log *log,
 		      const struct rank_collective *item)
 {
 	const struct collective_work wanted = {.log = log->log, .ticket = item->ticket};
-	const struct collective_work *work = NULL;
+	const struct collective_work *work =
+		SEARCH(&wanted, s->collectives, s->collective_count, compare_works);
 
-	if (s->collective_count)
-		work = bsearch(&wanted, s->collectives, s->collective_count, sizeof(wanted),
-			       compare_works);
 	if (work)
 		sqlite_number(s, INSERT_COLLECTIVE, 14, work->work_id);
 }
