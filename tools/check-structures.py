@@ -35,7 +35,7 @@ LIMITS = {
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
     'idle_paths': 22, # src/merge/sums/idle_paths.h
     'device_stats': 21, # src/merge/sums/callsite_stats.h
-    'nodes': 20, # src/merge/read/nodes.h
+    'nodes': 16, # src/merge/read/nodes.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'stretch': 20, # src/merge/sums/timeline.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h

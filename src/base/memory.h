@@ -39,6 +39,11 @@ static inline void xt_grow_bytes(void *array, size_t *capacity, size_t needed, s
 #define xt_append(array, count, capacity, ...)                                                     \
 	(xt_grow(array, capacity, (count) + 1), (void)((array)[(count)++] = __VA_ARGS__))
 
+/* The same for a LIST(), and room for `needed` elements in it. */
+#define list_new(l)		xt_new((l).list, (l).count, (l).capacity)
+#define list_append(l, ...)	xt_append((l).list, (l).count, (l).capacity, __VA_ARGS__)
+#define list_reserve(l, needed) xt_grow((l).list, (l).capacity, (needed))
+
 char *xt_strdup(const char *text);
 char *xt_strndup(const char *text, size_t length_max);
 char *xt_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -73,7 +73,7 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 		model->ranges.node_count,
 		model->nodes.count,
 		model->nodes.creation_count,
-		model->autograd.state_count,
+		model->autograd.states.count,
 		model->autograd.first_joined,
 		model->collective_calls.count,
 		model->pauses.count,

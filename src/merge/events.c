@@ -658,7 +658,7 @@ static void begin(struct reading *reading)
 		reading->gaps.timeline->is_damaged =
 			lost_kernels(reading->model, &reading->model->damage);
 	}
-	if (reading->model->nodes.conditional_count) {
+	if (reading->model->nodes.conditional.count) {
 		replays_new(&reading->join.replays, &reading->model->nodes, &reading->model->pauses,
 			    receiver);
 		receiver.attribute = attribute_work_with_id;

@@ -266,8 +266,8 @@ static bool is_of_log(const struct inputs *inputs, const char *warning)
 	for (size_t i = 0; i < inputs->count; i++)
 		if (begins_with_path(warning, input_shown(&inputs->logs[i])))
 			return true;
-	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		if (begins_with_path(warning, input_shown(&inputs->unreadable[i])))
+	for (size_t i = 0; i < inputs->unreadable.count; i++)
+		if (begins_with_path(warning, input_shown(&inputs->unreadable.list[i])))
 			return true;
 	return false;
 }
@@ -276,15 +276,15 @@ static bool is_of_log(const struct inputs *inputs, const char *warning)
 static void order_warnings(const struct run *run)
 {
 	struct report *report = run->report;
-	char **sorted = xt_calloc(report->warning_count + 1, sizeof(*sorted));
+	char **sorted = xt_calloc(report->warnings.count + 1, sizeof(*sorted));
 	size_t count = 0;
 
 	for (int of_log = 1; of_log >= 0; of_log--)
-		for (size_t w = 0; w < report->warning_count; w++)
-			if (is_of_log(run->inputs, report->warnings[w]) == of_log)
-				sorted[count++] = report->warnings[w];
+		for (size_t w = 0; w < report->warnings.count; w++)
+			if (is_of_log(run->inputs, report->warnings.list[w]) == of_log)
+				sorted[count++] = report->warnings.list[w];
 	if (count)
-		memcpy(report->warnings, sorted, count * sizeof(*sorted));
+		memcpy(report->warnings.list, sorted, count * sizeof(*sorted));
 	free(sorted);
 }
 

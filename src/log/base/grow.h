@@ -37,6 +37,13 @@ static inline int grow_bytes(void *array, size_t *capacity, size_t needed, size_
 	return 0;
 }
 
+/* A list that grows at its end. Zeros are an empty one; the caller frees `list`. */
+#define LIST(type)                                                                                 \
+	struct {                                                                                   \
+		type *list;                                                                        \
+		size_t count, capacity;                                                            \
+	}
+
 static inline void free_list(void *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -35,8 +35,7 @@ struct shown_name {
 void report_rename(struct report *report, const char *path, const char *shown)
 {
 	/* Messages have the path cleaned, too. */
-	xt_append(report->names, report->name_count, report->name_capacity,
-		  (struct shown_name){text_clean_copy(path), xt_strdup(shown)});
+	list_append(report->names, (struct shown_name){text_clean_copy(path), xt_strdup(shown)});
 }
 
 /* The longest renamed path at this place of a line; NULL: none. */
@@ -47,13 +46,13 @@ static const struct shown_name *find_name(const struct report *report, const cha
 
 	if (at > line && at[-1] != ' ' && at[-1] != '\'')
 		return NULL;
-	for (size_t i = 0; i < report->name_count; i++) {
-		size_t length = strlen(report->names[i].path);
+	for (size_t i = 0; i < report->names.count; i++) {
+		size_t length = strlen(report->names.list[i].path);
 
 		/* A log's path may have a suffix. A directory "a" is no word of a sentence. */
-		if (length && !strncmp(at, report->names[i].path, length) &&
+		if (length && !strncmp(at, report->names.list[i].path, length) &&
 		    strchr(":'.", at[length]) && (!found || length > strlen(found->path)))
-			found = &report->names[i];
+			found = &report->names.list[i];
 	}
 	return found;
 }
@@ -87,7 +86,7 @@ static void print_line(struct report *report, const char *line)
 static void keep_line(struct report *report, char *line, enum exit_status status)
 {
 	report->status = larger(report->status, status);
-	xt_append(report->warnings, report->warning_count, report->warning_capacity, line);
+	list_append(report->warnings, line);
 }
 
 struct held_line {
@@ -98,8 +97,8 @@ struct held_line {
 
 static bool was_reported(const struct report *report, const char *line)
 {
-	for (size_t w = 0; w < report->warning_count; w++)
-		if (!strcmp(report->warnings[w], line))
+	for (size_t w = 0; w < report->warnings.count; w++)
+		if (!strcmp(report->warnings.list[w], line))
 			return true;
 	return false;
 }
@@ -107,8 +106,7 @@ static bool was_reported(const struct report *report, const char *line)
 /* Takes ownership of line. */
 static void hold(struct report *report, enum line_kind kind, enum exit_status status, char *line)
 {
-	xt_append(report->held, report->held_count, report->held_capacity,
-		  (struct held_line){kind, status, line});
+	list_append(report->held, (struct held_line){kind, status, line});
 }
 
 /* Takes ownership of line. */
@@ -144,24 +142,25 @@ void report_line(struct report *report, enum line_kind kind, enum exit_status st
 
 void report_release(struct report *report, struct report *held)
 {
-	for (size_t i = 0; i < held->held_count; i++)
-		emit(report, held->held[i].kind, held->held[i].status, held->held[i].line);
+	for (size_t i = 0; i < held->held.count; i++)
+		emit(report, held->held.list[i].kind, held->held.list[i].status,
+		     held->held.list[i].line);
 	report->status = larger(report->status, held->status);
-	held->held_count = 0;
+	held->held.count = 0;
 	report_free(held);
 }
 
 void report_free(struct report *report)
 {
-	for (size_t i = 0; i < report->warning_count; i++)
-		free(report->warnings[i]);
-	for (size_t i = 0; i < report->held_count; i++)
-		free(report->held[i].line);
-	for (size_t i = 0; i < report->name_count; i++) {
-		free(report->names[i].path);
-		free(report->names[i].shown);
+	for (size_t i = 0; i < report->warnings.count; i++)
+		free(report->warnings.list[i]);
+	for (size_t i = 0; i < report->held.count; i++)
+		free(report->held.list[i].line);
+	for (size_t i = 0; i < report->names.count; i++) {
+		free(report->names.list[i].path);
+		free(report->names.list[i].shown);
 	}
-	free_all(report->names, report->held, report->warnings);
+	free_all(report->names.list, report->held.list, report->warnings.list);
 	*report = (struct report){0};
 }
 

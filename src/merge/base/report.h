@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cli/message.h"
+#include "log/base/grow.h"
 
 struct held_line;
 struct shown_name;
@@ -28,18 +29,12 @@ struct progress {
 
 struct report {
 	bool is_held; /* lines wait for report_release() */
-	struct held_line *held;
-	size_t held_count;
-	size_t held_capacity;
+	LIST(struct held_line) held;
 	bool quiet;	  /* do not print warnings and notes */
 	bool is_redacted; /* paths are shortened: see text_hide_folders() */
-	struct shown_name *names;
-	size_t name_count;
-	size_t name_capacity;
+	LIST(struct shown_name) names;
 	enum exit_status status;
-	char **warnings;
-	size_t warning_count;
-	size_t warning_capacity;
+	LIST(char *) warnings;
 	struct progress progress; /* its line is removed before a message is printed */
 };
 

@@ -227,7 +227,7 @@ static uint32_t skip_start(const struct frame_roles *r, const struct stack *stac
 		    "libstdc++.so"))
 		end--;
 	if (stack->python_count && has_python)
-		place = r->model->python.rows[stack->first_python + stack->python_count - 1].place;
+		place = r->model->python.list[stack->first_python + stack->python_count - 1].place;
 	if (place < first || place >= end)
 		return end;
 	for (uint32_t f = place + 1; f < end; f++)
@@ -505,7 +505,7 @@ void frame_merge_begin(struct frame_merge *merge, const struct model *model,
 
 	*merge = (struct frame_merge){
 		.stack = stack,
-		.python = has_python ? model->python.rows + stack->first_python : NULL,
+		.python = has_python ? model->python.list + stack->first_python : NULL,
 		.python_left = has_python ? stack->python_count : 0,
 		.first = first,
 		.native_left = end,

@@ -576,8 +576,8 @@ static void put_trust(struct json *json, const struct run *run)
 	for (size_t r = 0; r < trust->reason_count; r++)
 		if (trust->reasons[r] != trust->anomaly_reason)
 			json_string(json, NULL, trust->reasons[r]);
-	for (size_t w = 0; w < run->report->warning_count; w++)
-		json_string(json, NULL, run->report->warnings[w]);
+	for (size_t w = 0; w < run->report->warnings.count; w++)
+		json_string(json, NULL, run->report->warnings.list[w]);
 	json_end_array(json);
 	json_end_object(json);
 }

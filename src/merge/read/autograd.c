@@ -30,32 +30,32 @@ struct forward_thread {
 
 void autograd_begin_events(struct autograd *autograd)
 {
-	for (size_t t = 0; t < autograd->thread_count; t++)
-		free(autograd->threads[t].entries);
-	autograd->thread_count = autograd->entry_count = autograd->left_count = 0;
+	for (size_t t = 0; t < autograd->threads.count; t++)
+		free(autograd->threads.list[t].entries);
+	autograd->threads.count = autograd->entry_count = autograd->left_count = 0;
 	xt_hash_free(&autograd->by_thread);
 }
 
 void autograd_free(struct autograd *autograd)
 {
 	autograd_begin_events(autograd);
-	free_all(autograd->threads, autograd->states, autograd->joined);
+	free_all(autograd->threads.list, autograd->states.list, autograd->joined);
 	xt_hash_free(&autograd->by_key);
 	*autograd = (struct autograd){0};
 }
 
 void autograd_add_state(struct autograd *autograd, uint64_t id, const struct autograd_state *state)
 {
-	size_t count = autograd->state_count;
+	size_t count = autograd->states.count;
 
 	if (id >= STATES_MAX)
 		return;
-	xt_grow(autograd->states, autograd->state_capacity, id + 1);
+	list_reserve(autograd->states, id + 1);
 	if (id >= count) {
-		memset(autograd->states + count, 0, (id + 1 - count) * sizeof(*state));
-		autograd->state_count = id + 1;
+		memset(autograd->states.list + count, 0, (id + 1 - count) * sizeof(*state));
+		autograd->states.count = id + 1;
 	}
-	autograd->states[id] = *state;
+	autograd->states.list[id] = *state;
 }
 
 /* Returns the slot of a thread, or the empty slot for it. NULL: the table is empty. */
@@ -66,7 +66,7 @@ static struct xt_hash_slot *thread_slot(const struct autograd *autograd, uint64_
 	if (!autograd->by_thread.slot_count)
 		return NULL;
 	slot = xt_hash_first(&autograd->by_thread, xt_hash_u64(thread));
-	while (slot->item && autograd->threads[slot->item - 1].thread != thread)
+	while (slot->item && autograd->threads.list[slot->item - 1].thread != thread)
 		slot = xt_hash_next(&autograd->by_thread, slot);
 	return slot;
 }
@@ -75,25 +75,25 @@ static struct forward_thread *find_thread(const struct autograd *autograd, uint6
 {
 	const struct xt_hash_slot *slot = thread_slot(autograd, thread);
 
-	return slot && slot->item ? &autograd->threads[slot->item - 1] : NULL;
+	return slot && slot->item ? &autograd->threads.list[slot->item - 1] : NULL;
 }
 
 /* NULL if there are too many. */
 static struct forward_thread *add_thread(struct autograd *autograd, uint64_t thread)
 {
-	if (autograd->thread_count == THREADS_MAX)
+	if (autograd->threads.count == THREADS_MAX)
 		return NULL;
-	xt_hash_require(&autograd->by_thread, autograd->thread_count + 1);
+	xt_hash_require(&autograd->by_thread, autograd->threads.count + 1);
 	*thread_slot(autograd, thread) =
-		(struct xt_hash_slot){xt_hash_u64(thread), (uint32_t)autograd->thread_count + 1};
-	xt_append(autograd->threads, autograd->thread_count, autograd->thread_capacity,
-		  (struct forward_thread){
-			  .thread = thread,
-			  .entries = xt_calloc(ENTRIES_FIRST, sizeof(struct entry)),
-			  .capacity = ENTRIES_FIRST,
-		  });
+		(struct xt_hash_slot){xt_hash_u64(thread), (uint32_t)autograd->threads.count + 1};
+	list_append(autograd->threads,
+		    (struct forward_thread){
+			    .thread = thread,
+			    .entries = xt_calloc(ENTRIES_FIRST, sizeof(struct entry)),
+			    .capacity = ENTRIES_FIRST,
+		    });
 	autograd->entry_count += ENTRIES_FIRST;
-	return &autograd->threads[autograd->thread_count - 1];
+	return &autograd->threads.list[autograd->threads.count - 1];
 }
 
 static struct entry *entry_at(const struct forward_thread *thread, uint64_t sequence)

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 
 /* More distinct joins are not made; those launches keep their own stacks. */
@@ -47,14 +48,12 @@ struct joined_stack {
 struct forward_thread;
 
 struct autograd {
-	struct autograd_state *states;
-	size_t state_count, state_capacity;
+	LIST(struct autograd_state) states;
 	uint32_t first_joined; /* id of joined[0] */
 	struct joined_stack *joined;
 	size_t joined_count, joined_capacity;
 	struct xt_hash_table by_key;
-	struct forward_thread *threads;
-	size_t thread_count, thread_capacity;
+	LIST(struct forward_thread) threads;
 	struct xt_hash_table by_thread; /* by PyTorch's number */
 	size_t entry_count;		/* of all threads */
 	uint64_t left_count; /* backward launches that were not joined, by a limit of the merge */
@@ -96,7 +95,7 @@ static inline const struct autograd_state *autograd_state(const struct autograd 
 {
 	static const struct autograd_state none;
 
-	return id < autograd->state_count ? &autograd->states[id] : &none;
+	return id < autograd->states.count ? &autograd->states.list[id] : &none;
 }
 
 #endif

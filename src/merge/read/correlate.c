@@ -365,9 +365,7 @@ struct replay {
 struct graph {
 	uint32_t number;
 	struct replay last;
-	struct work *waiting; /* work that follows the last replay */
-	size_t waiting_count;
-	size_t waiting_capacity;
+	LIST(struct work) waiting; /* work that follows the last replay */
 };
 
 struct replays {
@@ -446,13 +444,13 @@ static void emit(struct replays *replays, struct work *work, const struct launch
 /* Joins the waiting work when the next work with an id has come. At the end, after is all zeros. */
 static void settle(struct replays *replays, struct graph *graph, const struct replay *after)
 {
-	for (size_t w = 0; w < graph->waiting_count; w++) {
-		struct work *work = &graph->waiting[w];
+	for (size_t w = 0; w < graph->waiting.count; w++) {
+		struct work *work = &graph->waiting.list[w];
 
 		emit(replays, work, find_launch(replays, &graph->last, after, work));
 	}
-	replays->waiting_count -= graph->waiting_count;
-	graph->waiting_count = 0;
+	replays->waiting_count -= graph->waiting.count;
+	graph->waiting.count = 0;
 }
 
 static void wait_for_next(struct replays *replays, struct graph *graph, struct work *work)
@@ -461,8 +459,7 @@ static void wait_for_next(struct replays *replays, struct graph *graph, struct w
 		emit(replays, work, NULL);
 		return;
 	}
-	xt_grow(graph->waiting, graph->waiting_capacity, graph->waiting_count + 1);
-	graph->waiting[graph->waiting_count++] = *work;
+	list_append(graph->waiting, *work);
 	replays->waiting_count++;
 }
 
@@ -486,14 +483,14 @@ static void next_item(void *context, void *place, bool is_late)
 void replays_new(struct replays **replays_out, struct nodes *nodes, const struct pauses *pauses,
 		 struct work_receiver receiver)
 {
-	size_t graph_count = nodes->conditional_count;
+	size_t graph_count = nodes->conditional.count;
 	struct replays *replays = xt_calloc(1, sizeof(*replays));
 
 	*replays_out = NULL;
 	replays->graphs = xt_calloc(graph_count, sizeof(*replays->graphs));
 	replays->graph_count = graph_count;
 	for (size_t g = 0; g < graph_count; g++)
-		replays->graphs[g].number = nodes->conditional[g];
+		replays->graphs[g].number = nodes->conditional.list[g];
 	qsort(replays->graphs, graph_count, sizeof(*replays->graphs), compare_graphs);
 	replays->nodes = nodes;
 	replays->pauses = pauses;
@@ -507,7 +504,7 @@ void replays_free(struct replays *replays)
 	if (!replays)
 		return;
 	for (size_t g = 0; g < replays->graph_count; g++)
-		free(replays->graphs[g].waiting);
+		free(replays->graphs[g].waiting.list);
 	free(replays->graphs);
 	reorder_buffer_free(&replays->reorder);
 	free(replays);

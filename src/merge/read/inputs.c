@@ -529,8 +529,7 @@ int inputs_find(struct inputs *inputs, char *const *arguments, size_t argument_c
 		add_argument(inputs, arguments[i], report);
 	for (size_t i = 0; i < inputs->count; i++) {
 		if (probe(&inputs->logs[i], report))
-			xt_append(inputs->unreadable, inputs->unreadable_count,
-				  inputs->unreadable_capacity, inputs->logs[i]);
+			list_append(inputs->unreadable, inputs->logs[i]);
 		else
 			kept = keep_unique(inputs, kept, &inputs->logs[i], report);
 	}
@@ -551,9 +550,9 @@ void inputs_free(struct inputs *inputs)
 {
 	for (size_t i = 0; i < inputs->count || i < inputs->all_count; i++)
 		free(inputs->logs[i].path);
-	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		free(inputs->unreadable[i].path);
-	free(inputs->unreadable);
+	for (size_t i = 0; i < inputs->unreadable.count; i++)
+		free(inputs->unreadable.list[i].path);
+	free(inputs->unreadable.list);
 	free(inputs->logs);
 	*inputs = (struct inputs){0};
 }
@@ -724,8 +723,8 @@ void recovery_run(struct inputs *inputs, struct report *report)
 {
 	struct xt_recovered nothing;
 
-	for (size_t i = 0; i < inputs->unreadable_count; i++)
-		xt_recover(inputs->unreadable[i].path, &nothing);
+	for (size_t i = 0; i < inputs->unreadable.count; i++)
+		xt_recover(inputs->unreadable.list[i].path, &nothing);
 	for (size_t i = 0; i < inputs->count; i++)
 		if (inputs->logs[i].has_crash_buffer)
 			recover(&inputs->logs[i], report);

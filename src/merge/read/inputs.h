@@ -72,9 +72,7 @@ struct inputs {
 	size_t count;	    /* without the CPU logs */
 	size_t all_count;   /* with them */
 	size_t capacity;
-	struct input *unreadable; /* the others */
-	size_t unreadable_count;
-	size_t unreadable_capacity;
+	LIST(struct input) unreadable; /* the others */
 	bool has_several_hosts;
 	int64_t origin_ns; /* earliest start of a log, on the common clock */
 };

@@ -69,7 +69,7 @@ uint32_t model_range_at(const struct model *model, const struct range_call *call
 uint32_t model_module_of(const struct model *model, const struct stack *stack, size_t place,
 			 uint64_t address)
 {
-	uint32_t id = model->frame_modules.rows[place], module;
+	uint32_t id = model->frame_modules.list[place], module;
 
 	if (!stack->has_modules)
 		return module_at(model, address, stack->seen_ns);
@@ -100,7 +100,7 @@ void model_free(struct model *model)
 	pauses_free(&model->pauses);
 	pauses_free(&model->stops);
 	cpu_samples_free(&model->cpu_samples);
-	free(model->renumbered_ns.rows);
+	free(model->renumbered_ns.list);
 	xla_tuning_free(&model->tuning);
 	ranges_free(&model->ranges);
 	collective_calls_free(&model->collective_calls);
@@ -108,8 +108,8 @@ void model_free(struct model *model)
 		range_names_free(&model->titles[kind]);
 	xt_hash_free(&model->apis_by_id);
 	free_all(model->modules.rows, model->apis.rows, model->meta.rows, model->account.rows,
-		 model->symbols.rows, model->sources.rows, model->compiled.rows, model->frames.rows,
-		 model->frame_modules.rows, model->module_places.rows, model->python.rows,
+		 model->symbols.rows, model->sources.rows, model->compiled.rows, model->frames.list,
+		 model->frame_modules.list, model->module_places.rows, model->python.list,
 		 model->python_frames.rows, model->module_reach, model);
 }
 
@@ -450,12 +450,12 @@ static void load_python(struct model *model, struct stack *stack, const struct x
 	stack->first_python = model->python.count;
 	stack->python_count = count;
 	for (uint32_t i = 0; i < count; i++)
-		xt_append(model->python.rows, model->python.count, model->python.capacity,
-			  (struct python_place){
-				  .frame = narrow(row->python.elements[i]),
-				  .place = places[i] < stack->frame_count ? (uint32_t)places[i]
-									  : stack->frame_count,
-			  });
+		list_append(model->python,
+			    (struct python_place){
+				    .frame = narrow(row->python.elements[i]),
+				    .place = places[i] < stack->frame_count ? (uint32_t)places[i]
+									    : stack->frame_count,
+			    });
 }
 
 /* Loads the frames and the module of each. Logs before version 2.3 lack modules. */
@@ -463,11 +463,9 @@ static void load_frames(struct model *model, struct stack *stack, const struct x
 {
 	stack->has_modules = row->modules.length >= stack->frame_count;
 	for (uint32_t f = 0; f < stack->frame_count; f++) {
-		xt_append(model->frame_modules.rows, model->frame_modules.count,
-			  model->frame_modules.capacity,
-			  stack->has_modules ? narrow(row->modules.elements[f]) : 0);
-		xt_append(model->frames.rows, model->frames.count, model->frames.capacity,
-			  row->frames.elements[f]);
+		list_append(model->frame_modules,
+			    stack->has_modules ? narrow(row->modules.elements[f]) : 0);
+		list_append(model->frames, row->frames.elements[f]);
 	}
 }
 
@@ -550,8 +548,7 @@ static void load_switch(struct model *model, const struct xt_row_switch *row)
 	if (is_on || row->why == XT_SWITCH_STOPPED || row->why == XT_SWITCH_DUTY)
 		pauses_add(&model->stops, row->time_ns, is_on);
 	if (is_on && row->why == XT_SWITCH_YIELDED)
-		xt_append(model->renumbered_ns.rows, model->renumbered_ns.count,
-			  model->renumbered_ns.capacity, row->time_ns);
+		list_append(model->renumbered_ns, row->time_ns);
 }
 
 static void load_stack_rate(struct model *model, const struct xt_row_stack_rate *row)
@@ -858,14 +855,14 @@ static void index_tables(struct model *model)
 	if (model_meta(model, "torch.missing")[0])
 		autograd_free(&model->autograd);
 	model->autograd.first_joined = (uint32_t)model->stacks.count;
-	if (model->autograd.state_count)
+	if (model->autograd.states.count)
 		join_graph_nodes(model);
 	nodes_index(&model->nodes);
 	leave_out_beginning(model);
 	index_cpu_samples(model);
 	pauses_index(&model->pauses);
 	pauses_index(&model->stops);
-	SORT(model->renumbered_ns.rows, model->renumbered_ns.count, compare_u64);
+	SORT(model->renumbered_ns.list, model->renumbered_ns.count, compare_u64);
 }
 
 int model_load(struct model **model_out, struct xt_reader *reader)

@@ -212,10 +212,10 @@ struct model {
 	struct pauses stops;  /* the pauses without records of allocations */
 	struct cpu_samples cpu_samples;
 	/* times at which correlation ids restarted, ascending */
-	MODEL_ROWS(uint64_t) renumbered_ns;
-	MODEL_ROWS(uint64_t) frames;		/* of all stacks */
-	MODEL_ROWS(uint32_t) frame_modules;	/* XT_MODULE_ID of each if known, else 0 */
-	MODEL_ROWS(struct python_place) python; /* of all stacks */
+	LIST(uint64_t) renumbered_ns;
+	LIST(uint64_t) frames;		  /* of all stacks */
+	LIST(uint32_t) frame_modules;	  /* XT_MODULE_ID of each if known, else 0 */
+	LIST(struct python_place) python; /* of all stacks */
 	uint64_t *module_reach; /* by index in modules: largest end of all modules up to it */
 	MODEL_ROWS(uint32_t) module_places; /* by XT_MODULE_ID: index in modules, or 0 */
 	struct xt_hash_table apis_by_id;    /* items: indexes in apis */
@@ -253,7 +253,7 @@ static inline uint64_t model_numbering(const struct model *model, uint64_t time_
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (model->renumbered_ns.rows[middle] <= time_ns)
+		if (model->renumbered_ns.list[middle] <= time_ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -347,7 +347,7 @@ static inline bool model_has_stack(const struct model *model, uint32_t id)
 /* Returns a limit for the ids of stacks, those of joined ones included. */
 static inline size_t model_stack_limit(const struct model *model)
 {
-	return model->stacks.count + (model->autograd.state_count ? JOINED_STACKS_MAX : 0);
+	return model->stacks.count + (model->autograd.states.count ? JOINED_STACKS_MAX : 0);
 }
 
 /* Returns the log's stack of the launch itself. */

@@ -43,7 +43,7 @@ void nodes_add(struct nodes *nodes, const struct node *node)
 
 void nodes_add_name(struct nodes *nodes, const struct node_name *name)
 {
-	xt_append(nodes->names, nodes->name_count, nodes->name_capacity, *name);
+	list_append(nodes->names, *name);
 }
 
 enum { CHILD_GRAPH = 4, CONDITIONAL = 13 }; /* CUgraphNodeType */
@@ -67,10 +67,8 @@ struct graph {
 };
 
 struct forest {
-	struct clone *clones;
-	size_t clone_count, clone_capacity;
-	struct graph *graphs;
-	size_t graph_count, graph_capacity;
+	LIST(struct clone) clones;
+	LIST(struct graph) graphs;
 	uint32_t open; /* the innermost graph that may still get nodes, or NONE */
 };
 
@@ -81,9 +79,8 @@ static uint32_t graph_number(uint64_t id)
 
 static void begin_graph(struct forest *forest, uint32_t number)
 {
-	xt_append(forest->graphs, forest->graph_count, forest->graph_capacity,
-		  (struct graph){number, 0, NONE, NONE, forest->open, false});
-	forest->open = (uint32_t)forest->graph_count - 1;
+	list_append(forest->graphs, (struct graph){number, 0, NONE, NONE, forest->open, false});
+	forest->open = (uint32_t)forest->graphs.count - 1;
 }
 
 /*
@@ -92,8 +89,8 @@ static void begin_graph(struct forest *forest, uint32_t number)
  */
 static void close_inner(struct forest *forest, uint32_t number, struct clone *clone)
 {
-	while (forest->open != NONE && forest->graphs[forest->open].number > number) {
-		struct graph *closed = &forest->graphs[forest->open];
+	while (forest->open != NONE && forest->graphs.list[forest->open].number > number) {
+		struct graph *closed = &forest->graphs.list[forest->open];
 
 		closed->is_child = true;
 		clone->has_more = clone->child != NONE;
@@ -109,15 +106,15 @@ static void add_clone(struct forest *forest, const struct nodes *nodes, uint32_t
 	struct graph *graph;
 
 	close_inner(forest, number, &clone);
-	if ((forest->open == NONE || forest->graphs[forest->open].number != number))
+	if ((forest->open == NONE || forest->graphs.list[forest->open].number != number))
 		begin_graph(forest, number);
-	xt_append(forest->clones, forest->clone_count, forest->clone_capacity, clone);
-	graph = &forest->graphs[forest->open];
+	list_append(forest->clones, clone);
+	graph = &forest->graphs.list[forest->open];
 	if (graph->count++)
-		forest->clones[graph->last].next = (uint32_t)forest->clone_count - 1;
+		forest->clones.list[graph->last].next = (uint32_t)forest->clones.count - 1;
 	else
-		graph->first = (uint32_t)forest->clone_count - 1;
-	graph->last = (uint32_t)forest->clone_count - 1;
+		graph->first = (uint32_t)forest->clones.count - 1;
+	graph->last = (uint32_t)forest->clones.count - 1;
 }
 
 COMPARE_INDEXES_BY(compare_places, struct node, UP(thread) UP(order))
@@ -153,16 +150,17 @@ static bool number_children(struct numbering *numbering, const struct graph *gra
 {
 	const struct forest *forest = numbering->forest;
 
-	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones.list[c].next) {
 		const struct graph *child;
 
-		if (forest->clones[c].child == NONE)
+		if (forest->clones.list[c].child == NONE)
 			continue;
-		if (depth == DEPTH_MAX || forest->clones[c].has_more)
+		if (depth == DEPTH_MAX || forest->clones.list[c].has_more)
 			return false;
-		child = &forest->graphs[forest->clones[c].child];
-		for (uint32_t n = child->first; n != NONE; n = forest->clones[n].next) {
-			const struct node *clone = &numbering->nodes->rows[forest->clones[n].row];
+		child = &forest->graphs.list[forest->clones.list[c].child];
+		for (uint32_t n = child->first; n != NONE; n = forest->clones.list[n].next) {
+			const struct node *clone =
+				&numbering->nodes->rows[forest->clones.list[n].row];
 			struct node row = {
 				.id = numbering->next_id++,
 				.origin = clone->id,
@@ -183,13 +181,13 @@ static bool number_children(struct numbering *numbering, const struct graph *gra
 static bool has_condition(const struct forest *forest, const struct nodes *nodes,
 			  const struct graph *graph, int depth)
 {
-	for (uint32_t c = graph->first; c != NONE; c = forest->clones[c].next) {
-		const struct clone *clone = &forest->clones[c];
+	for (uint32_t c = graph->first; c != NONE; c = forest->clones.list[c].next) {
+		const struct clone *clone = &forest->clones.list[c];
 
 		if (nodes->rows[clone->row].type == CONDITIONAL)
 			return true;
 		if (clone->child != NONE && depth < DEPTH_MAX &&
-		    has_condition(forest, nodes, &forest->graphs[clone->child], depth + 1))
+		    has_condition(forest, nodes, &forest->graphs.list[clone->child], depth + 1))
 			return true;
 	}
 	return false;
@@ -199,12 +197,11 @@ static bool has_condition(const struct forest *forest, const struct nodes *nodes
 static void add_nodes_below(struct nodes *nodes, const struct forest *forest,
 			    const struct graph *graph)
 {
-	const struct node *last = &nodes->rows[forest->clones[graph->last].row];
+	const struct node *last = &nodes->rows[forest->clones.list[graph->last].row];
 	struct numbering numbering = {nodes, forest, last->id + 1, last->time_ns};
 
 	if (has_condition(forest, nodes, graph, 0))
-		xt_append(nodes->conditional, nodes->conditional_count, nodes->conditional_capacity,
-			  graph->number);
+		list_append(nodes->conditional, graph->number);
 	number_children(&numbering, graph, 0);
 }
 
@@ -217,11 +214,11 @@ static void child_nodes_add(struct nodes *nodes)
 	struct forest forest = {0};
 
 	build_forest(&forest, nodes);
-	for (size_t g = 0; g < forest.graph_count; g++)
-		if (!forest.graphs[g].is_child)
-			add_nodes_below(nodes, &forest, &forest.graphs[g]);
-	free(forest.clones);
-	free(forest.graphs);
+	for (size_t g = 0; g < forest.graphs.count; g++)
+		if (!forest.graphs.list[g].is_child)
+			add_nodes_below(nodes, &forest, &forest.graphs.list[g]);
+	free(forest.clones.list);
+	free(forest.graphs.list);
 }
 
 /* Sort key of clones. */
@@ -540,8 +537,8 @@ static struct node *find_row(const struct nodes *nodes, uint64_t id, uint64_t ti
 
 static void add_names(const struct nodes *nodes)
 {
-	for (size_t n = 0; n < nodes->name_count; n++) {
-		const struct node_name *name = &nodes->names[n];
+	for (size_t n = 0; n < nodes->names.count; n++) {
+		const struct node_name *name = &nodes->names.list[n];
 		struct node *row = find_row(nodes, name->id, name->time_ns);
 
 		if (row)
@@ -554,7 +551,7 @@ void nodes_index(struct nodes *nodes)
 	if (!nodes->count)
 		return;
 	child_nodes_add(nodes);
-	SORT(nodes->conditional, nodes->conditional_count, compare_u32);
+	SORT(nodes->conditional.list, nodes->conditional.count, compare_u32);
 	node_updates_resolve(nodes);
 	nodes->by_thread = xt_calloc(nodes->count, sizeof(*nodes->by_thread));
 	nodes->recent = xt_calloc(RECENT_COUNT, sizeof(*nodes->recent));
@@ -581,7 +578,7 @@ void nodes_index(struct nodes *nodes)
 void nodes_free(struct nodes *nodes)
 {
 	free_all(nodes->rows, nodes->by_thread, nodes->next_unresolved, nodes->creations,
-		 nodes->recent, nodes->conditional, nodes->names);
+		 nodes->recent, nodes->conditional.list, nodes->names.list);
 	*nodes = (struct nodes){0};
 }
 
@@ -674,8 +671,8 @@ struct graph_nodes nodes_of_graph(const struct nodes *nodes, uint32_t graph_exec
 	struct graph_nodes found = {0};
 	uint64_t first_id = (uint64_t)graph_exec << 32, counted_id = 0;
 
-	found.is_conditional = SEARCH(&graph_exec, nodes->conditional, nodes->conditional_count,
-				      compare_u32) != NULL;
+	found.is_conditional = SEARCH(&graph_exec, nodes->conditional.list,
+				      nodes->conditional.count, compare_u32) != NULL;
 	for (size_t n = first_after(nodes, first_id - 1, UINT64_MAX);
 	     n < nodes->count && nodes->rows[n].id >> 32 == graph_exec; n++) {
 		const struct node *node = &nodes->rows[n];

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
+
 #define CREATION_UNKNOWN 0
 
 struct node {
@@ -65,12 +67,8 @@ struct nodes {
 	size_t creation_count;
 	struct node_cache_entry *recent;
 	/* executable graphs with conditional nodes: upper halves of ids, sorted */
-	uint32_t *conditional;
-	size_t conditional_count;
-	size_t conditional_capacity;
-	struct node_name *names;
-	size_t name_count;
-	size_t name_capacity;
+	LIST(uint32_t) conditional;
+	LIST(struct node_name) names;
 	uint64_t updated_max;	  /* limit for rows that updates of whole graphs add; 0: no limit */
 	uint64_t unknown_from_ns; /* updates from this time on are unknown; 0: all are known */
 	uint64_t cyclic_count;	  /* nodes whose chain of origins is cyclic or too long */

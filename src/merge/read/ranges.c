@@ -208,10 +208,8 @@ struct open_range {
 /* State while nesting the events of a log. */
 struct nesting {
 	struct ranges *ranges;
-	struct open_range *open; /* of the current thread, outermost first */
-	size_t open_count;
-	size_t open_capacity;
-	size_t moved_count; /* nodes created because an outer range ended first */
+	LIST(struct open_range) open; /* of the current thread, outermost first */
+	size_t moved_count;	      /* nodes created because an outer range ended first */
 };
 
 void range_counts_add(struct range_counts *sums, const struct range_counts *counts,
@@ -231,18 +229,18 @@ static uint32_t add_label(struct ranges *ranges, const struct range_event *event
 	const struct range_label label = {event->domain, event->text, event->stack, event->category,
 					  event->key};
 
-	for (size_t back = 1; back <= 16 && back <= ranges->label_count; back++) {
-		const struct range_label *known = &ranges->labels[ranges->label_count - back];
+	for (size_t back = 1; back <= 16 && back <= ranges->labels.count; back++) {
+		const struct range_label *known = &ranges->labels.list[ranges->labels.count - back];
 
 		if (known->domain == label.domain && known->text == label.text &&
 		    known->stack == label.stack && known->category == label.category &&
 		    known->key == label.key)
-			return (uint32_t)(ranges->label_count - back);
+			return (uint32_t)(ranges->labels.count - back);
 	}
-	if (ranges->label_count >= UINT32_MAX)
+	if (ranges->labels.count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_append(ranges->labels, ranges->label_count, ranges->label_capacity, label);
-	return (uint32_t)ranges->label_count - 1;
+	list_append(ranges->labels, label);
+	return (uint32_t)ranges->labels.count - 1;
 }
 
 void ranges_add(struct ranges *ranges, const struct range_event *event)
@@ -250,7 +248,7 @@ void ranges_add(struct ranges *ranges, const struct range_event *event)
 	struct raw_event raw = {
 		.time_ns = event->time_ns,
 		.thread = event->thread < THREADS_MAX ? event->thread : 0,
-		.order = (uint32_t)ranges->raw_count,
+		.order = (uint32_t)ranges->raw.count,
 		.operation = (uint8_t)event->operation,
 		.payload_type = event->payload_type > UINT8_MAX ? 0 : (uint8_t)event->payload_type,
 		.payload = event->payload,
@@ -258,10 +256,10 @@ void ranges_add(struct ranges *ranges, const struct range_event *event)
 
 	if (event->operation < XT_RANGE_PUSH || event->operation > XT_RANGE_END)
 		return;
-	if (ranges->raw_count >= UINT32_MAX)
+	if (ranges->raw.count >= UINT32_MAX)
 		xt_out_of_memory(0);
 	raw.label = add_label(ranges, event);
-	xt_append(ranges->raw, ranges->raw_count, ranges->raw_capacity, raw);
+	list_append(ranges->raw, raw);
 }
 
 static uint32_t hash_range(uint32_t parent, uint32_t domain, uint32_t text, uint32_t stack)
@@ -374,7 +372,7 @@ static struct range_payload range_payload_of(uint64_t bits, uint32_t type)
 
 static uint32_t current_node(const struct nesting *nesting)
 {
-	return nesting->open_count ? nesting->open[nesting->open_count - 1].node : RANGE_NONE;
+	return nesting->open.count ? nesting->open.list[nesting->open.count - 1].node : RANGE_NONE;
 }
 
 static void note_instance(struct range_node *node, const struct range_label *label,
@@ -393,7 +391,7 @@ static void note_instance(struct range_node *node, const struct range_label *lab
 static void open_range(struct nesting *nesting, const struct raw_event *event)
 {
 	struct ranges *ranges = nesting->ranges;
-	const struct range_label *label = &ranges->labels[event->label];
+	const struct range_label *label = &ranges->labels.list[event->label];
 	struct open_range range = {
 		.key = label->key,
 		.domain = label->domain,
@@ -410,7 +408,7 @@ static void open_range(struct nesting *nesting, const struct raw_event *event)
 	}
 	ranges->counts.opened++;
 	ranges->counts.not_nested += !range.is_nested;
-	xt_append(nesting->open, nesting->open_count, nesting->open_capacity, range);
+	list_append(nesting->open, range);
 }
 
 /*
@@ -424,8 +422,8 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 
 	if (nesting->moved_count < MOVED_MAX)
 		return;
-	for (size_t i = nesting->open_count; i-- > first;) {
-		struct open_range *range = &nesting->open[i];
+	for (size_t i = nesting->open.count; i-- > first;) {
+		struct open_range *range = &nesting->open.list[i];
 
 		if (has_innermost && range->is_nested) {
 			range->is_nested = false;
@@ -439,12 +437,12 @@ static void limit_moved_nodes(struct nesting *nesting, size_t first)
 static void reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
-	uint32_t node = first ? nesting->open[first - 1].node : RANGE_NONE;
+	uint32_t node = first ? nesting->open.list[first - 1].node : RANGE_NONE;
 	size_t node_count = ranges->node_count;
 
 	limit_moved_nodes(nesting, first);
-	for (size_t i = first; i < nesting->open_count; i++) {
-		struct open_range *range = &nesting->open[i];
+	for (size_t i = first; i < nesting->open.count; i++) {
+		struct open_range *range = &nesting->open.list[i];
 
 		if (range->is_nested)
 			node = child(ranges, node, range);
@@ -455,12 +453,12 @@ static void reparent(struct nesting *nesting, size_t first)
 
 static void close_range(struct nesting *nesting, const struct raw_event *event)
 {
-	const struct range_label *label = &nesting->ranges->labels[event->label];
+	const struct range_label *label = &nesting->ranges->labels.list[event->label];
 	bool is_end = event->operation == XT_RANGE_END, was_nested;
-	size_t i = nesting->open_count, searched = 0;
+	size_t i = nesting->open.count, searched = 0;
 
 	for (; i && searched < SEARCH_MAX; i--, searched++) {
-		const struct open_range *range = &nesting->open[i - 1];
+		const struct open_range *range = &nesting->open.list[i - 1];
 
 		if (range->is_start == is_end &&
 		    (is_end ? range->key == label->key : range->domain == label->domain))
@@ -474,17 +472,17 @@ static void close_range(struct nesting *nesting, const struct raw_event *event)
 		return;
 	}
 	i--;
-	was_nested = nesting->open[i].is_nested;
-	nesting->open_count--;
-	memmove(&nesting->open[i], &nesting->open[i + 1],
-		(nesting->open_count - i) * sizeof(*nesting->open));
+	was_nested = nesting->open.list[i].is_nested;
+	nesting->open.count--;
+	memmove(&nesting->open.list[i], &nesting->open.list[i + 1],
+		(nesting->open.count - i) * sizeof(*nesting->open.list));
 	if (was_nested)
 		reparent(nesting, i);
 }
 
 static uint64_t event_key(const struct ranges *ranges, size_t event)
 {
-	return ranges->labels[ranges->raw[event].label].key;
+	return ranges->labels.list[ranges->raw.list[event].label].key;
 }
 
 /* Returns the slot of the start with the key of that event, or the empty slot for it. */
@@ -520,18 +518,19 @@ static void assign_ends(struct ranges *ranges)
 	struct xt_hash_table starts = {0};
 	size_t start_count = 0;
 
-	for (size_t r = 0; r < ranges->raw_count; r++)
-		start_count += ranges->raw[r].operation == XT_RANGE_START;
+	for (size_t r = 0; r < ranges->raw.count; r++)
+		start_count += ranges->raw.list[r].operation == XT_RANGE_START;
 	xt_hash_require(&starts, start_count);
-	for (size_t r = 0; r < ranges->raw_count; r++)
-		if (ranges->raw[r].operation == XT_RANGE_START)
+	for (size_t r = 0; r < ranges->raw.count; r++)
+		if (ranges->raw.list[r].operation == XT_RANGE_START)
 			ranges->counts.keys_recurring += set_start(ranges, &starts, r);
 	if (ranges->counts.keys_recurring) {
 		memset(starts.slots, 0, starts.slot_count * sizeof(*starts.slots));
-		qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_times);
+		qsort(ranges->raw.list, ranges->raw.count, sizeof(*ranges->raw.list),
+		      compare_times);
 	}
-	for (size_t r = 0; r < ranges->raw_count; r++) {
-		struct raw_event *event = &ranges->raw[r];
+	for (size_t r = 0; r < ranges->raw.count; r++) {
+		struct raw_event *event = &ranges->raw.list[r];
 
 		if (event->operation == XT_RANGE_START) {
 			set_start(ranges, &starts, r);
@@ -539,7 +538,7 @@ static void assign_ends(struct ranges *ranges)
 			const struct xt_hash_slot *start = find_start(ranges, &starts, r);
 
 			if (start->item)
-				event->thread = ranges->raw[start->item - 1].thread;
+				event->thread = ranges->raw.list[start->item - 1].thread;
 		}
 	}
 	xt_hash_free(&starts);
@@ -552,13 +551,13 @@ static void nest_events(struct ranges *ranges)
 {
 	struct nesting nesting = {.ranges = ranges};
 
-	for (size_t r = 0; r < ranges->raw_count; r++) {
-		const struct raw_event *event = &ranges->raw[r];
+	for (size_t r = 0; r < ranges->raw.count; r++) {
+		const struct raw_event *event = &ranges->raw.list[r];
 		struct range_thread *thread = &ranges->threads[event->thread];
 
-		if (!r || event->thread != ranges->raw[r - 1].thread) {
-			ranges->counts.unclosed += nesting.open_count;
-			nesting.open_count = 0;
+		if (!r || event->thread != ranges->raw.list[r - 1].thread) {
+			ranges->counts.unclosed += nesting.open.count;
+			nesting.open.count = 0;
 			thread->first = thread->recent = r;
 		}
 		thread->end = r + 1;
@@ -569,36 +568,37 @@ static void nest_events(struct ranges *ranges)
 		ranges->times_ns[r] = event->time_ns;
 		ranges->states[r] = current_node(&nesting);
 	}
-	ranges->counts.unclosed += nesting.open_count;
-	free(nesting.open);
+	ranges->counts.unclosed += nesting.open.count;
+	free(nesting.open.list);
 }
 
 void ranges_index(struct ranges *ranges)
 {
-	if (!ranges->raw_count)
+	if (!ranges->raw.count)
 		return;
 	assign_ends(ranges);
 	xt_grow(ranges->nodes, ranges->node_capacity, 1);
 	ranges->node_count = 1;
-	qsort(ranges->raw, ranges->raw_count, sizeof(*ranges->raw), compare_events);
-	ranges->thread_count = (size_t)ranges->raw[ranges->raw_count - 1].thread + 1;
+	qsort(ranges->raw.list, ranges->raw.count, sizeof(*ranges->raw.list), compare_events);
+	ranges->thread_count = (size_t)ranges->raw.list[ranges->raw.count - 1].thread + 1;
 	ranges->threads = xt_calloc(ranges->thread_count, sizeof(*ranges->threads));
-	ranges->times_ns = xt_calloc(ranges->raw_count, sizeof(*ranges->times_ns));
-	ranges->states = xt_calloc(ranges->raw_count, sizeof(*ranges->states));
+	ranges->times_ns = xt_calloc(ranges->raw.count, sizeof(*ranges->times_ns));
+	ranges->states = xt_calloc(ranges->raw.count, sizeof(*ranges->states));
 	nest_events(ranges);
-	free(ranges->raw);
-	free(ranges->labels);
-	ranges->raw = NULL;
-	ranges->labels = NULL;
-	ranges->raw_count = ranges->raw_capacity = 0;
-	ranges->label_count = ranges->label_capacity = 0;
+	free(ranges->raw.list);
+	free(ranges->labels.list);
+	ranges->raw.list = NULL;
+	ranges->labels.list = NULL;
+	ranges->raw.count = ranges->raw.capacity = 0;
+	ranges->labels.count = ranges->labels.capacity = 0;
 }
 
 void ranges_free(struct ranges *ranges)
 {
 	free(ranges->nodes);
 	xt_hash_free(&ranges->children);
-	free_all(ranges->raw, ranges->labels, ranges->times_ns, ranges->states, ranges->threads);
+	free_all(ranges->raw.list, ranges->labels.list, ranges->times_ns, ranges->states,
+		 ranges->threads);
 	*ranges = (struct ranges){0};
 }
 

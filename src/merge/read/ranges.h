@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "xtrace/reader.h"
 
@@ -130,13 +131,9 @@ struct ranges {
 	struct range_node *nodes; /* node 0 is the root */
 	size_t node_count;
 	size_t node_capacity;
-	struct xt_hash_table children; /* items: nodes, by parent, domain, text and stack */
-	struct raw_event *raw;	       /* until ranges_index() */
-	size_t raw_count;
-	size_t raw_capacity;
-	struct range_label *labels; /* texts of the raw events */
-	size_t label_count;
-	size_t label_capacity;
+	struct xt_hash_table children;	 /* items: nodes, by parent, domain, text and stack */
+	LIST(struct raw_event) raw;	 /* until ranges_index() */
+	LIST(struct range_label) labels; /* texts of the raw events */
 	uint64_t *times_ns; /* by thread and time: the moments when a thread changed its range */
 	uint32_t *states;   /* the node from that moment on */
 	struct range_thread *threads;

@@ -282,7 +282,8 @@ static bool is_helper(const struct xla_tuning *tuning, size_t pass, uint32_t thr
 {
 	uint64_t key = helper_key(pass, thread);
 
-	return pass != NO_PASS && SEARCH(&key, tuning->helpers, tuning->helper_count, compare_u64);
+	return pass != NO_PASS &&
+	       SEARCH(&key, tuning->helpers.list, tuning->helpers.count, compare_u64);
 }
 
 static bool is_in_trial(const struct xla_tuning *tuning, uint32_t node)
@@ -300,9 +301,10 @@ static void add_helpers(struct xla_tuning *tuning, const struct range_history *h
 		uint64_t key = helper_key(pass, thread);
 
 		if (pass == NO_PASS || tuning->passes.rows[pass].thread == thread ||
-		    (tuning->helper_count && tuning->helpers[tuning->helper_count - 1] == key))
+		    (tuning->helpers.count &&
+		     tuning->helpers.list[tuning->helpers.count - 1] == key))
 			continue;
-		xt_append(tuning->helpers, tuning->helper_count, tuning->helper_capacity, key);
+		list_append(tuning->helpers, key);
 	}
 }
 
@@ -386,21 +388,21 @@ static void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, c
 
 		add_helpers(tuning, &history, t);
 	}
-	SORT(tuning->helpers, tuning->helper_count, compare_u64);
-	for (uint32_t t = 0; t < ranges->thread_count && tuning->helper_count; t++)
+	SORT(tuning->helpers.list, tuning->helpers.count, compare_u64);
+	for (uint32_t t = 0; t < ranges->thread_count && tuning->helpers.count; t++)
 		graft_ranges(tuning, ranges, t, node_count_max);
 }
 
 void xla_tuning_free(struct xla_tuning *tuning)
 {
-	free_all(tuning->passes.rows, tuning->helpers, tuning->in_trial, tuning->in_tuner);
+	free_all(tuning->passes.rows, tuning->helpers.list, tuning->in_trial, tuning->in_tuner);
 	*tuning = (struct xla_tuning){0};
 }
 
 uint32_t xla_tuning_range(const struct xla_tuning *tuning, const struct ranges *ranges,
 			  const struct range_call *call, uint32_t own)
 {
-	size_t pass = tuning->helper_count ? pass_at(tuning, call->time_ns) : NO_PASS;
+	size_t pass = tuning->helpers.count ? pass_at(tuning, call->time_ns) : NO_PASS;
 	uint32_t node = RANGE_NONE;
 
 	if (pass != NO_PASS && is_helper(tuning, pass, call->thread) &&
@@ -443,8 +445,8 @@ static void add_trial(struct trials *trials, const struct stack *stack)
 /* Returns how many frames two complete stacks share, from the outermost on. */
 static size_t shared_frames(const struct model *model, const struct stack *a, const struct stack *b)
 {
-	const uint64_t *end_a = model->frames.rows + a->first_frame + a->frame_count;
-	const uint64_t *end_b = model->frames.rows + b->first_frame + b->frame_count;
+	const uint64_t *end_a = model->frames.list + a->first_frame + a->frame_count;
+	const uint64_t *end_b = model->frames.list + b->first_frame + b->frame_count;
 	size_t count = 0;
 
 	if ((a->flags | b->flags) & XT_STACK_TRUNCATED)

@@ -60,9 +60,8 @@ struct tuning_passes {
 /* All zeros is an empty table. */
 struct xla_tuning {
 	struct tuning_passes passes; /* by start */
-	uint64_t *helpers;	     /* index of the pass and thread, ascending */
-	size_t helper_count, helper_capacity;
-	uint8_t *in_trial; /* by node of the ranges */
+	LIST(uint64_t) helpers;	     /* index of the pass and thread, ascending */
+	uint8_t *in_trial;	     /* by node of the ranges */
 	size_t node_count;
 	uint8_t *in_tuner; /* by XT_STACK_ID: made by code that makes trials */
 	size_t stack_count;

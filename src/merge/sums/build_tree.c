@@ -283,7 +283,7 @@ static uint32_t compilation_of(const struct tree_builder *p, uint32_t stack, uin
 {
 	const struct model *model = p->process->model;
 
-	if (!model->tuning.helper_count || p->run->settings->nvtx == NVTX_OFF ||
+	if (!model->tuning.helpers.count || p->run->settings->nvtx == NVTX_OFF ||
 	    has_python(p, stack))
 		return RANGE_NONE;
 	while (range != RANGE_NONE && (xla_range_kind(model, range) != XLA_TUNING ||

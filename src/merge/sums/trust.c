@@ -360,12 +360,12 @@ static const struct column_def warning_columns[] = {COLUMN("text", TEXT, OTHER, 
 
 static void open_warnings(struct table_rows *rows)
 {
-	rows->count = rows->run->report->warning_count;
+	rows->count = rows->run->report->warnings.count;
 }
 
 static void put_warning(struct table_rows *rows, struct cells *cells)
 {
-	cells_put(cells, cell_text(rows->run->report->warnings[rows->index]));
+	cells_put(cells, cell_text(rows->run->report->warnings.list[rows->index]));
 }
 
 const struct table_def table_warnings = {

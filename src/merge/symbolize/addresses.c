@@ -83,7 +83,7 @@ static void addresses_collect(struct addresses *addresses, struct model *model)
 
 		for (uint32_t f = 0; f < stack->frame_count; f++) {
 			size_t place = stack->first_frame + f;
-			struct address address = {.frame = model->frames.rows[place]};
+			struct address address = {.frame = model->frames.list[place]};
 			struct module *module;
 
 			address.module =
@@ -95,9 +95,9 @@ static void addresses_collect(struct addresses *addresses, struct model *model)
 		}
 	}
 	xt_hash_free(&table);
-	free_all(model->frames.rows, model->frame_modules.rows);
-	model->frames.rows = NULL;
-	model->frame_modules.rows = NULL;
+	free_all(model->frames.list, model->frame_modules.list);
+	model->frames.list = NULL;
+	model->frame_modules.list = NULL;
 	model->frames.capacity = model->frame_modules.capacity = 0;
 }
 

@@ -146,7 +146,7 @@ static void bounds_chains_of_joins(void **state)
 	(void)state;
 	join(&a, 10, FORWARD_1, 1, 0);
 	/* the state's own thread is that of the nodes it makes */
-	a.states[NODE_OF_1].thread = 1;
+	a.states.list[NODE_OF_1].thread = 1;
 	for (uint64_t sequence = 1; sequence < 1000; sequence++) {
 		stack = join(&a, 30, NODE_OF_1, sequence + 1, sequence);
 		if (autograd_is_joined(&a, stack) && joined(&a, stack)->depth > deepest)

@@ -130,8 +130,8 @@ static void detects_conditional_graphs(void **unused)
 
 		assert_int_equal(nodes.creations[creation].stack, stack_of(ran[i].origin));
 	}
-	assert_int_equal(nodes.conditional_count, 1);
-	assert_int_equal(nodes.conditional[0], 9);
+	assert_int_equal(nodes.conditional.count, 1);
+	assert_int_equal(nodes.conditional.list[0], 9);
 	nodes_free(&nodes);
 }
 
@@ -175,8 +175,8 @@ static void resolves_a_conditional_body(void **unused)
 
 		assert_int_equal(nodes.creations[creation].stack, stack_of(ran_of_it[i].origin));
 	}
-	assert_int_equal(nodes.conditional_count, 1);
-	assert_int_equal(nodes.conditional[0], 5);
+	assert_int_equal(nodes.conditional.count, 1);
+	assert_int_equal(nodes.conditional.list[0], 5);
 	nodes_free(&nodes);
 }
 
@@ -208,7 +208,7 @@ static void leaves_two_bodies_unknown(void **unused)
 	assert_int_not_equal(nodes_creation(&nodes, ID(6, 0), 5000), CREATION_UNKNOWN);
 	for (uint64_t index = 3; index < 6; index++)
 		assert_int_equal(nodes_creation(&nodes, ID(6, index), 5000), CREATION_UNKNOWN);
-	assert_int_equal(nodes.conditional_count, 1);
+	assert_int_equal(nodes.conditional.count, 1);
 	nodes_free(&nodes);
 }
 

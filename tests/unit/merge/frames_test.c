@@ -336,7 +336,7 @@ static void trims_start_of_interpreter(void **state)
 		uint32_t first, end, api;
 
 		make_fixture(&f, &with_python[i].sample);
-		f.model.python.rows = &place;
+		f.model.python.list = &place;
 		f.model.python.count = f.stacks[1].python_count = 1;
 		frame_roles_find(&roles, &f.model, &f.addresses);
 		print_message("%s\n", with_python[i].sample.what);

@@ -92,7 +92,7 @@ static void print_mix(const struct sample *sample, enum python_shown shown, char
 		      size_t out_bytes)
 {
 	struct python_place python[8];
-	struct model model = {.python = {.rows = python}};
+	struct model model = {.python = {.list = python}};
 	struct stack stack = {.frame_count = sample->native_count,
 			      .python_count = sample->python_count,
 			      .flags = sample->flags};
@@ -123,7 +123,7 @@ static void skips_hidden_frames(void **state)
 	static const uint32_t addresses[] = {0, 1, 0, 1, 1};
 	static const uint8_t hidden[] = {0, 1};
 	struct python_place python = {1, 2};
-	struct model model = {.python = {.rows = &python}};
+	struct model model = {.python = {.list = &python}};
 	struct stack stack = {.frame_count = 5, .python_count = 1, .flags = XT_STACK_TRUNCATED};
 	const struct merged_frame expected[] = {
 		{MERGED_TRUNCATED, 0}, {MERGED_PYTHON, 1}, {MERGED_NATIVE, 0}};

@@ -42,8 +42,8 @@ static void set_up(struct fixture *fixture)
 	static uint32_t graphs[] = {90, GRAPH, 3};
 	struct work_receiver receiver = {listen, &fixture->received, 0};
 
-	fixture->nodes.conditional = graphs;
-	fixture->nodes.conditional_count = 3;
+	fixture->nodes.conditional.list = graphs;
+	fixture->nodes.conditional.count = 3;
 	replays_new(&fixture->replays, &fixture->nodes, &fixture->pauses, receiver);
 }
 
@@ -163,7 +163,7 @@ static void joins_replays_after_a_pause(void **state)
 	pass(&fixture, 40, 2, 32, 100);
 	finish(&fixture, 1);
 	assert_int_equal(fixture.received.call[35], 2);
-	fixture.nodes.conditional = NULL;
+	fixture.nodes.conditional.list = NULL;
 	nodes_free(&fixture.nodes);
 }
 

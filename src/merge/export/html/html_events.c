@@ -15,8 +15,6 @@
 #define EVENT_BYTES_MIN 3 /* in the page, packed */
 #define EVENT_COUNT_MIN 1000
 
-#define APPEND(list, row) xt_append((list).rows, (list).count, (list).capacity, row)
-
 /* Interns text, with the process appended if there are several. */
 static uint32_t add_label(struct html_labels *labels, const struct process *process, char *text,
 			  uint32_t id)
@@ -133,7 +131,7 @@ static uint64_t weight_of(const struct html_events *events, enum event_list list
 	if (list != EVENT_WORK)
 		return weight;
 	for (size_t g = work->gap_first; g < (size_t)work->gap_first + work->gap_count; g++)
-		weight = larger(weight, events->gaps.rows[g].ns);
+		weight = larger(weight, events->gaps.list[g].ns);
 	return work->is_first ? UINT64_MAX : weight;
 }
 
@@ -184,8 +182,8 @@ static void pack_gaps(struct html_events *events)
 	for (size_t w = 0; w < list->count; w++) {
 		struct page_work *work = &list->work[w];
 
-		memmove(&events->gaps.rows[kept], &events->gaps.rows[work->gap_first],
-			work->gap_count * sizeof(*events->gaps.rows));
+		memmove(&events->gaps.list[kept], &events->gaps.list[work->gap_first],
+			work->gap_count * sizeof(*events->gaps.list));
 		work->gap_first = kept;
 		kept += work->gap_count;
 	}
@@ -238,15 +236,15 @@ static uint32_t stream_of(struct html *html, const struct process *process,
 		.id = stretch->stream, .process = process->index, .stream = row->stream};
 
 	for (size_t s = events->streams.count; s-- > 0;) {
-		if (events->streams.rows[s].process != process->index)
+		if (events->streams.list[s].process != process->index)
 			break;
-		if (events->streams.rows[s].id == stretch->stream)
+		if (events->streams.list[s].id == stretch->stream)
 			return (uint32_t)s;
 	}
 	stream.name = xt_strdup(
 		model_title(process->model, XT_RANGE_NAME_STREAM, row->context, row->stream));
 	stream.device = html_device(html, process, stretch->device);
-	APPEND(events->streams, stream);
+	list_append(events->streams, stream);
 	return (uint32_t)events->streams.count - 1;
 }
 
@@ -265,7 +263,7 @@ static uint32_t shape_of(struct html_events *events, const struct process *proce
 			     model->shapes.rows[id].dynamic_shared_bytes;
 	memcpy(shape.grid, model->shapes.rows[id].grid, sizeof(shape.grid));
 	memcpy(shape.block, model->shapes.rows[id].block, sizeof(shape.block));
-	APPEND(events->shapes, shape);
+	list_append(events->shapes, shape);
 	return events->process_shapes[id] = (uint32_t)events->shapes.count;
 }
 
@@ -290,7 +288,7 @@ static uint8_t add_gaps(struct html_events *events, const struct stretch *stretc
 
 		if (!gap.ns)
 			continue;
-		APPEND(events->gaps, gap);
+		list_append(events->gaps, gap);
 		count++;
 	}
 	return count;
@@ -411,7 +409,7 @@ void html_events_add_total(struct html_events *events, const struct process *pro
 			path.api = api_of(events, process, owner->stack, (uint16_t)owner->api);
 	}
 	if (owner->leaf == LEAF_CPU || path.node)
-		APPEND(events->paths, path);
+		list_append(events->paths, path);
 }
 
 COMPARE_BY(compare_paths, struct call_path, UP(stack) UP(api))
@@ -441,7 +439,7 @@ static uint32_t find_path(const struct html_events *events, uint32_t stack, uint
 {
 	const struct call_path wanted = {.stack = stack, .api = api};
 	const struct call_path *found =
-		SEARCH(&wanted, events->paths.rows, events->paths.count, compare_paths);
+		SEARCH(&wanted, events->paths.list, events->paths.count, compare_paths);
 
 	return found ? found->node : 0;
 }
@@ -453,7 +451,7 @@ void html_events_end_process(struct html *html, const struct process *process)
 	struct page_list *work = &events->lists[EVENT_WORK], *calls = &events->lists[EVENT_CALLS];
 	struct page_list *samples = &events->lists[EVENT_SAMPLES];
 
-	SORT(events->paths.rows, events->paths.count, compare_paths);
+	SORT(events->paths.list, events->paths.count, compare_paths);
 	for (size_t w = work->process_first; w < work->count; w++) {
 		uint32_t *node = &work->work[w].event.node;
 
@@ -516,10 +514,10 @@ void html_events_free(struct html_events *events)
 {
 	for (int list = 0; list < EVENT_LISTS; list++)
 		free(events->lists[list].rows);
-	free(events->gaps.rows);
+	free(events->gaps.list);
 	for (size_t s = 0; s < events->streams.count; s++)
-		free(events->streams.rows[s].name);
-	free_all(events->streams.rows, events->shapes.rows, events->paths.rows, events->nodes,
+		free(events->streams.list[s].name);
+	free_all(events->streams.list, events->shapes.list, events->paths.list, events->nodes,
 		 events->is_seen, events->process_shapes, events->api_places);
 	names_free(&events->apis);
 }
@@ -672,7 +670,7 @@ static void put_gap_times(struct put *put, const uint32_t *kept, size_t kept_cou
 
 	for (size_t k = 0; k < kept_count; k++) {
 		const struct page_work *work = &rows[kept[k]];
-		const struct page_gap *gap = &put->events->gaps.rows[work->gap_first];
+		const struct page_gap *gap = &put->events->gaps.list[work->gap_first];
 		uint64_t left_ns = k ? between_ns(&rows[kept[k - 1]], work) : 0;
 
 		for (uint8_t g = 0; g + 1 < work->gap_count; g++) {
@@ -694,7 +692,7 @@ static void put_gap_classes(struct put *put, const uint32_t *kept, size_t kept_c
 
 		for (uint8_t g = 0; g < work->gap_count; g++)
 			page_columns_put(put->columns, column,
-					 put->events->gaps.rows[work->gap_first + g].class);
+					 put->events->gaps.list[work->gap_first + g].class);
 	}
 }
 
@@ -841,10 +839,10 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	json_begin_array(json, "streams");
 	for (size_t s = 0; s < events->streams.count; s++) {
 		json_begin_object(json, NULL);
-		json_u64(json, "device", events->streams.rows[s].device);
-		json_u64(json, "stream", events->streams.rows[s].stream);
-		if (events->streams.rows[s].name[0])
-			json_string(json, "name", events->streams.rows[s].name);
+		json_u64(json, "device", events->streams.list[s].device);
+		json_u64(json, "stream", events->streams.list[s].stream);
+		if (events->streams.list[s].name[0])
+			json_string(json, "name", events->streams.list[s].name);
 		json_u64(json, "count", counts->shown[EVENT_WORK][s]);
 		json_end_object(json);
 	}
@@ -862,7 +860,7 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	json_end_array(json);
 	json_begin_array(json, "shapes");
 	for (size_t s = 0; s < events->shapes.count; s++) {
-		const struct page_shape *shape = &events->shapes.rows[s];
+		const struct page_shape *shape = &events->shapes.list[s];
 
 		json_begin_object(json, NULL);
 		put_sizes(json, "grid", shape->grid);

@@ -132,13 +132,6 @@ struct call_path {
 	uint32_t node;
 };
 
-#define LIST(type)                                                                                 \
-	struct {                                                                                   \
-		struct type *rows;                                                                 \
-		size_t count;                                                                      \
-		size_t capacity;                                                                   \
-	}
-
 /*
  * The single events of the page, and what they refer to. Zeros are no events.
  *
@@ -148,10 +141,10 @@ struct call_path {
 struct html_events {
 	size_t count_max; /* of each kind */
 	struct page_list lists[EVENT_LISTS];
-	LIST(page_gap) gaps; /* in the order of work */
-	LIST(page_stream) streams;
-	LIST(page_shape) shapes;
-	LIST(call_path) paths; /* of the current process */
+	LIST(struct page_gap) gaps; /* in the order of work */
+	LIST(struct page_stream) streams;
+	LIST(struct page_shape) shapes;
+	LIST(struct call_path) paths; /* of the current process */
 	struct names apis;
 	uint64_t samples_from_ns, samples_until_ns; /* time that samples cover; 0: none */
 	uint64_t call_base,

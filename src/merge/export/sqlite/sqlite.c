@@ -432,8 +432,8 @@ static void put_trust(struct sink *sink, const struct run *run)
 		sqlite_number(s, INSERT_LOSS, 2, sqlite_limited(run->sums->losses.counts[l]));
 		sqlite_put(sink, INSERT_LOSS);
 	}
-	for (size_t w = 0; w < run->report->warning_count; w++) {
-		sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings[w]);
+	for (size_t w = 0; w < run->report->warnings.count; w++) {
+		sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings.list[w]);
 		sqlite_put(sink, INSERT_WARNING);
 	}
 }

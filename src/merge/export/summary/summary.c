@@ -878,10 +878,10 @@ static void end(struct sink *sink, const struct run *run)
 	put_trust(out, run->trust);
 	put_losses(out, run);
 	put_nameless(out, run);
-	if (run->report->warning_count)
+	if (run->report->warnings.count)
 		put_title(out, "Warnings", "");
-	for (size_t w = 0; w < run->report->warning_count; w++)
-		put_note(out, run->report->warnings[w]);
+	for (size_t w = 0; w < run->report->warnings.count; w++)
+		put_note(out, run->report->warnings.list[w]);
 }
 
 const struct exporter exporter_text = {
