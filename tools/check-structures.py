@@ -30,7 +30,7 @@ LIMITS = {
     'xt_crash_buffer_header': 28, # include/xtrace/crash_buffer_format.h
     'effect': 27, # src/diff/compare/comparison.h
     'cupti_activity_device': 26, # src/cuda_abi/cupti_abi.h
-    'rank_log': 25, # src/merge/sums/rank_log.h
+    'rank_log': 21, # src/merge/sums/rank_log.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
     'idle_paths': 22, # src/merge/sums/idle_paths.h

@@ -165,7 +165,7 @@ static void pack_idle_paths(struct pack *pack, struct reading *reading)
 	if (pack->is_reading)
 		idle_paths_begin(paths, logs, reading->process.log, reading->model,
 				 &reading->gaps.threads, &reading->aggregate);
-	PACK_ARRAY(pack, paths->list, paths->count, paths->capacity, ENTRIES_MAX);
+	PACK_LIST(pack, *paths, ENTRIES_MAX);
 	PACK(pack, paths->long_ns);
 	PACK(pack, paths->long_covered_ns);
 	for (size_t p = 0; p < paths->count && !pack->error; p++) {
@@ -261,7 +261,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading)
 		callsites->list = NULL;
 		callsites->count = callsites->capacity = 0;
 	}
-	PACK_ARRAY(pack, callsites->list, callsites->count, callsites->capacity, CALLSITES_MAX);
+	PACK_LIST(pack, *callsites, CALLSITES_MAX);
 	pack_bytes(pack, callsites->by_stack,
 		   callsites->stack_count * sizeof(*callsites->by_stack));
 	pack_bytes(pack, callsites->streams,
@@ -283,8 +283,7 @@ static void pack_collector(struct pack *pack, struct rank_log *log)
 	struct rank_collector *collector = log->collector;
 	size_t count = log->count;
 
-	PACK_ARRAY(pack, collector->taken, collector->taken_count, collector->taken_capacity,
-		   ENTRIES_MAX);
+	PACK_LIST(pack, collector->taken, ENTRIES_MAX);
 	PACK_ARRAY(pack, collector->places, count, collector->place_capacity, ENTRIES_MAX);
 	pack_check(pack, count == log->count);
 	PACK(pack, collector->last_place);
@@ -296,16 +295,16 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 	const struct rank_collector *collector = log->collector;
 	uint32_t from = 0, places = reading->aggregate.count;
 
-	for (size_t m = 0; m < log->member_count; m++) {
-		pack_check_bool(pack, &log->members[m].is_by_order);
-		pack_check_bool(pack, &log->members[m].is_rest);
-		pack_check_bool(pack, &log->members[m].saw_join);
+	for (size_t m = 0; m < log->members.count; m++) {
+		pack_check_bool(pack, &log->members.list[m].is_by_order);
+		pack_check_bool(pack, &log->members.list[m].is_rest);
+		pack_check_bool(pack, &log->members.list[m].saw_join);
 	}
 	for (size_t c = 0; c < log->count; c++) {
 		const struct rank_collective *row = &log->list[c];
 
 		pack_check_bool(pack, &row->is_overlapped);
-		pack_check(pack, collector && row->member < log->member_count &&
+		pack_check(pack, collector && row->member < log->members.count &&
 					 row->operation < COLLECTIVE_OPERATIONS);
 		if (pack->error)
 			return;
@@ -313,11 +312,11 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 		if (log->lacks_times)
 			continue;
 		pack_check(pack,
-			   row->times_end >= from && row->times_end <= collector->taken_count);
+			   row->times_end >= from && row->times_end <= collector->taken.count);
 		from = row->times_end;
 	}
-	for (size_t t = 0; collector && t < collector->taken_count; t++)
-		pack_check(pack, collector->taken[t].place < places);
+	for (size_t t = 0; collector && t < collector->taken.count; t++)
+		pack_check(pack, collector->taken.list[t].place < places);
 	if (collector && collector->last_place != UINT32_MAX)
 		pack_check(pack, collector->last_place < places);
 }
@@ -331,8 +330,8 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 		return;
 	if (!pack->is_reading)
 		rank_log_settle(log);
-	PACK_ARRAY(pack, log->members, log->member_count, log->member_capacity, RANK_MEMBERS_MAX);
-	PACK_ARRAY(pack, log->list, log->count, log->capacity, ENTRIES_MAX);
+	PACK_LIST(pack, log->members, RANK_MEMBERS_MAX);
+	PACK_LIST(pack, *log, ENTRIES_MAX);
 	pack_bool(pack, &log->lacks_times);
 	pack_bool(pack, &log->has_joined_call);
 	PACK(pack, log->until_ns);

@@ -52,6 +52,7 @@ void pack_array(struct pack *pack, void *array, size_t *count, size_t *capacity,
 		size_t element_bytes, size_t count_max);
 #define PACK_ARRAY(pack, array, count, capacity, count_max)                                        \
 	pack_array((pack), &(array), &(count), &(capacity), sizeof(*(array)), (count_max))
+#define PACK_LIST(pack, l, count_max) PACK_ARRAY(pack, (l).list, (l).count, (l).capacity, count_max)
 
 /* As PACK(), but other bytes than those of true and false are damage. */
 void pack_bool(struct pack *pack, bool *value);

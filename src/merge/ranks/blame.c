@@ -87,7 +87,7 @@ static void absorb_device(const struct rank_log *log, uint32_t number, struct sh
 		double limit_ns;
 
 		device->cpu_wait_ns += ns_of(item->cpu_wait_units);
-		if (log->members[item->member].device != number)
+		if (log->members.list[item->member].device != number)
 			continue;
 		end_waits(device, log, item->start_ns, waits_ns);
 		device->cpu_ns = fmin(device->gpu_ns, device->cpu_ns + device->cpu_wait_ns);
@@ -106,8 +106,8 @@ static void absorb_log(const struct rank_log *log, const float *waits_ns, float 
 				 .left_ns = xt_malloc((log->count + 1) * sizeof(*device.left_ns))};
 	bool is_done[TIMELINE_DEVICES_MAX] = {false};
 
-	for (size_t m = 0; m < log->member_count; m++) {
-		uint32_t number = log->members[m].device;
+	for (size_t m = 0; m < log->members.count; m++) {
+		uint32_t number = log->members.list[m].device;
 
 		if (number < TIMELINE_DEVICES_MAX && !is_done[number])
 			absorb_device(log, number, &device, waits_ns, absorbed_ns);
@@ -440,8 +440,7 @@ struct other_wait {
 struct suspect {
 	size_t member;
 	uint64_t *ns; /* by node */
-	struct other_wait *waits;
-	size_t wait_count, wait_capacity;
+	LIST(struct other_wait) waits;
 	double waited_ns;
 };
 
@@ -459,8 +458,7 @@ struct share_span {
 struct blame {
 	struct collectives_report *report;
 	struct log_places *places; /* by log of the inputs */
-	struct share *shares;
-	size_t share_count, share_capacity;
+	LIST(struct share) shares;
 	/* By communicator and number: its shares. They are unknown if there are none. */
 	struct share_span **spans;
 	struct comm_blocks blocks;
@@ -492,7 +490,7 @@ static void add_suspect(struct blame *blame, size_t member)
 	if (!suspect->ns)
 		suspect->ns = xt_calloc(blame->sums.node_count, sizeof(*suspect->ns));
 	suspect->member = member;
-	suspect->wait_count = 0;
+	suspect->waits.count = 0;
 	suspect->waited_ns = 0;
 	blame->suspect_count++;
 }
@@ -549,8 +547,7 @@ static void add_other(struct blame *blame, const struct rank_collective *item, s
 	blame->waited_ns += ns;
 	if (!suspect || ns <= 0)
 		return;
-	xt_append(suspect->waits, suspect->wait_count, suspect->wait_capacity,
-		  (struct other_wait){at, ns});
+	list_append(suspect->waits, (struct other_wait){at, ns});
 	suspect->waited_ns += ns;
 }
 
@@ -587,7 +584,7 @@ static void add_times(struct blame *blame, size_t m, size_t number)
 	until = member->items[number - member->first];
 	for (size_t index = member->items[number - member->first - 1] + 1; index <= until;
 	     index++) {
-		if (log->members[log->list[index].member].device != member->member->device)
+		if (log->members.list[log->list[index].member].device != member->member->device)
 			continue;
 		add_path_times(blame, log, index, suspect);
 		if (index < until)
@@ -619,23 +616,22 @@ static double excess_wait_ns(const struct blame *blame, const struct suspect *su
 /* Adds a share to those of the current collective, which begin at `first`. */
 static void add_share(struct blame *blame, size_t first, size_t log, uint32_t node, double part)
 {
-	for (size_t s = first; s < blame->share_count; s++)
-		if (blame->shares[s].log == log && blame->shares[s].node == node) {
-			blame->shares[s].part += (float)part;
+	for (size_t s = first; s < blame->shares.count; s++)
+		if (blame->shares.list[s].log == log && blame->shares.list[s].node == node) {
+			blame->shares.list[s].part += (float)part;
 			return;
 		}
-	xt_append(blame->shares, blame->share_count, blame->share_capacity,
-		  (struct share){(uint32_t)log, node, (float)part});
+	list_append(blame->shares, (struct share){(uint32_t)log, node, (float)part});
 }
 
 /* Passes a part of the blame on to the causes of the suspect's own waits. */
 static void add_inherited(struct blame *blame, size_t first, const struct suspect *suspect,
 			  double part)
 {
-	for (size_t w = 0; w < suspect->wait_count; w++) {
-		const struct place_in *at = &suspect->waits[w].at;
+	for (size_t w = 0; w < suspect->waits.count; w++) {
+		const struct place_in *at = &suspect->waits.list[w].at;
 		struct share_span span = blame->spans[at->communicator][at->number];
-		double own = part * suspect->waits[w].ns / suspect->waited_ns;
+		double own = part * suspect->waits.list[w].ns / suspect->waited_ns;
 
 		if (own < SMALL_PART * part)
 			continue;
@@ -644,7 +640,7 @@ static void add_inherited(struct blame *blame, size_t first, const struct suspec
 				  blame->communicator->members[suspect->member].log->log, PATH_ROOT,
 				  own);
 		for (size_t s = span.begin; s < span.end; s++) {
-			struct share share = blame->shares[s];
+			struct share share = blame->shares.list[s];
 
 			add_share(blame, first, share.log, share.node, own * (double)share.part);
 		}
@@ -711,17 +707,17 @@ static void add_cause(struct collectives_report *report, size_t log, uint32_t no
 /* Charges a wait, or what it costs, to the causes that made a member late. */
 static void charge(struct blame *blame, size_t late, double late_ns, double wait_ns, double cost_ns)
 {
-	size_t first = blame->share_count;
+	size_t first = blame->shares.count;
 	double sum = 0;
 
 	find_shares(blame, late, late_ns, first);
-	for (size_t s = first; s < blame->share_count; s++)
-		sum += (double)blame->shares[s].part;
+	for (size_t s = first; s < blame->shares.count; s++)
+		sum += (double)blame->shares.list[s].part;
 	if (sum < 1)
 		add_share(blame, first, blame->communicator->members[late].log->log, PATH_ROOT,
 			  1 - sum);
-	for (size_t s = first; s < blame->share_count; s++) {
-		const struct share *share = &blame->shares[s];
+	for (size_t s = first; s < blame->shares.count; s++) {
+		const struct share *share = &blame->shares.list[s];
 		uint64_t own_wait_ns = (uint64_t)(wait_ns * (double)share->part);
 		uint64_t own_cost_ns = (uint64_t)(cost_ns * (double)share->part);
 
@@ -736,16 +732,16 @@ static void drop_small_shares(struct blame *blame, size_t first)
 	size_t kept = first;
 	float sum = 0;
 
-	for (size_t s = first; s < blame->share_count; s++)
-		if ((double)blame->shares[s].part >= SMALL_PART) {
-			sum += blame->shares[s].part;
-			blame->shares[kept++] = blame->shares[s];
+	for (size_t s = first; s < blame->shares.count; s++)
+		if ((double)blame->shares.list[s].part >= SMALL_PART) {
+			sum += blame->shares.list[s].part;
+			blame->shares.list[kept++] = blame->shares.list[s];
 		}
 	if (kept == first)
 		return;
-	blame->share_count = kept;
+	blame->shares.count = kept;
 	for (size_t s = first; s < kept; s++)
-		blame->shares[s].part /= sum;
+		blame->shares.list[s].part /= sum;
 }
 
 /* Keeps the causes for collectives of other communicators that wait for this one. */
@@ -754,10 +750,10 @@ static void charge_wait(struct blame *blame, uint32_t communicator, size_t numbe
 	const struct arrivals *arrivals = &blame->communicator->arrivals[number];
 	struct share_span *span = &blame->spans[communicator][number];
 
-	span->begin = blame->share_count;
+	span->begin = blame->shares.count;
 	charge(blame, arrivals->late, arrivals->last_ns - arrivals->mean_ns, arrivals->wait_ns, 0);
 	drop_small_shares(blame, span->begin);
-	span->end = blame->share_count;
+	span->end = blame->shares.count;
 }
 
 /* The cost of waits beside other work to the other ranks, on average. */
@@ -775,7 +771,7 @@ static double hidden_cost_ns(struct blame *blame)
 static void charge_cost(struct blame *blame)
 {
 	double late_ns = blame->block->late_ns;
-	size_t shares = blame->share_count;
+	size_t shares = blame->shares.count;
 	double cost_ns;
 
 	if (blame->compared_count > 1 && late_ns > 0)
@@ -784,7 +780,7 @@ static void charge_cost(struct blame *blame)
 	if (blame->compared_count > 1 && cost_ns >= 1)
 		charge(blame, blame->block->late, late_ns, 0, cost_ns);
 
-	blame->share_count = shares; /* nothing inherits them */
+	blame->shares.count = shares; /* nothing inherits them */
 }
 
 /* Forgets the times of the block. */
@@ -833,10 +829,10 @@ static void find_places(struct blame *blame, const struct run *run)
 		const struct rank_log *log = &run->compared->logs[l];
 		struct log_places *places = &blame->places[log->log];
 
-		places->members = xt_malloc((log->member_count + 1) * sizeof(*places->members));
+		places->members = xt_malloc((log->members.count + 1) * sizeof(*places->members));
 		places->numbers = xt_malloc((log->count + 1) * sizeof(*places->numbers));
 		memset(places->numbers, 0xff, (log->count + 1) * sizeof(*places->numbers));
-		for (size_t m = 0; m < log->member_count; m++)
+		for (size_t m = 0; m < log->members.count; m++)
 			places->members[m] = (struct place_in){.communicator = UINT32_MAX};
 	}
 	for (uint32_t c = 0; c < communicators->count; c++)
@@ -844,7 +840,7 @@ static void find_places(struct blame *blame, const struct run *run)
 			const struct comm_member *member = &communicators->list[c].members[m];
 			struct log_places *places = &blame->places[member->log->log];
 
-			places->members[member->member - member->log->members] =
+			places->members[member->member - member->log->members.list] =
 				(struct place_in){.communicator = c, .member = m};
 			for (size_t i = 0; i < member->count; i++)
 				places->numbers[member->items[i]] = (uint32_t)(member->first + i);
@@ -881,8 +877,8 @@ static void end(struct blame *blame, const struct run *run)
 	for (size_t l = 0; l < run->inputs->count; l++)
 		free_all(blame->places[l].members, blame->places[l].numbers);
 	for (size_t s = 0; s < SUSPECTS_MAX; s++)
-		free_all(blame->suspects[s].ns, blame->suspects[s].waits);
-	free_all(blame->spans, blame->places, blame->shares, blame->blocks.list, sums->all_ns,
+		free_all(blame->suspects[s].ns, blame->suspects[s].waits.list);
+	free_all(blame->spans, blame->places, blame->shares.list, blame->blocks.list, sums->all_ns,
 		 sums->beside_ns, sums->is_kernel, sums->is_touched, sums->touched);
 }
 

@@ -97,7 +97,7 @@ static void add_items(struct comm_member *to, uint32_t member)
 static void add_member(struct communicators *out, const struct inputs *inputs,
 		       const struct rank_log *log, uint32_t m, const uint32_t *hosts)
 {
-	const struct rank_member *member = &log->members[m];
+	const struct rank_member *member = &log->members.list[m];
 	struct communicator *communicator = find_one(out, inputs, log, member);
 	struct comm_member *to;
 
@@ -249,8 +249,8 @@ void communicators_find(struct communicators *out, const struct rank_log *logs, 
 	size_t kept = 0;
 
 	for (size_t l = 0; l < log_count; l++)
-		for (uint32_t m = 0; m < logs[l].member_count; m++)
-			if (!logs[l].members[m].is_rest)
+		for (uint32_t m = 0; m < logs[l].members.count; m++)
+			if (!logs[l].members.list[m].is_rest)
 				add_member(out, inputs, &logs[l], m, hosts);
 	for (size_t c = 0; c < out->count; c++) {
 		/* Several ranks are kept even if the logs of all but one are missing. */
@@ -276,8 +276,8 @@ size_t comm_member_reach(const struct communicator *communicator, size_t m)
 	const struct comm_member *member = &communicator->members[m];
 	size_t reach = member->first + member->count;
 
-	for (size_t o = 0; o < member->log->open_call_count && !communicator->is_by_order; o++)
-		reach += member->log->open_calls[o].communicator == communicator->key;
+	for (size_t o = 0; o < member->log->open_calls.count && !communicator->is_by_order; o++)
+		reach += member->log->open_calls.list[o].communicator == communicator->key;
 	return reach;
 }
 

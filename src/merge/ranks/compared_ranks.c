@@ -44,8 +44,8 @@ static void collective_groups_add(struct collective_groups *groups, size_t commu
 	group->wait_ns += (uint64_t)arrivals->wait_ns;
 	if (!arrivals->has_transfer)
 		return;
-	xt_append(group->transfers, group->transfer_count, group->transfer_capacity,
-		  (struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns});
+	list_append(group->transfers,
+		    (struct transfer_time){arrivals->transfer_ns, arrivals->exposed_transfer_ns});
 }
 
 COMPARE_BY(compare_transfers, struct transfer_time, UP(ns))
@@ -67,19 +67,19 @@ static void find_slow(struct collective_group **like, size_t count)
 	double *all_ns, fast_ns;
 
 	for (size_t g = 0; g < count; g++)
-		all_count += like[g]->transfer_count;
+		all_count += like[g]->transfers.count;
 	if (!all_count || !like[0]->bytes)
 		return;
 	all_ns = xt_malloc(all_count * sizeof(*all_ns));
 	for (size_t g = 0; g < count; g++)
-		for (size_t t = 0; t < like[g]->transfer_count; t++)
-			all_ns[at++] = like[g]->transfers[t].ns;
+		for (size_t t = 0; t < like[g]->transfers.count; t++)
+			all_ns[at++] = like[g]->transfers.list[t].ns;
 	qsort(all_ns, all_count, sizeof(*all_ns), compare_doubles);
 	fast_ns = all_ns[(size_t)(FAST_PART * (double)all_count)];
 	free(all_ns);
 	for (size_t g = 0; g < count; g++)
-		for (size_t t = 0; t < like[g]->transfer_count; t++) {
-			const struct transfer_time *transfer = &like[g]->transfers[t];
+		for (size_t t = 0; t < like[g]->transfers.count; t++) {
+			const struct transfer_time *transfer = &like[g]->transfers.list[t];
 
 			if (transfer->ns > SLOW_FACTOR * fast_ns)
 				like[g]->slow_ns += (uint64_t)fmin(transfer->ns - fast_ns,
@@ -89,14 +89,13 @@ static void find_slow(struct collective_group **like, size_t count)
 
 static void find_median(struct collective_group *group)
 {
-	size_t count = group->transfer_count;
+	const struct transfer_time *sorted = group->transfers.list;
+	size_t count = group->transfers.count;
 
 	if (!count)
 		return;
-	qsort(group->transfers, count, sizeof(*group->transfers), compare_transfers);
-	group->transfer_ns =
-		(uint64_t)((group->transfers[(count - 1) / 2].ns + group->transfers[count / 2].ns) /
-			   2);
+	SORT(group->transfers.list, count, compare_transfers);
+	group->transfer_ns = (uint64_t)((sorted[(count - 1) / 2].ns + sorted[count / 2].ns) / 2);
 }
 
 /* Computes the medians, and what is slow. */
@@ -122,7 +121,7 @@ static void collective_groups_finish(struct collective_groups *groups)
 static void collective_groups_free(struct collective_groups *groups)
 {
 	for (size_t g = 0; g < groups->count; g++)
-		free(groups->list[g].transfers);
+		free(groups->list[g].transfers.list);
 	free(groups->list);
 	interner_free(&groups->ids);
 	*groups = (struct collective_groups){0};
@@ -226,8 +225,8 @@ static void note_open_calls(const struct collectives_report *report,
 	const struct rank_clock *clock = &report->clocks.list[member->host];
 	size_t next = member->first + member->count;
 
-	for (size_t o = 0; o < member->log->open_call_count; o++) {
-		const struct rank_open_call *call = &member->log->open_calls[o];
+	for (size_t o = 0; o < member->log->open_calls.count; o++) {
+		const struct rank_open_call *call = &member->log->open_calls.list[o];
 
 		if (call->communicator != communicator->key || next++ != row->number)
 			continue;
@@ -274,7 +273,7 @@ static void add_rank_time(struct collectives_report *report, const struct rank_l
 	double first_ns[TIMELINE_DEVICES_MAX], until_ns[TIMELINE_DEVICES_MAX] = {0};
 
 	for (size_t i = 0; i < log->count; i++) {
-		size_t device = log->members[log->list[i].member].device;
+		size_t device = log->members.list[log->list[i].member].device;
 		double start_ns = rank_clock_ns(clock, log->list[i].start_ns);
 		double end_ns = rank_clock_ns(clock, log->list[i].end_ns);
 

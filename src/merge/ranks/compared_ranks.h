@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_COMPARED_RANKS_H
 #define XT_MERGE_COMPARED_RANKS_H
 
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "merge/base/weights.h"
 #include "merge/ranks/communicators.h"
@@ -53,8 +54,7 @@ struct collective_group {
 	uint64_t wait_ns;     /* of all ranks */
 	uint64_t transfer_ns; /* median */
 	uint64_t slow_ns;     /* exposed time beyond what comparable transfers take, in all */
-	struct transfer_time *transfers;
-	size_t transfer_count, transfer_capacity;
+	LIST(struct transfer_time) transfers;
 	uint8_t operation;
 };
 

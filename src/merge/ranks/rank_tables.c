@@ -305,7 +305,7 @@ static struct communicator_sums communicator_sums(const struct communicator *com
 		if (communicator->members[m].count > most->count)
 			most = &communicator->members[m];
 	for (size_t i = 0; i < most->log->count; i++)
-		if (&most->log->members[most->log->list[i].member] == most->member)
+		if (&most->log->members.list[most->log->list[i].member] == most->member)
 			sums.counts[most->log->list[i].operation]++;
 	for (size_t i = 0; i < communicator->instance_count; i++)
 		sums.wait_ns += (uint64_t)communicator->arrivals[i].wait_ns;

@@ -78,12 +78,12 @@ static void add_entry(struct device_collector *device, const struct rank_entry *
 
 	if (!rank_units(ns))
 		return;
-	if (device->pending_count == PENDING_MAX) {
-		device->pending_count /= 2;
-		memmove(device->pending, device->pending + device->pending_count,
-			device->pending_count * sizeof(*device->pending));
+	if (device->pending.count == PENDING_MAX) {
+		device->pending.count /= 2;
+		memmove(device->pending.list, device->pending.list + device->pending.count,
+			device->pending.count * sizeof(*device->pending.list));
 	}
-	added = xt_new(device->pending, device->pending_count, device->pending_capacity);
+	added = list_new(device->pending);
 	*added = *entry;
 	added->units = rank_units(ns);
 }
@@ -97,12 +97,12 @@ static void add_gap(struct rank_collector *collector, struct device_collector *d
 	entry.is_kernel = false;
 	entry.is_gap = true;
 	entry.end_ns = stretch->start_ns;
-	for (size_t g = 0; g < collector->gap_count; g++) {
-		device->idle_ns += collector->gap[g].ns;
-		entry.place = collector->gap[g].place;
-		add_entry(device, &entry, collector->gap[g].ns);
+	for (size_t g = 0; g < collector->gap.count; g++) {
+		device->idle_ns += collector->gap.list[g].ns;
+		entry.place = collector->gap.list[g].place;
+		add_entry(device, &entry, collector->gap.list[g].ns);
 	}
-	collector->gap_count = 0;
+	collector->gap.count = 0;
 }
 
 void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
@@ -110,8 +110,7 @@ void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
 	struct reading *reading = context;
 	struct rank_collector *collector = collector_of(&reading->sums.rank_log);
 
-	xt_append(collector->gap, collector->gap_count, collector->gap_capacity,
-		  (struct gap_part){place, ns});
+	list_append(collector->gap, (struct gap_part){place, ns});
 }
 
 COMPARE_BY(compare_ends, struct cpu_wait, UP(end_ns))
@@ -122,17 +121,17 @@ static void sort_waits(struct rank_collector *collector)
 	uint64_t until_ns = 0;
 	size_t kept = 0;
 
-	SORT(collector->cpu_waits, collector->cpu_wait_count, compare_ends);
-	for (size_t w = 0; w < collector->cpu_wait_count; w++) {
-		struct cpu_wait wait = collector->cpu_waits[w];
+	SORT(collector->cpu_waits.list, collector->cpu_waits.count, compare_ends);
+	for (size_t w = 0; w < collector->cpu_waits.count; w++) {
+		struct cpu_wait wait = collector->cpu_waits.list[w];
 
 		if (wait.end_ns - wait.wait_ns < until_ns)
 			wait.wait_ns = wait.end_ns - until_ns;
 		until_ns = wait.end_ns;
 		if (wait.wait_ns)
-			collector->cpu_waits[kept++] = wait;
+			collector->cpu_waits.list[kept++] = wait;
 	}
-	collector->cpu_wait_count = kept;
+	collector->cpu_waits.count = kept;
 }
 
 /* Two neighbours become one at the time of the later: what lies between them is then too early. */
@@ -141,14 +140,14 @@ static void thin_cpu_waits(struct rank_collector *collector)
 	size_t kept = 0;
 
 	sort_waits(collector);
-	for (size_t w = 0; w + 1 < collector->cpu_wait_count; w += 2) {
-		struct cpu_wait pair = collector->cpu_waits[w + 1];
+	for (size_t w = 0; w + 1 < collector->cpu_waits.count; w += 2) {
+		struct cpu_wait pair = collector->cpu_waits.list[w + 1];
 
-		pair.wait_ns += collector->cpu_waits[w].wait_ns;
-		pair.is_launch &= collector->cpu_waits[w].is_launch;
-		collector->cpu_waits[kept++] = pair;
+		pair.wait_ns += collector->cpu_waits.list[w].wait_ns;
+		pair.is_launch &= collector->cpu_waits.list[w].is_launch;
+		collector->cpu_waits.list[kept++] = pair;
 	}
-	collector->cpu_wait_count = kept;
+	collector->cpu_waits.count = kept;
 }
 
 /* A wait from one time to another; is_launch as in struct cpu_wait. */
@@ -157,10 +156,9 @@ static void add_wait(struct rank_collector *collector, uint64_t from_ns, uint64_
 {
 	if (end_ns <= from_ns || (is_launch && end_ns - from_ns < QUEUE_FULL_NS))
 		return;
-	if (collector->cpu_wait_count == CPU_WAITS_MAX)
+	if (collector->cpu_waits.count == CPU_WAITS_MAX)
 		thin_cpu_waits(collector);
-	xt_append(collector->cpu_waits, collector->cpu_wait_count, collector->cpu_wait_capacity,
-		  (struct cpu_wait){end_ns, end_ns - from_ns, is_launch});
+	list_append(collector->cpu_waits, (struct cpu_wait){end_ns, end_ns - from_ns, is_launch});
 }
 
 void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns)
@@ -266,24 +264,24 @@ static void take_entries(struct rank_log *log, struct device_collector *device,
 			 const struct rank_entry *launch)
 {
 	struct rank_collector *collector = log->collector;
-	size_t first = collector->taken_count, taken = 0, kept = 0;
+	size_t first = collector->taken.count, taken = 0, kept = 0;
 
 	log->lacks_times |= first > TAKEN_MAX;
 	if (log->lacks_times)
-		first = collector->taken_count = 0;
-	xt_grow(collector->taken, collector->taken_capacity, first + device->pending_count + 1);
-	for (size_t e = 0; e < device->pending_count; e++) {
-		const struct rank_entry *entry = &device->pending[e];
+		first = collector->taken.count = 0;
+	list_reserve(collector->taken, first + device->pending.count + 1);
+	for (size_t e = 0; e < device->pending.count; e++) {
+		const struct rank_entry *entry = &device->pending.list[e];
 
 		if (is_taken(entry, launch))
-			collector->taken[first + taken++] = (struct place_time){
+			collector->taken.list[first + taken++] = (struct place_time){
 				entry->place, entry->units, entry->is_beside ? entry->units : 0};
 		else
-			device->pending[kept++] = *entry;
+			device->pending.list[kept++] = *entry;
 	}
-	device->pending_count = kept;
+	device->pending.count = kept;
 	if (!log->lacks_times)
-		collector->taken_count = first + sum_places(collector->taken + first, taken);
+		collector->taken.count = first + sum_places(collector->taken.list + first, taken);
 }
 
 /* Returns the number of a stream with collectives, or RANK_STREAMS_MAX if there are more. */
@@ -316,24 +314,24 @@ static uint16_t member_of(struct rank_log *log, const struct model *model, uint3
 			  uint64_t communicator, bool is_by_order)
 {
 	struct rank_member *member;
-	size_t m = log->member_count;
+	size_t m = log->members.count;
 
 	while (m-- > 0)
-		if (log->members[m].device == device &&
-		    log->members[m].communicator == communicator &&
-		    log->members[m].is_by_order == is_by_order)
+		if (log->members.list[m].device == device &&
+		    log->members.list[m].communicator == communicator &&
+		    log->members.list[m].is_by_order == is_by_order)
 			return (uint16_t)m;
-	if (log->member_count == RANK_MEMBERS_MAX)
+	if (log->members.count == RANK_MEMBERS_MAX)
 		return RANK_MEMBERS_MAX - 1;
-	xt_grow(log->members, log->member_capacity, log->member_count + 1);
-	member = &log->members[log->member_count];
+	list_reserve(log->members, log->members.count + 1);
+	member = &log->members.list[log->members.count];
 	*member = (struct rank_member){.device = device,
 				       .communicator = communicator,
 				       .is_by_order = is_by_order,
 				       .rank = UINT32_MAX};
-	member->is_rest = log->member_count + 1 == RANK_MEMBERS_MAX;
+	member->is_rest = log->members.count + 1 == RANK_MEMBERS_MAX;
 	note_join(member, &model->collective_calls);
-	return (uint16_t)log->member_count++;
+	return (uint16_t)log->members.count++;
 }
 
 /*
@@ -342,8 +340,8 @@ static uint16_t member_of(struct rank_log *log, const struct model *model, uint3
  */
 static bool has_later(const struct device_collector *device, const struct rank_entry *launch)
 {
-	for (size_t e = 0; e < device->pending_count; e++) {
-		const struct rank_entry *entry = &device->pending[e];
+	for (size_t e = 0; e < device->pending.count; e++) {
+		const struct rank_entry *entry = &device->pending.list[e];
 
 		if (entry->is_kernel &&
 		    (!is_before(entry, launch) ||
@@ -356,8 +354,8 @@ static bool has_later(const struct device_collector *device, const struct rank_e
 /* Marks kernels that run when a collective begins, if it runs during half of their time. */
 static void mark_beside(struct device_collector *device, const struct stretch *collective)
 {
-	for (size_t e = 0; e < device->pending_count; e++) {
-		struct rank_entry *entry = &device->pending[e];
+	for (size_t e = 0; e < device->pending.count; e++) {
+		struct rank_entry *entry = &device->pending.list[e];
 		uint64_t until_ns =
 			entry->end_ns < collective->end_ns ? entry->end_ns : collective->end_ns;
 
@@ -420,8 +418,8 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	xt_grow(log->list, log->capacity, log->count + 1);
 	xt_grow(collector->places, collector->place_capacity, log->count + 1);
 	log->has_joined_call |= call != NULL;
-	if (call && call->begin_ns > log->members[member].last_call_ns)
-		log->members[member].last_call_ns = call->begin_ns;
+	if (call && call->begin_ns > log->members.list[member].last_call_ns)
+		log->members.list[member].last_call_ns = call->begin_ns;
 	/* The time of a rank counts from its first collective. */
 	log->idle_ns += device->collectives_until_ns ? device->idle_ns : 0;
 	log->busy_ns += device->busy_ns;
@@ -433,7 +431,7 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	collector->places[log->count] = stretch->place;
 	mark_beside(device, stretch);
 	take_entries(log, device, &launch);
-	collective->times_end = (uint32_t)collector->taken_count;
+	collective->times_end = (uint32_t)collector->taken.count;
 	device->starved_lead_ns = UINT64_MAX;
 	note_running(device, log->count++, stretch);
 }
@@ -519,16 +517,16 @@ static void free_collector(struct rank_collector *collector)
 	if (!collector)
 		return;
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
-		free(collector->devices[d].pending);
-	free_all(collector->taken, collector->places, collector->cpu_waits, collector->gap,
-		 collector);
+		free(collector->devices[d].pending.list);
+	free_all(collector->taken.list, collector->places, collector->cpu_waits.list,
+		 collector->gap.list, collector);
 }
 
 /* Encodes the entries of a collective. nodes: by place in the aggregate. */
 static void encode(struct rank_log *log, struct rank_collective *collective, size_t *from,
 		   const uint32_t *nodes)
 {
-	struct place_time *times = log->collector->taken + *from;
+	struct place_time *times = log->collector->taken.list + *from;
 	size_t count = log->lacks_times ? 0 : collective->times_end - *from;
 	uint32_t node = 0;
 	uint8_t *at;
@@ -567,8 +565,8 @@ static void find_nodes(struct reading *reading, uint32_t *nodes)
 		nodes[p] = PATH_FAILED;
 	if (collector->last_place != UINT32_MAX)
 		find_node(reading, nodes, collector->last_place);
-	for (size_t t = 0; t < collector->taken_count; t++)
-		find_node(reading, nodes, collector->taken[t].place);
+	for (size_t t = 0; t < collector->taken.count; t++)
+		find_node(reading, nodes, collector->taken.list[t].place);
 	for (size_t c = 0; c < reading->sums.rank_log.count; c++)
 		find_node(reading, nodes, collector->places[c]);
 }
@@ -604,10 +602,11 @@ static const struct rank_member *last_member(const struct rank_log *log, uint64_
 {
 	const struct rank_member *last = NULL;
 
-	for (size_t m = 0; m < log->member_count; m++)
-		if (!log->members[m].is_by_order && log->members[m].communicator == communicator &&
-		    (!last || log->members[m].last_call_ns > last->last_call_ns))
-			last = &log->members[m];
+	for (size_t m = 0; m < log->members.count; m++)
+		if (!log->members.list[m].is_by_order &&
+		    log->members.list[m].communicator == communicator &&
+		    (!last || log->members.list[m].last_call_ns > last->last_call_ns))
+			last = &log->members.list[m];
 	return last;
 }
 
@@ -651,13 +650,13 @@ static void find_open_calls(struct reading *reading)
 
 		if (!is_open(log, call))
 			continue;
-		xt_append(log->open_calls, log->open_call_count, log->open_call_capacity,
-			  (struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
-						  call->communicator, call->bytes,
-						  call->operation});
+		list_append(log->open_calls,
+			    (struct rank_open_call){since_origin(reading, (int64_t)call->begin_ns),
+						    call->communicator, call->bytes,
+						    call->operation});
 	}
 	/* Several threads may use a communicator. */
-	SORT(log->open_calls, log->open_call_count, compare_open_calls);
+	SORT(log->open_calls.list, log->open_calls.count, compare_open_calls);
 }
 
 /* Gives back the room of an array that will not grow any more. */
@@ -689,11 +688,11 @@ static void place_cpu_waits(struct rank_log *log)
 
 		if (collective->lead_units != UINT32_MAX)
 			launched_ns -= lead_ns;
-		for (;
-		     w < collector->cpu_wait_count && collector->cpu_waits[w].end_ns <= launched_ns;
+		for (; w < collector->cpu_waits.count &&
+		       collector->cpu_waits.list[w].end_ns <= launched_ns;
 		     w++)
-			*(collector->cpu_waits[w].is_launch ? &launch_ns : &wait_ns) +=
-				collector->cpu_waits[w].wait_ns;
+			*(collector->cpu_waits.list[w].is_launch ? &launch_ns : &wait_ns) +=
+				collector->cpu_waits.list[w].wait_ns;
 		collective->cpu_wait_units =
 			rank_units(wait_ns + (launch_ns < lead_ns ? launch_ns : 0));
 	}
@@ -749,7 +748,8 @@ void rank_log_finish(struct reading *reading)
 void rank_log_free(struct rank_log *log)
 {
 	free_collector(log->collector);
-	free_all(log->members, log->list, log->times, log->open_calls, log->own_paths, log->roots);
+	free_all(log->members.list, log->list, log->times, log->open_calls.list, log->own_paths,
+		 log->roots);
 	*log = (struct rank_log){0};
 }
 

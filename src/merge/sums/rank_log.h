@@ -84,8 +84,7 @@ struct rooted_path {
 
 struct rank_log {
 	size_t log; /* index in the inputs */
-	struct rank_member *members;
-	size_t member_count, member_capacity;
+	LIST(struct rank_member) members;
 	struct rank_collective *list; /* by start */
 	size_t count, capacity;
 	uint8_t *times; /* see rank_times_next() */
@@ -102,8 +101,8 @@ struct rank_log {
 	/* Of all devices, from their first to their last collective. The rest is unknown. */
 	uint64_t idle_ns, busy_ns;
 	uint32_t last_node; /* as rank_collective.node, of the last work; PATH_ROOT: none */
-	struct rank_open_call *open_calls; /* after the last collective of their communicator */
-	size_t open_call_count, open_call_capacity;
+	LIST(struct rank_open_call)
+	open_calls;			  /* after the last collective of their communicator */
 	struct rank_collector *collector; /* while reading */
 };
 
@@ -165,6 +164,12 @@ struct cpu_wait {
 	bool is_launch; /* it waited only if the queue of the GPU was full */
 };
 
+/* A part of a gap between work. */
+struct gap_part {
+	uint32_t place;
+	uint64_t ns;
+};
+
 /* A collective that may still run. */
 struct running {
 	size_t index; /* in the list */
@@ -182,9 +187,8 @@ struct graph_launch {
 };
 
 struct device_collector {
-	struct graph_launch graph;  /* the latest */
-	struct rank_entry *pending; /* work and parts of gaps that wait for a collective */
-	size_t pending_count, pending_capacity;
+	struct graph_launch graph;	 /* the latest */
+	LIST(struct rank_entry) pending; /* work and parts of gaps that wait for a collective */
 	struct running open[RANK_STREAMS_MAX];
 	size_t open_count;
 	uint32_t streams[RANK_STREAMS_MAX]; /* with collectives, in the order of their first one */
@@ -199,19 +203,14 @@ struct device_collector {
 
 struct rank_collector {
 	struct device_collector devices[TIMELINE_DEVICES_MAX];
-	struct place_time *taken; /* of all collectives, as rank_collective.times_end counts them */
-	size_t taken_count, taken_capacity;
-	struct cpu_wait *cpu_waits; /* of all threads, in any order */
-	size_t cpu_wait_count, cpu_wait_capacity;
+	LIST(struct place_time)
+	taken; /* of all collectives, as rank_collective.times_end counts them */
+	LIST(struct cpu_wait) cpu_waits; /* of all threads, in any order */
 	uint32_t last_place; /* of the last work, index in the aggregate; UINT32_MAX: none */
 	uint32_t *places;    /* by collective: index in the aggregate */
 	size_t place_capacity;
-	struct gap_part {
-		uint32_t place;
-		uint64_t ns;
-	} * gap; /* parts of the gap before the next work */
-	size_t gap_count, gap_capacity;
-	bool is_settled; /* see rank_log_settle() */
+	LIST(struct gap_part) gap; /* parts of the gap before the next work */
+	bool is_settled;	   /* see rank_log_settle() */
 };
 
 /* rank_log_free() frees it. */

@@ -46,15 +46,11 @@ struct debug_info {
 	struct elf_file shared_file;
 	Dwarf *shared;	 /* of shared_file; NULL: none */
 	struct dwp *dwp; /* NULL: missing, or not needed yet */
-	struct unit *units;
-	size_t unit_count;
-	size_t unit_capacity;
+	LIST(struct unit) units;
 	struct address_ranges ranges; /* value: index of the unit */
 	void *trees;		      /* by Dwarf_CU, for tsearch() */
 	struct debug_place places[DEBUG_DEPTH_MAX];
-	char **texts; /* names built for the places */
-	size_t text_count;
-	size_t text_capacity;
+	LIST(char *) texts; /* names built for the places */
 	uint64_t entries_left;
 	bool is_damaged;
 	char *problem;
@@ -62,8 +58,8 @@ struct debug_info {
 
 static void free_texts(struct debug_info *info)
 {
-	while (info->text_count)
-		free(info->texts[--info->text_count]);
+	while (info->texts.count)
+		free(info->texts.list[--info->texts.count]);
 }
 
 /* Damage takes precedence over a missing file: see debug_info_problem(). */
@@ -117,11 +113,10 @@ static void add_unit(struct debug_info *info, Dwarf_Die *die)
 		if (!debug_is_code(start, end))
 			continue;
 		if (is_new) {
-			xt_append(info->units, info->unit_count, info->unit_capacity,
-				  (struct unit){.die = *die});
+			list_append(info->units, (struct unit){.die = *die});
 			is_new = false;
 		}
-		address_ranges_add(&info->ranges, start, end, (uint32_t)info->unit_count - 1);
+		address_ranges_add(&info->ranges, start, end, (uint32_t)info->units.count - 1);
 	}
 	info->is_damaged |= at < 0;
 }
@@ -181,13 +176,13 @@ void debug_info_close(struct debug_info *info)
 	if (!info)
 		return;
 	free_texts(info);
-	free(info->texts);
+	free(info->texts.list);
 	free(info->problem);
 	tdestroy(info->trees, free_tree);
 	free(info->ranges.list);
-	for (size_t i = 0; i < info->unit_count; i++)
-		dwp_close(info->units[i].dwo);
-	free(info->units);
+	for (size_t i = 0; i < info->units.count; i++)
+		dwp_close(info->units.list[i].dwo);
+	free(info->units.list);
 	dwp_close(info->dwp);
 	dwarf_end(info->dwarf);
 	dwarf_end(info->shared);
@@ -330,7 +325,7 @@ static int put_scope_name(Dwarf_Die die, char *out, size_t room)
  */
 static uint32_t declared_scope(const struct debug_tree *tree, uint32_t scope)
 {
-	Dwarf_Die die = tree->scopes[scope - 1].die;
+	Dwarf_Die die = tree->scopes.list[scope - 1].die;
 	uint32_t declared;
 
 	for (int i = 0; i < ORIGINS_MAX && to_origin(&die); i++)
@@ -349,8 +344,8 @@ static size_t put_scopes(const struct debug_tree *tree, uint32_t scope, int dept
 	if (!scope || depth == DEBUG_DEPTH_MAX)
 		return 0;
 	scope = declared_scope(tree, scope);
-	length = put_scopes(tree, tree->scopes[scope - 1].parent, depth + 1, out, room);
-	written = put_scope_name(tree->scopes[scope - 1].die, out + length, room - length);
+	length = put_scopes(tree, tree->scopes.list[scope - 1].parent, depth + 1, out, room);
+	written = put_scope_name(tree->scopes.list[scope - 1].die, out + length, room - length);
 	return written < 0 || (size_t)written >= room - length ? length : length + (size_t)written;
 }
 
@@ -369,11 +364,11 @@ static void qualify(struct debug_info *info, Dwarf_Die *die, const char *name,
 		return;
 	tree = tree_of(info, &unit_die, &(struct split_unit){0});
 	scope = debug_tree_scope(tree, die); /* die is already the declaration */
-	parent = scope ? tree->scopes[scope - 1].parent : 0;
+	parent = scope ? tree->scopes.list[scope - 1].parent : 0;
 	if (!parent)
 		return;
 	text = xt_malloc(NAME_BYTES_MAX + strlen(name) + 1);
-	xt_append(info->texts, info->text_count, info->text_capacity, text);
+	list_append(info->texts, text);
 	length = put_scopes(tree, parent, 0, text, NAME_BYTES_MAX);
 	strcpy(text + length, name);
 	*qualified_out = text;
@@ -518,7 +513,7 @@ void debug_info_find(struct debug_info *info, uint64_t address, const struct sym
 	free_texts(info);
 	if (!range)
 		return;
-	unit = &info->units[range->value];
+	unit = &info->units.list[range->value];
 	if (!unit->has_code)
 		find_code(info, unit);
 	*first = (struct debug_place){0};
@@ -533,7 +528,8 @@ void debug_info_find(struct debug_info *info, uint64_t address, const struct sym
 		if (code && symbol && !agrees(tree, code->value, symbol))
 			return;
 		if (code)
-			put_places(info, unit, &tree->scopes[code->value].die, address, &count);
+			put_places(info, unit, &tree->scopes.list[code->value].die, address,
+				   &count);
 	}
 	/* The symbol table has the better name for the function itself. */
 	if (symbol) {

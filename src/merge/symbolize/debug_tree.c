@@ -194,9 +194,8 @@ static void add_entry(struct debug_tree *tree, Dwarf_Die *die, enum kind kind, u
 {
 	if (kind != KIND_SCOPE && kind != KIND_FUNCTION)
 		return;
-	xt_append(tree->scopes, tree->scope_count, tree->scope_capacity,
-		  (struct debug_scope){*die, *scope});
-	*scope = (uint32_t)tree->scope_count;
+	list_append(tree->scopes, (struct debug_scope){*die, *scope});
+	*scope = (uint32_t)tree->scopes.count;
 	if (kind == KIND_FUNCTION)
 		add_function(tree, die, *scope - 1);
 }
@@ -239,17 +238,17 @@ void debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct 
 
 void debug_tree_free(struct debug_tree *tree)
 {
-	free(tree->scopes);
+	free(tree->scopes.list);
 	free(tree->functions.list);
 	*tree = (struct debug_tree){0};
 }
 
 uint32_t debug_tree_scope(const struct debug_tree *tree, const Dwarf_Die *die)
 {
-	size_t low = FIRST_NOT(i, 0, tree->scope_count,
-			       (char *)tree->scopes[i].die.addr <= (char *)die->addr);
+	size_t low = FIRST_NOT(i, 0, tree->scopes.count,
+			       (char *)tree->scopes.list[i].die.addr <= (char *)die->addr);
 
-	return low && tree->scopes[low - 1].die.addr == die->addr ? (uint32_t)low : 0;
+	return low && tree->scopes.list[low - 1].die.addr == die->addr ? (uint32_t)low : 0;
 }
 
 #define PAGE_BYTES	       4096u
@@ -295,9 +294,7 @@ struct dwp {
 	struct file_range sections[PARTS];
 	struct file_range strings;
 	const Elf_Data *index; /* NULL: a .dwo file */
-	struct image *images;
-	size_t image_count;
-	size_t image_capacity;
+	LIST(struct image) images;
 };
 
 static uint32_t read_u32(const uint8_t *at)
@@ -384,14 +381,14 @@ void dwp_close(struct dwp *dwp)
 {
 	if (!dwp)
 		return;
-	while (dwp->image_count) {
-		struct image *image = &dwp->images[--dwp->image_count];
+	while (dwp->images.count) {
+		struct image *image = &dwp->images.list[--dwp->images.count];
 
 		dwarf_end(image->dwarf);
 		elf_end(image->elf);
 		munmap(image->memory, image->bytes);
 	}
-	free(dwp->images);
+	free(dwp->images.list);
 	close(dwp->copy);
 	elf_file_close(&dwp->file);
 	free(dwp);
@@ -577,11 +574,11 @@ bool dwp_unit(struct dwp *dwp, const struct elf_file *file, Dwarf_Die *skeleton,
 
 	if (!find_parts(dwp, id, parts))
 		return false;
-	xt_grow(dwp->images, dwp->image_capacity, dwp->image_count + 1);
-	image = &dwp->images[dwp->image_count];
+	list_reserve(dwp->images, dwp->images.count + 1);
+	image = &dwp->images.list[dwp->images.count];
 	if (!make_image(dwp, file, skeleton, parts, image))
 		return false;
-	dwp->image_count++;
+	dwp->images.count++;
 	lists = &parts[PART_RNGLISTS];
 	*split = (struct split_unit){
 		.is_split = true,

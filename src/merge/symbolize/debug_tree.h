@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
 #include "merge/symbolize/debug_files.h"
 
 struct dwp;
@@ -63,9 +64,7 @@ struct split_unit {
 struct debug_tree {
 	Dwarf_CU *unit;
 	struct split_unit split;
-	struct debug_scope *scopes; /* in the order of the unit */
-	size_t scope_count;
-	size_t scope_capacity;
+	LIST(struct debug_scope) scopes; /* in the order of the unit */
 	struct address_ranges functions; /* their code; value: index of the scope */
 	bool is_damaged;		 /* entries read before the damage are kept */
 };

@@ -42,9 +42,9 @@ static struct fixture *begin(size_t count)
 		f->inputs_list[l].local_rank = RANK_UNKNOWN;
 		strcpy(f->inputs_list[l].program, "/opt/job/train");
 		f->logs[l] = (struct rank_log){.log = l,
-					       .members = f->members[l],
+					       .members = {.list = f->members[l]},
 					       .list = f->items[l],
-					       .open_calls = f->open_calls[l]};
+					       .open_calls = {.list = f->open_calls[l]}};
 	}
 	return f;
 }
@@ -53,9 +53,9 @@ static uint32_t join(struct fixture *f, size_t log, uint64_t communicator, bool 
 {
 	struct rank_log *to = &f->logs[log];
 
-	to->members[to->member_count] = (struct rank_member){
+	to->members.list[to->members.count] = (struct rank_member){
 		.communicator = communicator, .is_by_order = is_by_order, .rank = UINT32_MAX};
-	return (uint32_t)to->member_count++;
+	return (uint32_t)to->members.count++;
 }
 
 /* A random number below a limit for each number of a collective. */
@@ -138,7 +138,7 @@ static void matches_by_communicator_and_order(void **state)
 		if (l < 2)
 			add(f, l, l == 1 ? first : second, 0, 10, 0);
 	}
-	f->logs[2].member_count = 1;
+	f->logs[2].members.count = 1;
 	found = find(f);
 	assert_int_equal(found->count, 2);
 	assert_int_equal(found->list[0].key, COMM);
@@ -396,7 +396,7 @@ static void counts_calls_without_work(void **state)
 	}
 	f->open_calls[1][0].communicator = COMM;
 	f->open_calls[1][1].communicator = COMM + 1;
-	f->logs[1].open_call_count = 2;
+	f->logs[1].open_calls.count = 2;
 	found = find(f);
 	assert_int_equal(comm_member_reach(&found->list[0], 0), 10);
 	assert_int_equal(comm_member_reach(&found->list[0], 1), 11);

@@ -57,8 +57,8 @@ static struct fixture *begin(size_t count, uint64_t number)
 		snprintf(f->inputs_list[h].host, sizeof(f->inputs_list[h].host), "node%d", (int)h);
 		f->offset_ns[h] = draw(2 * SKEW_NS) - SKEW_NS;
 		f->drift[h] = draw(2 * DRIFT) - DRIFT;
-		f->logs[h] =
-			(struct rank_log){.log = h, .members = f->members[h], .list = f->items[h]};
+		f->logs[h] = (struct rank_log){
+			.log = h, .members = {.list = f->members[h]}, .list = f->items[h]};
 		for (size_t c = 0; c < COMMUNICATORS; c++)
 			f->members[h][c] = (struct rank_member){
 				.communicator = c + 1, .saw_join = true, .rank = (uint32_t)h};
@@ -83,7 +83,7 @@ static void add(struct fixture *f, uint64_t communicator, unsigned hosts, double
 
 		if (!(hosts >> h & 1))
 			continue;
-		log->member_count = COMMUNICATORS;
+		log->members.count = COMMUNICATORS;
 		log->list[log->count++] = (struct rank_collective){
 			.start_ns = llround(clock_ns(f, h, start_ns)),
 			.end_ns = llround(clock_ns(f, h, end_ns + draw(JITTER_NS))),

@@ -692,7 +692,7 @@ static void bind_collective(struct sink *sink, const struct inputs *inputs,
 	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
 	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
 	sqlite_known(s, INSERT_COLLECTIVE, 5, item->bytes, sqlite_limited(item->bytes));
-	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members[item->member].device);
+	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members.list[item->member].device);
 	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
 	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
 	bind_work(s, log, item);
@@ -734,7 +734,7 @@ static bool is_compared(const struct communicators *communicators, const struct 
 {
 	for (size_t c = 0; c < communicators->count; c++)
 		for (size_t m = 0; m < communicators->list[c].member_count; m++)
-			if (communicators->list[c].members[m].member == &log->members[member])
+			if (communicators->list[c].members[m].member == &log->members.list[member])
 				return true;
 	return false;
 }
@@ -744,7 +744,7 @@ static void put_alone(struct sink *sink, const struct run *run, const struct ran
 {
 	const struct communicators *communicators = &run->compared->report.communicators;
 
-	for (uint32_t m = 0; m < log->member_count; m++) {
+	for (uint32_t m = 0; m < log->members.count; m++) {
 		if (is_compared(communicators, log, m))
 			continue;
 		for (size_t i = 0; i < log->count; i++) {
