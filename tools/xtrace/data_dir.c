@@ -274,7 +274,7 @@ int info_write(const char *data_dir, const struct info *info)
 
 int info_read(const char *data_dir, struct info *info)
 {
-	cJSON *root = bench_runs_read_json(data_dir, DATA_DIR_INFO);
+	cJSON *root = bench_runs_read_json(data_dir, DATA_DIR_INFO, DATA_DIR_FORMAT);
 	const cJSON *status = cJSON_GetObjectItem(root, "exit_status");
 
 	*info = (struct info){.finished = cJSON_IsNumber(status)};
@@ -291,12 +291,11 @@ int info_read(const char *data_dir, struct info *info)
 
 bool json_has_format(const char *folder, const char *name, const char *wanted)
 {
-	cJSON *root = bench_runs_read_json(folder, name);
-	const char *format = cJSON_GetStringValue(cJSON_GetObjectItem(root, "format"));
-	bool is_equal = format && !strcmp(format, wanted);
+	cJSON *root = bench_runs_read_json(folder, name, wanted);
+	bool has_format = root;
 
 	cJSON_Delete(root);
-	return is_equal;
+	return has_format;
 }
 
 bool info_is_ours(const char *data_dir)

@@ -16,7 +16,6 @@
 
 #include "base/memory.h"
 #include "base/json.h"
-#include "diff/base/json_read.h"
 #include "diff/base/text.h"
 #include "log/base/compare.h"
 #include "log/base/spellcheck.h"

@@ -22,17 +22,17 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
-#include "diff/base/json_read.h"
 #include "diff/load/baseline.h"
 #include "log/base/script_name.h"
 
 #define FILE_BYTES_MAX (64 << 20)
 
-cJSON *bench_runs_read_json(const char *folder, const char *name)
+cJSON *bench_runs_read_json(const char *folder, const char *name, const char *format)
 {
 	char *path = xt_asprintf("%s/%s", folder, name), *text = NULL;
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	cJSON *root = NULL;
+	const char *found;
 	struct stat about;
 	size_t bytes;
 
@@ -41,19 +41,10 @@ cJSON *bench_runs_read_json(const char *folder, const char *name)
 		text = file_read(file, &bytes);
 	if (text)
 		root = json_parse(text, bytes);
-	free(text);
+	free_all(text, path);
 	if (file >= 0)
 		close(file);
-	free(path);
-	return root;
-}
-
-/* Reads a JSON document of this format; NULL if there is none. */
-static cJSON *read_bench_file(const char *directory, const char *name, const char *format)
-{
-	cJSON *root = bench_runs_read_json(directory, name);
-	const char *found = json_member_text(root, "format");
-
+	found = json_member_text(root, "format");
 	if (found && !strcmp(found, format))
 		return root;
 	cJSON_Delete(root);
@@ -63,7 +54,7 @@ static cJSON *read_bench_file(const char *directory, const char *name, const cha
 /* Mean SM clock of all GPUs from gpu.json of a trace directory, in MHz. NAN if unknown. */
 static double read_clock_mhz(const char *path)
 {
-	cJSON *gpu = read_bench_file(path, "gpu.json", "xtrace.gpu");
+	cJSON *gpu = bench_runs_read_json(path, "gpu.json", "xtrace.gpu");
 	const cJSON *device;
 	double sum = 0.0, count = 0.0;
 
@@ -161,7 +152,7 @@ static void add_log(struct jobs *jobs, struct run_set *set, char *path)
 static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
 			 struct problems *problems)
 {
-	cJSON *bench = read_bench_file(path, "bench.json", "xtrace.bench"), *run;
+	cJSON *bench = bench_runs_read_json(path, "bench.json", "xtrace.bench"), *run;
 	int error = -EINVAL;
 
 	if (!bench) {

@@ -16,8 +16,8 @@
 #include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 
-/* Reads a regular file. NULL on any error. The caller calls cJSON_Delete(). */
-cJSON *bench_runs_read_json(const char *folder, const char *name);
+/* Reads a document of this "format". NULL on any error. The caller calls cJSON_Delete(). */
+cJSON *bench_runs_read_json(const char *folder, const char *name, const char *format);
 
 #define LOAD_DETECTED "detected" /* value of --iteration: no range, but what is detected */
 

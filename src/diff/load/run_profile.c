@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "diff/base/json_read.h"
 #include "diff/base/text.h"
 #include "log/base/compare.h"
 #include "log/base/script_name.h"

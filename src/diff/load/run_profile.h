@@ -9,12 +9,35 @@
 #ifndef XT_DIFF_RUN_PROFILE_H
 #define XT_DIFF_RUN_PROFILE_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
+
+/* NULL if it is not JSON. The caller calls cJSON_Delete(). */
+static inline cJSON *json_parse(const char *text, size_t bytes)
+{
+	/* Otherwise a lack of memory would look like a damaged document. */
+	cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = xt_malloc, .free_fn = free});
+	return cJSON_ParseWithLength(text, bytes);
+}
+
+/* NULL if the object is NULL or has no such member. */
+static inline cJSON *json_member(const cJSON *object, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+/* The same, if it is no text. */
+static inline char *json_member_text(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(json_member(object, name));
+}
 
 #define FRAME_KEY_BOUND(frame_bytes) (4 * (frame_bytes) + 1)
 
