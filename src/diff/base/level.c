@@ -127,12 +127,10 @@ const char *format_ratio(double ratio)
 const char *format_argument(const char *argument)
 {
 	size_t length = strcspn(argument, ","), others = 0;
+	int shown = length < ARGUMENT_BYTES ? (int)length : ARGUMENT_BYTES;
 
 	for (const char *at = argument + length; *at; at++)
 		others += *at == ',' && at[1] && at[1] != ',';
-	if (!others)
-		return text_print("%.*s", length < ARGUMENT_BYTES ? (int)length : ARGUMENT_BYTES,
-				  argument);
-	return text_print("%.*s and %zu more",
-			  length < ARGUMENT_BYTES ? (int)length : ARGUMENT_BYTES, argument, others);
+	return others ? text_print("%.*s and %zu more", shown, argument, others)
+		      : text_print("%.*s", shown, argument);
 }

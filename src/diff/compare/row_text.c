@@ -15,6 +15,7 @@
 #include "diff/base/level.h"
 #include "diff/base/text.h"
 #include "diff/compare/comparison.h"
+#include "log/base/compare.h"
 
 /* The file of "f (file.c:12)", and its length; NULL if the frame has no line. */
 static const char *file_of(const char *frame, size_t *length_out)
@@ -83,10 +84,8 @@ static bool is_plumbing(const struct profile_entry *entry, const char *frame)
 {
 	static const char *const starts[] = {"cuda", "cuLaunch", "cuMem", "c10::impl::"};
 
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (entry->level == LEVEL_PATH && !strncmp(frame, starts[i], strlen(starts[i])))
-			return true;
-	return entry->level == LEVEL_PATH && strstr(frame, "gpu_kernel_impl");
+	return entry->level == LEVEL_PATH &&
+	       (BEGINS_WITH_ANY(frame, starts) || strstr(frame, "gpu_kernel_impl"));
 }
 
 /* PyTorch's backward threads have no frames of the user. This function names the operation. */

@@ -150,8 +150,7 @@ static void search_window(struct places *places, const double *x, size_t begin, 
 		places_add(places, place);
 }
 
-/* Constant rows, such as most counts, have no candidates. */
-static bool is_constant(const double *x, size_t begin, size_t end)
+bool series_is_constant(const double *x, size_t begin, size_t end)
 {
 	for (size_t i = begin + 1; i < end; i++)
 		if (x[i] != x[begin])
@@ -167,12 +166,13 @@ static void change_points_search(struct places *places, const double *x, size_t 
 {
 	size_t start = begin;
 
+	/* Constant rows, such as most counts, have no candidates. */
 	for (; start + WINDOW <= end; start += WINDOW_STEP)
-		if (!is_constant(x, start, start + WINDOW))
+		if (!series_is_constant(x, start, start + WINDOW))
 			search_window(places, x, start, start + WINDOW, 0);
 	/* The newest values, which no window covers in full yet. */
 	start = end > begin + WINDOW ? end - WINDOW : begin;
-	if (!is_constant(x, start, end))
+	if (!series_is_constant(x, start, end))
 		search_window(places, x, start, end, 0);
 }
 

@@ -63,6 +63,9 @@ struct detection {
 	struct places total_steps; /* points of the group where a total has a step */
 };
 
+/* Are values[begin..end) all equal? */
+bool series_is_constant(const double *values, size_t begin, size_t end);
+
 /* The track of a row, or NULL. */
 const struct track *detection_find(const struct detection *detection, const struct history *history,
 				   enum level level, const char *key, enum metric metric);

@@ -680,14 +680,6 @@ static void html_put_movements(struct output *out, const struct group_result *r)
 	output_string(out, "</table>\n");
 }
 
-static bool is_constant(const struct track *track)
-{
-	for (size_t i = 1; i < track->count; i++)
-		if (track->values[i] != track->values[0])
-			return false;
-	return true;
-}
-
 /* Rows that have a chart: totals that vary, and what moved. */
 static bool has_chart(const struct group_result *r, size_t number)
 {
@@ -697,7 +689,7 @@ static bool has_chart(const struct group_result *r, size_t number)
 		if (r->detection.findings[f].track == number)
 			return true;
 	return r->history->rows.list[track->row].level == LEVEL_TOTAL &&
-	       track->metric == METRIC_VALUE && !is_constant(track);
+	       track->metric == METRIC_VALUE && !series_is_constant(track->values, 0, track->count);
 }
 
 static void put_legend(struct output *out)

@@ -489,25 +489,25 @@ void rules_free(struct rules *rules)
 	*rules = (struct rules){0};
 }
 
-/* Appends lines that are known to be right. Returns the index of the first in *first_out. */
-static void add_lines(struct rules *rules, const char *const *lines, const char *origin,
-		      size_t *first_out)
+/* Appends soft rules from lines that are known to be right. */
+static void add_soft(struct rules *rules, const char *const *lines, const char *origin,
+		     bool is_counting)
 {
 	struct problems none = {0};
+	size_t first = rules->count;
 
-	*first_out = rules->count;
 	for (size_t i = 0; lines[i]; i++)
 		rules_add(rules, lines[i], origin, &none);
+	for (size_t r = first; r < rules->count; r++) {
+		rules->list[r].is_soft = true;
+		rules->list[r].is_counting = is_counting;
+	}
 	problems_free(&none);
 }
 
 void rules_add_default(struct rules *rules)
 {
-	size_t first;
-
-	add_lines(rules, rules_default_lines, "default", &first);
-	for (size_t r = first; r < rules->count; r++)
-		rules->list[r].is_soft = true;
+	add_soft(rules, rules_default_lines, "default", false);
 }
 
 size_t rules_keep_exceptions(struct rules *rules)
@@ -532,12 +532,9 @@ void rules_add_counting(struct rules *rules)
 		"launches > 0",	       "copies > 0",	    "bytes > 0", "waits > 0",
 		"kernel(*).count > 0", "call(*).count > 0", NULL,
 	};
-	size_t first;
 
-	add_lines(rules, lines, "--only-counts", &first);
 	/* A program may have no copies or waits. */
-	for (size_t r = first; r < rules->count; r++)
-		rules->list[r].is_counting = rules->list[r].is_soft = true;
+	add_soft(rules, lines, "--only-counts", true);
 }
 
 int rules_read(struct rules *rules, const char *path, struct problems *problems)
