@@ -317,18 +317,17 @@ static cJSON *read_summary(const char *path)
 	int fd = memfd_create("summary", MFD_CLOEXEC);
 	cJSON *root = NULL;
 	struct stat about;
-	char *text;
+	char *text = NULL;
+	size_t bytes;
 
 	if (fd < 0)
 		return NULL;
 	if (subprocess_run("merge", arguments, fd) <= STATUS_INCOMPLETE && !fstat(fd, &about) &&
-	    about.st_size > 0 && about.st_size < SUMMARY_LIMIT) {
-		text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (text != MAP_FAILED) {
-			root = cJSON_ParseWithLength(text, (size_t)about.st_size);
-			munmap(text, (size_t)about.st_size);
-		}
-	}
+	    about.st_size < SUMMARY_LIMIT)
+		text = file_read(fd, &bytes);
+	if (text)
+		root = cJSON_ParseWithLength(text, bytes);
+	free(text);
 	close(fd);
 	return root;
 }
@@ -491,7 +490,6 @@ out:
 static void bench_sides_init(struct bench *bench, size_t runs_max, char **command,
 			     char **command_new)
 {
-	bench->run_count = 0;
 	bench->side_count = command_new ? 2 : 1;
 	for (size_t s = 0; s < bench->side_count; s++) {
 		struct bench_side *side = &bench->sides[s];
@@ -508,12 +506,8 @@ static void bench_sides_init(struct bench *bench, size_t runs_max, char **comman
 
 static void bench_sides_free(struct bench *bench)
 {
-	for (size_t s = 0; s < bench->side_count; s++) {
-		free(bench->sides[s].runs);
-		free(bench->sides[s].path);
-		bench->sides[s] = (struct bench_side){0};
-	}
-	bench->side_count = 0;
+	for (size_t s = 0; s < bench->side_count; s++)
+		free_all(bench->sides[s].runs, bench->sides[s].path);
 }
 
 /*
@@ -893,10 +887,8 @@ static int measure(struct bench *bench, char **command)
 	size_t runs_max = bench->runs + bench->warmups;
 	char *library;
 
-	if (bench->vs)
-		bench_sides_init(bench, runs_max, vs_command, command);
-	else
-		bench_sides_init(bench, runs_max, command, NULL);
+	bench_sides_init(bench, runs_max, bench->vs ? vs_command : command,
+			 bench->vs ? command : NULL);
 	if (bench_dir_create(bench))
 		return STATUS_FAILED;
 	library = bench->is_simulated ? xt_asprintf("%s/" XT_NVML_LIBRARY, bench->paths.simulator)

@@ -676,10 +676,8 @@ static void print_text(const struct findings *found)
 
 static void add_text(cJSON *object, const char *name, const char *text)
 {
-	if (text && *text)
-		cJSON_AddStringToObject(object, name, text);
-	else
-		cJSON_AddNullToObject(object, name);
+	cJSON_AddItemToObject(object, name,
+			      text && *text ? cJSON_CreateString(text) : cJSON_CreateNull());
 }
 
 static void add_facts(cJSON *root, const struct findings *found)

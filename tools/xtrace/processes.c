@@ -491,10 +491,9 @@ static cJSON *json_row(const struct row *row)
 {
 	cJSON *item = cJSON_CreateObject(), *gpus;
 
-	if (row->process->pid)
-		cJSON_AddNumberToObject(item, "pid", row->process->pid);
-	else
-		cJSON_AddNullToObject(item, "pid");
+	cJSON_AddItemToObject(item, "pid",
+			      row->process->pid ? cJSON_CreateNumber(row->process->pid)
+						: cJSON_CreateNull());
 	cJSON_AddStringToObject(item, "state", process_state_name(row->status.state));
 	if (*row->status.problem)
 		cJSON_AddStringToObject(item, "problem", row->status.problem);

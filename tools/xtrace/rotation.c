@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "data_dir.h"
 #include "finish_logs.h"
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/recover/recover.h"
@@ -116,12 +117,8 @@ static void look_into(struct trace *trace, const char *path)
 	if (data_dir_has_foreign_file(path) || data_dir_list_logs(path, &logs, &count))
 		return;
 	trace->content = CONTENT_EMPTY;
-	for (size_t i = 0; i < count && trace->content != CONTENT_WORK; i++) {
-		enum content content = look_into_log(trace, logs[i]);
-
-		if (content > trace->content)
-			trace->content = content;
-	}
+	for (size_t i = 0; i < count && trace->content != CONTENT_WORK; i++)
+		trace->content = larger(trace->content, look_into_log(trace, logs[i]));
 	data_dir_free_logs(logs, count);
 }
 

@@ -529,9 +529,9 @@ static void top_text(const struct top_figures *top, const struct top_view *view)
 		fputs(CLEAR_REST, stdout);
 }
 
-static void add_ratio(cJSON *item, const char *key, double ratio, bool is_known)
+static void add_number(cJSON *item, const char *key, double value, bool is_known)
 {
-	cJSON_AddItemToObject(item, key, is_known ? cJSON_CreateNumber(ratio) : cJSON_CreateNull());
+	cJSON_AddItemToObject(item, key, is_known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
 static cJSON *process_json(const struct top_process *row)
@@ -540,19 +540,16 @@ static cJSON *process_json(const struct top_process *row)
 	char command[LIVE_COMMAND_BYTES];
 
 	command_of(row, command);
-	if (row->live->traced.pid)
-		cJSON_AddNumberToObject(item, "pid", row->live->traced.pid);
-	else
-		cJSON_AddNullToObject(item, "pid");
+	add_number(item, "pid", row->live->traced.pid, row->live->traced.pid);
 	cJSON_AddStringToObject(item, "state", state_of(row));
 	cJSON_AddStringToObject(item, "command", command);
 	gpus = cJSON_AddArrayToObject(item, "gpus");
 	for (unsigned g = 0; g < row->gpu_count; g++)
 		cJSON_AddItemToArray(gpus, cJSON_CreateNumber(row->gpus[g]));
-	add_ratio(item, "busy_ratio", row->busy, row->is_known);
+	add_number(item, "busy_ratio", row->busy, row->is_known);
 	idle = cJSON_AddObjectToObject(item, "idle_ratios");
 	for (int c = 0; c < IDLE_CLASSES; c++)
-		add_ratio(idle, idle_causes[c], row->idle[c], row->is_known);
+		add_number(idle, idle_causes[c], row->idle[c], row->is_known);
 	cJSON_AddNumberToObject(item, "launches_per_second", row->launches_per_second);
 	cJSON_AddNumberToObject(item, "allocated_bytes", (double)row->allocated_bytes);
 	cJSON_AddNumberToObject(item, "lost", (double)row->lost_count);
