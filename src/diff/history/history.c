@@ -267,6 +267,7 @@ void index_read(struct history *h, const char *path)
 	FILE *file = fopen(path, "re");
 	bool is_good = !file || read_lines(h, file);
 
+	h->sources.indexed_count = h->sources.count;
 	if (file)
 		fclose(file);
 	if (is_good)
@@ -368,11 +369,23 @@ static bool is_foreign(const char *path)
 	return file_start(path, 0, text, sizeof(text)) && strcmp(text, begin) != 0;
 }
 
+/* Whether there are sources, all from the index, and none of it is left out. */
+static bool is_indexed(const struct history *h)
+{
+	for (size_t s = 0; s < h->sources.count; s++)
+		if (!h->sources.list[s].is_used)
+			return false;
+	return h->sources.indexed_count && h->sources.count == h->sources.indexed_count;
+}
+
 int index_write(const struct history *h, const char *path)
 {
 	struct output out;
-	int error = is_foreign(path) ? -EEXIST : output_open_file(&out, path);
+	int error;
 
+	if (is_indexed(h))
+		return 0;
+	error = is_foreign(path) ? -EEXIST : output_open_file(&out, path);
 	if (error)
 		return error;
 	put_index(&out, h);

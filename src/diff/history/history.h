@@ -93,7 +93,8 @@ struct history {
 	struct {
 		struct history_source *list;
 		size_t count, capacity;
-		struct interner ids; /* key to index + 1 */
+		struct interner ids;  /* key to index + 1 */
+		size_t indexed_count; /* that are from the index */
 	} sources;
 	/* Of the sources of this call. The set of one can be a point, several, or none. */
 	struct baseline_acceptances accepted;
@@ -142,7 +143,10 @@ static inline struct history_value point_value(const struct history_point *point
  */
 void index_read(struct history *history, const char *path);
 
-/* Writes what this call used, atomically. Returns as xt_new_file_open(). */
+/*
+ * Writes what this call used, atomically, unless the index has just that. Returns as
+ * xt_new_file_open().
+ */
 int index_write(const struct history *history, const char *path);
 
 #endif
