@@ -136,22 +136,33 @@ static void pack(struct packed *packed, const char *document, size_t document_by
 	deflateEnd(&stream);
 }
 
-static void write_base64(const struct packed *packed,
-			 void (*write)(void *context, const char *text, size_t length),
-			 void *context)
+static void write_base64(struct output *out, const struct packed *packed)
 {
 	for (size_t i = 0; i < packed->used; i += BASE64_BYTES) {
 		size_t left = packed->used - i;
 		char *text =
 			base64_text(packed->bytes + i, left < BASE64_BYTES ? left : BASE64_BYTES);
 
-		write(context, text, strlen(text));
+		output_string(out, text);
 		free(text);
 	}
 }
 
-void page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
-		void (*write)(void *context, const char *text, size_t length), void *context)
+void page_put_columns(struct json *json, const struct page_columns *columns)
+{
+	json_begin_array(json, "columns");
+	for (size_t c = 0; c < columns->count; c++) {
+		json_begin_object(json, NULL);
+		json_string(json, "name", columns->list[c].name);
+		json_u64(json, "bytes", columns->list[c].used);
+		json_u64(json, "count", columns->list[c].count);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+void page_write(struct output *out, const char *document, size_t document_bytes,
+		const struct page_columns *columns)
 {
 	struct packed packed = {0};
 	size_t length;
@@ -159,9 +170,9 @@ void page_write(const char *document, size_t document_bytes, const struct page_c
 	const char *mark = memmem(page, length, PAGE_DATA_MARK, strlen(PAGE_DATA_MARK));
 
 	pack(&packed, document, document_bytes, columns);
-	write(context, page, (size_t)(mark - page));
-	write_base64(&packed, write, context);
+	output_text(out, page, (size_t)(mark - page));
+	write_base64(out, &packed);
 	mark += strlen(PAGE_DATA_MARK);
-	write(context, mark, (size_t)(page + length - mark));
+	output_text(out, mark, (size_t)(page + length - mark));
 	free(packed.bytes);
 }

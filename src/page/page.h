@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
+
 struct page_column {
 	char name[48];
 	uint8_t *bytes;
@@ -39,8 +41,11 @@ void page_columns_free(struct page_columns *columns);
 /* Returns false if xtrace was built without node or its packages. */
 bool page_is_there(void);
 
-/* Writes the page in pieces, if page_is_there(). */
-void page_write(const char *document, size_t document_bytes, const struct page_columns *columns,
-		void (*write)(void *context, const char *text, size_t length), void *context);
+/* Puts the names and lengths of the columns into the document. */
+void page_put_columns(struct json *json, const struct page_columns *columns);
+
+/* Writes the page, if page_is_there(). */
+void page_write(struct output *out, const char *document, size_t document_bytes,
+		const struct page_columns *columns);
 
 #endif

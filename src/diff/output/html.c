@@ -343,22 +343,9 @@ static void put_document(struct output *out, const struct diff_result *result,
 		json_strings(&json, empty[e], NULL, 0);
 	put_weights(&json);
 	json_strings(&json, "names", names->list, names->count);
-	json_begin_array(&json, "columns");
-	for (size_t c = 0; c < columns->count; c++) {
-		json_begin_object(&json, NULL);
-		json_string(&json, "name", columns->list[c].name);
-		json_u64(&json, "bytes", columns->list[c].used);
-		json_u64(&json, "count", columns->list[c].count);
-		json_end_object(&json);
-	}
-	json_end_array(&json);
+	page_put_columns(&json, columns);
 	put_comparison(&json, result, tree);
 	json_end_object(&json);
-}
-
-static void write_piece(void *context, const char *text, size_t length)
-{
-	output_text(context, text, length);
 }
 
 int diff_output_html(struct output *out, const void *context)
@@ -379,7 +366,7 @@ int diff_output_html(struct output *out, const void *context)
 	put_document(&document, result, &tree, &names, &columns);
 	bytes = output_bytes(&document);
 	/* Without the newline after the document. */
-	page_write(bytes.data, bytes.length - 1, &columns, write_piece, out);
+	page_write(out, bytes.data, bytes.length - 1, &columns);
 	output_discard(&document);
 	page_columns_free(&columns);
 	free(names.list);

@@ -602,23 +602,10 @@ static void put_document(struct output *out, const struct fit *fit, const struct
 	put_track_list(&json, html, fit->track_halvings);
 	html_put_event_lists(&json, html, events);
 	put_loss_words(&json, run);
-	json_begin_array(&json, "columns");
-	for (size_t c = 0; c < columns->count; c++) {
-		json_begin_object(&json, NULL);
-		json_string(&json, "name", columns->list[c].name);
-		json_u64(&json, "bytes", columns->list[c].used);
-		json_u64(&json, "count", columns->list[c].count);
-		json_end_object(&json);
-	}
-	json_end_array(&json);
+	page_put_columns(&json, columns);
 	summary_json_put(&json, "summary", run, false);
 	put_kernels(&json, run);
 	json_end_object(&json);
-}
-
-static void write_piece(void *context, const char *text, size_t length)
-{
-	output_text(context, text, length);
 }
 
 /* Makes the page with the largest paths and ranges, or all if ranking is NULL. */
@@ -650,7 +637,7 @@ static void make(struct fit *fit, const struct ranking *ranking)
 	bytes = output_bytes(&document);
 	output_discard(&fit->page);
 	output_open_memory(&fit->page);
-	page_write(bytes.data, bytes.length, &columns, write_piece, &fit->page);
+	page_write(&fit->page, bytes.data, bytes.length, &columns);
 	fit->bytes = output_bytes(&fit->page);
 	output_discard(&document);
 	event_counts_free(&events);
