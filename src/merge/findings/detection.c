@@ -58,7 +58,7 @@ static void put_where(FILE *out, const struct detection *detection, const struct
 	const struct paths *paths = &detection->reading->run->paths;
 	char *where = finding_location(paths, finding), count[COUNT_BYTES];
 	bool is_below =
-		!finding->places[0].line && finding_common_caller(paths, finding) != NAME_EMPTY;
+		!finding->places[0].at.line && finding_common_caller(paths, finding) != NAME_EMPTY;
 	uint64_t calls = count_calls(detection);
 
 	fprintf(out, calls == 1 ? "once" : "%s times", format_count(count, calls));
@@ -156,21 +156,13 @@ void detection_describe(const struct detection *detection, const struct callsite
 
 /* Candidates with the same line. */
 struct group {
-	size_t top; /* index of the most expensive */
-	uint64_t cost_ns;
-	uint64_t count;
-	uint32_t function, file, line, api;
+	size_t top;		    /* index of the most expensive */
+	struct finding_place place; /* without its frames */
 };
 
 COMPARE_BY(compare_candidates, struct candidate, DOWN(cost_ns) DOWN(count) UP(callsite))
 
-COMPARE_BY(compare_groups, struct group, DOWN(cost_ns) UP(top))
-
-static bool is_in_group(const struct group *group, const struct finding_place *place)
-{
-	return place->line && group->line == place->line && group->file == place->file &&
-	       group->function == place->function && group->api == place->api;
-}
+COMPARE_BY(compare_groups, struct group, DOWN(place.cost_ns) UP(top))
 
 /* The candidates must be sorted by cost. */
 static void group_candidates(struct detection *detection, struct group *groups, size_t *count_out)
@@ -178,20 +170,20 @@ static void group_candidates(struct detection *detection, struct group *groups, 
 	for (size_t c = 0; c < detection->candidate_count; c++) {
 		const struct candidate *candidate = &detection->candidates[c];
 		struct finding_place place = {0};
-		size_t g = 0;
+		size_t g;
 
 		if (c < RESOLVED_MAX)
 			finding_resolve_line(detection->reading,
 					     &detection->callsites->list[candidate->callsite],
 					     &place);
 		free(place.frames);
-		while (g < *count_out && !is_in_group(&groups[g], &place))
-			g = place.line ? g + 1 : *count_out;
+		g = place.at.line ? 0 : *count_out;
+		while (g < *count_out && !finding_is_same_place(&groups[g].place, &place))
+			g++;
 		if (g == *count_out)
-			groups[(*count_out)++] = (struct group){
-				c, 0, 0, place.function, place.file, place.line, place.api};
-		saturating_add(&groups[g].cost_ns, candidate->cost_ns);
-		saturating_add(&groups[g].count, candidate->count);
+			groups[(*count_out)++] = (struct group){.top = c, .place = place};
+		saturating_add(&groups[g].place.cost_ns, candidate->cost_ns);
+		saturating_add(&groups[g].place.count, candidate->count);
 	}
 }
 
@@ -210,9 +202,9 @@ void detection_add_places(struct detection *detection, struct finding *finding)
 		finding_place(detection->reading,
 			      &detection->callsites->list[candidates[groups[g].top].callsite],
 			      place);
-		place->cost_ns = groups[g].cost_ns;
+		place->cost_ns = groups[g].place.cost_ns;
 		place->path_cost_ns = candidates[groups[g].top].cost_ns;
-		place->count = groups[g].count;
+		place->count = groups[g].place.count;
 	}
 	first = candidates[groups[0].top];
 	candidates[groups[0].top] = candidates[0];

@@ -103,22 +103,18 @@ void finding_free(struct finding *finding)
 static void add_frame(struct run *run, struct finding_place *place, uint32_t name, const char *file,
 		      uint32_t line, bool says_line)
 {
-	/* A frame of generated code has the name of the user's line. */
-	bool is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name);
-	struct finding_frame *frame;
+	struct finding_frame frame = {
+		.name = name,
+		.file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY,
+		.line = line,
+		.says_line = says_line,
+		/* A frame of generated code has the name of the user's line. */
+		.is_own = line && !file_is_library(file) && paths_is_user_code(&run->paths, name),
+	};
 
-	frame = xt_new(place->frames, place->frame_count, place->frame_capacity);
-	frame->name = name;
-	frame->file = file[0] ? clean_name(&run->paths.names, file) : NAME_EMPTY;
-	frame->line = line;
-	frame->says_line = says_line;
-	if (place->line && (!line || (place->is_own && !is_own)))
-		return;
-	place->is_own = is_own;
-	place->function = name;
-	place->file = frame->file;
-	place->line = line;
-	place->says_line = says_line;
+	xt_append(place->frames, place->frame_count, place->frame_capacity, frame);
+	if (!place->at.line || (line && (frame.is_own || !place->at.is_own)))
+		place->at = frame;
 }
 
 static void add_python(struct reading *reading, struct finding_place *place, uint32_t id)
@@ -197,16 +193,12 @@ static bool is_kernel_itself(const struct reading *reading, const struct stack *
 static void add_native(struct reading *reading, struct finding_place *place,
 		       const struct stack *stack, size_t f)
 {
-	struct finding_place before = *place;
+	struct finding_frame before = place->at;
+	bool is_first = !place->frame_count;
 
 	add_address(reading, place, reading->process.addresses->by_frame[stack->first_frame + f]);
-	if (!before.frame_count || !is_kernel_itself(reading, stack, f))
-		return;
-	place->function = before.function;
-	place->file = before.file;
-	place->line = before.line;
-	place->says_line = before.says_line;
-	place->is_own = before.is_own;
+	if (!is_first && is_kernel_itself(reading, stack, f))
+		place->at = before;
 }
 
 void finding_add_stack(struct reading *reading, uint32_t id, struct finding_place *place)
@@ -247,8 +239,6 @@ void finding_resolve_line(struct reading *reading, const struct callsite *callsi
 		add_joined(reading, place, callsite->stack);
 	else if (frames_has_stack(&reading->frames, callsite->stack))
 		finding_add_stack(reading, callsite->stack, place);
-	if (!place->frame_count)
-		place->function = NAME_EMPTY;
 }
 
 void finding_place(struct reading *reading, const struct callsite *callsite,
@@ -278,23 +268,30 @@ void finding_place(struct reading *reading, const struct callsite *callsite,
 	finding_resolve_line(reading, callsite, place);
 }
 
+bool finding_is_same_place(const struct finding_place *a, const struct finding_place *b)
+{
+	return a->at.name == b->at.name && a->at.file == b->at.file && a->at.line == b->at.line &&
+	       a->api == b->api;
+}
+
 char *finding_place_location(const struct paths *paths, const struct finding_place *place)
 {
-	const char *function = names_text(&paths->names, place->function, NULL);
-	const char *file = names_text(&paths->names, place->file, NULL), *slash;
+	const struct finding_frame *at = &place->at;
+	const char *function = names_text(&paths->names, at->name, NULL);
+	const char *file = names_text(&paths->names, at->file, NULL), *slash;
 
-	if (place->function == NAME_EMPTY)
+	if (at->name == NAME_EMPTY)
 		return xt_strdup("an unknown function");
 	slash = strrchr(file, '/');
-	if (place->says_line || !place->line || place->file == NAME_EMPTY)
+	if (at->says_line || !at->line || at->file == NAME_EMPTY)
 		return xt_strdup(function);
-	return xt_asprintf("%s (%s:%u)", function, slash ? slash + 1 : file, place->line);
+	return xt_asprintf("%s (%s:%u)", function, slash ? slash + 1 : file, at->line);
 }
 
 char *finding_location(const struct paths *paths, const struct finding *finding)
 {
 	const struct finding_place *place = &finding->places[0];
-	uint32_t common = !place->line && finding->place_count > 1
+	uint32_t common = !place->at.line && finding->place_count > 1
 				  ? finding_common_caller(paths, finding)
 				  : NAME_EMPTY;
 

@@ -15,22 +15,22 @@
 #define FINDING_PLACES_MAX   5
 #define FINDING_EVIDENCE_MAX 8
 
+/* A function, as named in run->paths. */
+struct finding_frame {
+	uint32_t name;
+	uint32_t file;	     /* NAME_EMPTY: unknown */
+	uint32_t line;	     /* 0: unknown */
+	bool says_line;	     /* the name already contains the line */
+	bool is_own;	     /* the line is in the user's code, not in a library */
+	bool is_interpreter; /* of the Python interpreter itself */
+};
+
 /* A line of the program that causes cost. Names are those of run->paths. */
 struct finding_place {
-	uint32_t node;	   /* the call in the tree of paths */
-	uint32_t api;	   /* name of the function called */
-	uint32_t function; /* function to look at, as named in paths */
-	uint32_t file;	   /* its file; NAME_EMPTY: unknown */
-	uint32_t line;	   /* its line; 0: unknown */
-	bool says_line;	   /* the function name already contains the line */
-	bool is_own;	   /* the line is in the user's code, not in a library */
-	struct finding_frame {
-		uint32_t name;
-		uint32_t file;
-		uint32_t line;
-		bool says_line;
-		bool is_interpreter; /* frame of the Python interpreter itself */
-	} * frames;		     /* outermost first */
+	uint32_t node;		      /* the call in the tree of paths */
+	uint32_t api;		      /* name of the function called */
+	struct finding_frame at;      /* the one to look at */
+	struct finding_frame *frames; /* outermost first */
 	size_t frame_count;
 	size_t frame_capacity;
 	uint64_t cost_ns;
@@ -102,6 +102,9 @@ void finding_place(struct reading *reading, const struct callsite *callsite,
  * this is its innermost frame.
  */
 uint32_t finding_common_caller(const struct paths *paths, const struct finding *finding);
+
+/* True if both are the same call in the same line. */
+bool finding_is_same_place(const struct finding_place *a, const struct finding_place *b);
 
 /* "step (train.c:42)", or the function alone if the line is unknown. The caller frees it. */
 char *finding_place_location(const struct paths *paths, const struct finding_place *place);

@@ -164,12 +164,9 @@ void findings_detect(struct reading *reading)
 	free(detection.candidates);
 }
 
-static bool is_same_place(const struct finding *a, const struct finding *b)
+static bool is_same(const struct finding *a, const struct finding *b)
 {
-	const struct finding_place *x = &a->places[0], *y = &b->places[0];
-
-	return a->rule == b->rule && x->function == y->function && x->file == y->file &&
-	       x->line == y->line && x->api == y->api;
+	return a->rule == b->rule && finding_is_same_place(&a->places[0], &b->places[0]);
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -221,7 +218,7 @@ void findings_finish(struct run *run)
 	for (size_t f = 0; f < findings->count; f++) {
 		size_t k = 0;
 
-		while (k < kept && !is_same_place(&findings->list[k], &findings->list[f]))
+		while (k < kept && !is_same(&findings->list[k], &findings->list[f]))
 			k++;
 		if (k < kept) {
 			merge_into(&findings->list[k], &findings->list[f]);
@@ -300,12 +297,13 @@ static void put_name(struct json *json, const char *key, const struct run *run, 
 	json_text(json, key, text, length);
 }
 
-static void put_line(struct json *json, const struct run *run, uint32_t file, uint32_t line)
+static void put_frame(struct json *json, const struct run *run, const struct finding_frame *frame)
 {
-	if (file == NAME_EMPTY || !line)
+	put_name(json, "function", run, frame->name);
+	if (frame->file == NAME_EMPTY || !frame->line)
 		return;
-	put_name(json, "file", run, file);
-	json_u64(json, "line", line);
+	put_name(json, "file", run, frame->file);
+	json_u64(json, "line", frame->line);
 }
 
 /* Writes the exact path in the tree, so that the page can find its node. */
@@ -329,14 +327,12 @@ static void put_place(struct json *json, const struct run *run, const struct fin
 	json_u64(json, "path_cost_ns", place->path_cost_ns);
 	json_u64(json, "count", place->count);
 	put_name(json, "call", run, place->api);
-	put_name(json, "function", run, place->function);
-	put_line(json, run, place->file, place->line);
+	put_frame(json, run, &place->at);
 	put_path_names(json, run, place->node);
 	json_begin_array(json, "lines");
 	for (size_t f = 0; f < place->frame_count; f++) {
 		json_begin_object(json, NULL);
-		put_name(json, "function", run, place->frames[f].name);
-		put_line(json, run, place->frames[f].file, place->frames[f].line);
+		put_frame(json, run, &place->frames[f]);
 		json_end_object(json);
 	}
 	json_end_array(json);

@@ -343,7 +343,7 @@ static void add_cost(struct headline *headline, struct headline_cost cost)
 
 static void add_finding(struct run *run, const struct finding *finding)
 {
-	const struct finding_place *place = &finding->places[0];
+	const struct finding_frame *at = &finding->places[0].at;
 	bool is_of_job = finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG;
 	struct headline_cost cost = {
 		.kind = "finding",
@@ -353,8 +353,8 @@ static void add_finding(struct run *run, const struct finding *finding)
 			 : is_of_job			 ? "the job"
 							 : "active time",
 		.where = finding_location(&run->paths, finding),
-		.file = place->file,
-		.line = place->file == NAME_EMPTY ? 0 : place->line,
+		.file = at->file,
+		.line = at->file == NAME_EMPTY ? 0 : at->line,
 		.place_count = finding->place_all_count,
 		.cost_ns = finding->cost_ns,
 		.whole_ns = finding->whole_ns,

@@ -371,28 +371,22 @@ static void add_part(struct run *run, const struct idle_path_part *part,
 }
 
 /*
- * Sets frames, function, file and line of a place: those of the thread and, if it waited, of the
- * thread that it waited for.
+ * Sets the frames of an empty place, and the one to look at: those of the thread and, if it waited,
+ * of the thread that it waited for.
  */
 static void cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place)
 {
-	struct finding_place own = {.function = NAME_EMPTY};
+	struct finding_frame own;
 
-	add_part(run, &path->own, &own);
-	*place = own;
+	add_part(run, &path->own, place);
 	if (!path->has_other)
 		return;
 	/* The line to look at is that of the other thread, if it has one. */
-	place->line = 0;
-	place->is_own = false;
+	own = place->at;
+	place->at.line = 0;
 	add_part(run, &path->other, place);
-	if (!place->line) {
-		place->function = own.function;
-		place->file = own.file;
-		place->line = own.line;
-		place->says_line = own.says_line;
-		place->is_own = own.is_own;
-	}
+	if (!place->at.line)
+		place->at = own;
 }
 
 /* Time by path. */
@@ -416,9 +410,9 @@ static void add_span(struct run *run, struct span_sums *sums, const struct idle_
 	uint32_t hash;
 
 	cpu_place(run, path, &place);
-	hash = xt_hash_u64((uint64_t)place.function << 32 | place.line);
+	hash = xt_hash_u64((uint64_t)place.at.name << 32 | place.at.line);
 	free(place.frames);
-	if (!place.function)
+	if (!place.at.name)
 		return;
 	xt_hash_require(&sums->table, sums->count + 1);
 	xt_grow(sums->list, sums->capacity, sums->count + 1);
@@ -426,12 +420,12 @@ static void add_span(struct run *run, struct span_sums *sums, const struct idle_
 	     slot = xt_hash_next(&sums->table, slot)) {
 		struct span_sum *sum = &sums->list[slot->item - 1];
 
-		if (sum->function == place.function && sum->line == place.line) {
+		if (sum->function == place.at.name && sum->line == place.at.line) {
 			saturating_add(&sum->ns, ns);
 			return;
 		}
 	}
-	sums->list[sums->count++] = (struct span_sum){*path, place.function, place.line, ns};
+	sums->list[sums->count++] = (struct span_sum){*path, place.at.name, place.at.line, ns};
 	*slot = (struct xt_hash_slot){hash, (uint32_t)sums->count};
 }
 
@@ -528,14 +522,14 @@ bool cpu_findings_explain(const struct reading *reading)
 static bool is_group(const struct cpu_group *group, enum rule rule,
 		     const struct finding_place *place)
 {
-	return group->rule == rule && group->place.function == place->function &&
-	       group->place.file == place->file && group->place.line == place->line;
+	return group->rule == rule && group->place.at.name == place->at.name &&
+	       group->place.at.file == place->at.file && group->place.at.line == place->at.line;
 }
 
 static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 				  const struct finding_place *place)
 {
-	const uint32_t key[] = {(uint32_t)rule, place->function, place->file, place->line};
+	const uint32_t key[] = {(uint32_t)rule, place->at.name, place->at.file, place->at.line};
 	uint32_t hash = xt_hash_bytes(key, sizeof(key));
 	struct xt_hash_slot *slot;
 	struct cpu_group *group;
@@ -549,9 +543,9 @@ static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
 	group = &groups->list[groups->count++];
 	*slot = (struct xt_hash_slot){hash, (uint32_t)groups->count};
 	*group = (struct cpu_group){.rule = rule};
-	group->place.function = place->function;
-	group->place.file = place->file;
-	group->place.line = place->line;
+	group->place.at.name = place->at.name;
+	group->place.at.file = place->at.file;
+	group->place.at.line = place->at.line;
 	return group;
 }
 

@@ -263,7 +263,7 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 	int depth = node == PATH_ROOT ? 0 : paths_chain(paths, node, &chain, &capacity);
 
 	place->node = node;
-	place->function = wait_cause_frame(paths, node);
+	place->at.name = wait_cause_frame(paths, node);
 	for (int f = 0; f + 1 < depth; f++) {
 		uint32_t name = paths->nodes[chain[f]].name;
 		struct finding_frame frame = {.name = name};
@@ -275,12 +275,8 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 			frame.says_line =
 				strstr(names_text(&paths->names, name, NULL), ":") != NULL;
 		}
-		if (name == place->function) {
-			place->file = frame.file;
-			place->line = frame.line;
-			place->says_line = frame.says_line;
-			place->is_own = frame.line;
-		}
+		if (name == place->at.name)
+			place->at = frame;
 		xt_append(place->frames, place->frame_count, place->frame_capacity, frame);
 	}
 	free(chain);
@@ -326,7 +322,7 @@ static int set_places(struct run *run, struct finding *finding)
 	if (has_path)
 		return set_place(run, &finding->places[0], verdict->node);
 	text = place_text(run, verdict);
-	finding->places[0].function = clean_name(&run->paths.names, text);
+	finding->places[0].at.name = clean_name(&run->paths.names, text);
 	free(text);
 	return 0;
 }

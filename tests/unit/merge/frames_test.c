@@ -271,7 +271,7 @@ static void counts_no_lines_of_packages_as_own(void **state)
 		reading.process.addresses = &f.addresses;
 		finding_add_stack(&reading, 1, &place);
 		assert_int_equal(place.frame_count, 3);
-		assert_int_equal(place.line, cases[i].line);
+		assert_int_equal(place.at.line, cases[i].line);
 		assert_true(paths_is_user_code(&run.paths, place.frames[0].name));
 		for (size_t n = 1; n < 3; n++)
 			assert_int_equal(paths_is_user_code(&run.paths, place.frames[n].name),

@@ -375,7 +375,7 @@ static void put_cpu_json(struct json *json, const struct run *run, const struct 
 	json_begin_object(json, "cpu");
 	json_u64(json, "ns", gap->cpu_ns);
 	json_string(json, "where", where);
-	put_file(json, run, gap->cpu_place.file, gap->cpu_place.line);
+	put_file(json, run, gap->cpu_place.at.file, gap->cpu_place.at.line);
 	json_begin_array(json, "frames");
 	for (size_t f = 0; f < gap->cpu_place.frame_count; f++)
 		json_string(json, NULL,
@@ -399,7 +399,7 @@ static void put_gap_json(struct json *json, const char *key, const struct run *r
 	if (has_class)
 		json_string(json, "class", idle_labels[gap->class]);
 	json_string(json, "where", where);
-	put_file(json, run, gap->place.file, gap->place.line);
+	put_file(json, run, gap->place.at.file, gap->place.at.line);
 	if (gap->cpu_ns)
 		put_cpu_json(json, run, gap);
 	json_end_object(json);
