@@ -389,49 +389,63 @@ static void cpu_place(struct run *run, const struct idle_path *path, struct find
 		place->at = own;
 }
 
-/* Time by path. */
-struct span_sum {
-	struct idle_path path;
-	uint32_t function, line; /* of its place */
+/* Time of a rule at one line. */
+struct cpu_group {
+	enum rule rule;
+	struct finding_place place;
 	uint64_t ns;
+	uint64_t most_ns; /* of its most expensive path */
+	struct idle_path most;
+	uint64_t path_count;
+	uint32_t logs[PROCESSES_MAX]; /* other processes that the path continues in */
+	size_t log_count;
 };
 
-struct span_sums {
-	struct span_sum *list;
-	size_t count, capacity;
-	struct xt_hash_table table; /* by function and line */
+struct cpu_groups {
+	struct interner keys;	/* a rule and the line to look at */
+	struct cpu_group *list; /* by id of the key - 1 */
+	size_t capacity;
 };
 
-static void add_span(struct run *run, struct span_sums *sums, const struct idle_path *path,
+static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
+				  const struct finding_frame *at)
+{
+	const uint32_t key[] = {(uint32_t)rule, at->name, at->file, at->line};
+	bool is_new;
+	uint32_t id = xt_intern(&groups->keys, key, sizeof(key), &is_new);
+
+	xt_grow(groups->list, groups->capacity, id);
+	groups->list[id - 1].rule = rule;
+	return &groups->list[id - 1];
+}
+
+static void free_groups(struct cpu_groups *groups)
+{
+	for (size_t g = 0; g < groups->keys.count; g++)
+		free(groups->list[g].place.frames);
+	free(groups->list);
+	interner_free(&groups->keys);
+}
+
+/* Adds time to the group of its line. The place is that of the first path there. */
+static void add_span(struct run *run, struct cpu_groups *groups, const struct idle_path *path,
 		     uint64_t ns)
 {
 	struct finding_place place = {0};
-	struct xt_hash_slot *slot;
-	uint32_t hash;
+	struct cpu_group *group;
 
 	cpu_place(run, path, &place);
-	hash = xt_hash_u64((uint64_t)place.at.name << 32 | place.at.line);
-	free(place.frames);
-	if (!place.at.name)
-		return;
-	xt_hash_require(&sums->table, sums->count + 1);
-	xt_grow(sums->list, sums->capacity, sums->count + 1);
-	for (slot = xt_hash_first(&sums->table, hash); slot->item;
-	     slot = xt_hash_next(&sums->table, slot)) {
-		struct span_sum *sum = &sums->list[slot->item - 1];
-
-		if (sum->function == place.at.name && sum->line == place.at.line) {
-			saturating_add(&sum->ns, ns);
-			return;
-		}
-	}
-	sums->list[sums->count++] = (struct span_sum){*path, place.at.name, place.at.line, ns};
-	*slot = (struct xt_hash_slot){hash, (uint32_t)sums->count};
+	group = group_of(groups, RULE_HOST_CODE, &place.at);
+	if (group->ns)
+		free(place.frames);
+	else
+		group->place = place;
+	saturating_add(&group->ns, ns);
 }
 
 static void add_samples(struct reading *reading, const struct cpu_log *log,
 			const struct cpu_thread *thread, uint64_t from_ns, uint64_t until_ns,
-			struct span_sums *sums)
+			struct cpu_groups *groups)
 {
 	const struct cpu_samples *samples = &log->model->cpu_samples;
 
@@ -446,7 +460,7 @@ static void add_samples(struct reading *reading, const struct cpu_log *log,
 			continue;
 		path = idle_paths_follow(reading->run->cpu->logs, log, &samples->rows[r],
 					 begin_ns + (end_ns - begin_ns) / 2);
-		add_span(reading->run, sums, &path, end_ns - begin_ns);
+		add_span(reading->run, groups, &path, end_ns - begin_ns);
 	}
 }
 
@@ -454,8 +468,8 @@ void cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, 
 		       struct finding_place *place, uint64_t *share_ns_out)
 {
 	const struct cpu_logs *logs = reading->run->cpu->logs;
-	const struct span_sum *most = NULL;
-	struct span_sums sums = {0};
+	struct cpu_groups groups = {0};
+	struct cpu_group *most = NULL;
 
 	*share_ns_out = 0;
 	for (size_t l = 0; l < logs->count; l++) {
@@ -466,36 +480,19 @@ void cpu_place_of_span(struct reading *reading, uint32_t tid, uint64_t from_ns, 
 				: NULL;
 
 		if (thread)
-			add_samples(reading, log, thread, from_ns, until_ns, &sums);
+			add_samples(reading, log, thread, from_ns, until_ns, &groups);
 	}
-	for (size_t s = 0; s < sums.count; s++)
-		if (!most || sums.list[s].ns > most->ns)
-			most = &sums.list[s];
+	for (size_t g = 0; g < groups.keys.count; g++)
+		if (groups.list[g].place.at.name != NAME_EMPTY &&
+		    (!most || groups.list[g].ns > most->ns))
+			most = &groups.list[g];
 	if (most) {
 		*share_ns_out = most->ns;
-		cpu_place(reading->run, &most->path, place);
+		*place = most->place;
+		most->place.frames = NULL;
 	}
-	free(sums.list);
-	xt_hash_free(&sums.table);
+	free_groups(&groups);
 }
-
-/* Idle time of a rule at one line. */
-struct cpu_group {
-	enum rule rule;
-	struct finding_place place;
-	uint64_t ns;
-	uint64_t most_ns; /* of its most expensive path */
-	struct idle_path most;
-	uint64_t path_count;
-	uint32_t logs[PROCESSES_MAX]; /* other processes that the path continues in */
-	size_t log_count;
-};
-
-struct cpu_groups {
-	struct cpu_group *list;
-	size_t count, capacity;
-	struct xt_hash_table table;
-};
 
 static bool is_explained(const struct reading *reading, const struct total *total)
 {
@@ -517,36 +514,6 @@ bool cpu_findings_explain(const struct reading *reading)
 			saturating_add(&unknown_ns, total->weights[WEIGHT_GPU_IDLE]);
 	}
 	return known_ns > unknown_ns;
-}
-
-static bool is_group(const struct cpu_group *group, enum rule rule,
-		     const struct finding_place *place)
-{
-	return group->rule == rule && group->place.at.name == place->at.name &&
-	       group->place.at.file == place->at.file && group->place.at.line == place->at.line;
-}
-
-static struct cpu_group *group_of(struct cpu_groups *groups, enum rule rule,
-				  const struct finding_place *place)
-{
-	const uint32_t key[] = {(uint32_t)rule, place->at.name, place->at.file, place->at.line};
-	uint32_t hash = xt_hash_bytes(key, sizeof(key));
-	struct xt_hash_slot *slot;
-	struct cpu_group *group;
-
-	xt_hash_require(&groups->table, groups->count + 1);
-	xt_grow(groups->list, groups->capacity, groups->count + 1);
-	for (slot = xt_hash_first(&groups->table, hash); slot->item;
-	     slot = xt_hash_next(&groups->table, slot))
-		if (is_group(&groups->list[slot->item - 1], rule, place))
-			return &groups->list[slot->item - 1];
-	group = &groups->list[groups->count++];
-	*slot = (struct xt_hash_slot){hash, (uint32_t)groups->count};
-	*group = (struct cpu_group){.rule = rule};
-	group->place.at.name = place->at.name;
-	group->place.at.file = place->at.file;
-	group->place.at.line = place->at.line;
-	return group;
 }
 
 static void note_process(struct cpu_group *group, const struct idle_path *path)
@@ -573,7 +540,8 @@ static void add_path(struct detection *detection, struct cpu_groups *groups,
 	struct cpu_group *group;
 
 	cpu_place(run, path, &place);
-	group = group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)), &place);
+	group = group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)),
+			 &place.at);
 	saturating_add(&group->ns, ns);
 	group->path_count++;
 	note_process(group, path);
@@ -692,19 +660,18 @@ void cpu_findings_detect(struct detection *detection)
 {
 	const struct aggregate *aggregate = &detection->reading->aggregate;
 	struct cpu_groups groups = {0};
+	size_t count;
 
 	for (uint32_t t = 0; t < aggregate->count; t++)
 		if (is_explained(detection->reading, &aggregate->entries[t]))
 			add_path(detection, &groups, &aggregate->entries[t]);
-	SORT(groups.list, groups.count, compare_groups);
-	for (size_t first = 0, end; first < groups.count; first = end) {
+	count = groups.keys.count;
+	SORT(groups.list, count, compare_groups);
+	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1;
-		     end < groups.count && groups.list[end].rule == groups.list[first].rule;)
+		     end < count && groups.list[end].rule == groups.list[first].rule;)
 			end++;
 		add_finding(detection, &groups.list[first], end - first);
 	}
-	for (size_t g = 0; g < groups.count; g++)
-		free(groups.list[g].place.frames);
-	free(groups.list);
-	xt_hash_free(&groups.table);
+	free_groups(&groups);
 }
