@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "log/base/number_format.h"
+#include "merge/findings/headline.h"
 #include "merge/findings/rules.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
@@ -25,6 +26,26 @@
 #define SHARE_HIGH   4 /* 1/4 of the active time */
 #define SHARE_MEDIUM 10
 #define STUB	     "__device_stub_"
+
+struct finding *finding_add(struct run *run, enum rule rule, size_t process_index, uint64_t cost_ns,
+			    uint64_t whole_ns)
+{
+	struct findings *findings = &run->found->findings;
+
+	if (!rule_reports(run->settings, rule, cost_ns, whole_ns))
+		return NULL;
+	xt_append(findings->list, findings->count, findings->capacity,
+		  (struct finding){
+			  .rule = rule,
+			  .process = run->labels[process_index],
+			  .process_index = process_index,
+			  .process_count = 1,
+			  .cost_ns = cost_ns,
+			  .whole_ns = whole_ns,
+			  .advice = rule_specs[rule].advice,
+		  });
+	return &findings->list[findings->count - 1];
+}
 
 const char *finding_severity(const struct finding *finding)
 {
@@ -94,7 +115,6 @@ void finding_free(struct finding *finding)
 {
 	for (size_t p = 0; p < finding->place_count; p++)
 		free(finding->places[p].frames);
-	free(finding->process);
 	free(finding->what);
 	free(finding->headline);
 	*finding = (struct finding){0};

@@ -40,7 +40,7 @@ struct finding_place {
 
 struct finding {
 	enum rule rule;
-	char *process;		/* label of the process */
+	const char *process;	/* label of the process */
 	size_t process_index;	/* index of that process */
 	uint32_t process_count; /* number of processes with the same finding */
 	uint64_t cost_ns;
@@ -61,6 +61,14 @@ struct finding {
 struct callsite;
 struct paths;
 struct reading;
+struct run;
+
+/*
+ * Adds a finding about a process, with the advice of its rule. Returns NULL if the user's settings
+ * do not report this cost. The pointer is valid until the next call.
+ */
+struct finding *finding_add(struct run *run, enum rule rule, size_t process_index, uint64_t cost_ns,
+			    uint64_t whole_ns);
 
 /* The meaning of whole_ns, as in "of 22.943 ms active time". */
 const char *finding_whole_text(const struct finding *finding);

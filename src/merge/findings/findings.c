@@ -23,22 +23,6 @@
 #include "merge/sums/settings.h"
 #include "merge/tables/table.h"
 
-static void build_finding(struct detection *detection, struct finding *finding)
-{
-	const struct callsite_rule *rule = &callsite_rules[finding->rule];
-
-	finding->process = xt_strdup(detection->reading->process.label);
-	finding->process_index = detection->reading->process.index;
-	finding->process_count = 1;
-	finding->cost_ns = detection->cost_ns;
-	finding->whole_ns = detection->whole_ns;
-	finding->advice = rule_specs[finding->rule].advice;
-	detection_add_places(detection, finding);
-	if (rule->explain)
-		rule->explain(detection, finding);
-	detection_describe(detection, rule, finding);
-}
-
 /* Mark idle time as explained, even if the user hides the rule. */
 static void mark_explained(struct detection *detection, enum rule rule)
 {
@@ -124,25 +108,26 @@ static void detect(struct detection *detection, const struct callsite_rule *rule
 
 static void apply_rule(struct detection *detection, enum rule rule)
 {
-	struct findings *findings = &detection->reading->run->found->findings;
-	struct finding finding = {.rule = rule};
-	bool is_reported;
+	const struct reading *reading = detection->reading;
+	struct finding *finding;
 
-	if (detection->reading->gaps.is_blind && rule_specs[rule].is_about_idle)
+	if (reading->gaps.is_blind && rule_specs[rule].is_about_idle)
 		return;
 	detect(detection, &callsite_rules[rule]);
 	add_costs(detection, rule_specs[rule].is_thread_time);
 	if (!detection->candidate_count)
 		return;
-	is_reported = rule_reports(detection->reading->run->settings, rule, detection->cost_ns,
-				   detection->whole_ns);
-	if (is_reported || rule_reaches(rule, rule_specs[rule].share_percent, detection->cost_ns,
-					detection->whole_ns))
+	finding = finding_add(reading->run, rule, reading->process.index, detection->cost_ns,
+			      detection->whole_ns);
+	if (finding || rule_reaches(rule, rule_specs[rule].share_percent, detection->cost_ns,
+				    detection->whole_ns))
 		mark_explained(detection, rule);
-	if (!is_reported)
+	if (!finding)
 		return;
-	build_finding(detection, &finding);
-	xt_append(findings->list, findings->count, findings->capacity, finding);
+	detection_add_places(detection, finding);
+	if (callsite_rules[rule].explain)
+		callsite_rules[rule].explain(detection, finding);
+	detection_describe(detection, &callsite_rules[rule], finding);
 }
 
 void findings_detect(struct reading *reading)
@@ -241,12 +226,9 @@ void findings_free(struct findings *findings)
 	for (size_t f = 0; f < findings->count; f++)
 		finding_free(&findings->list[f]);
 	free(findings->list);
-	for (size_t d = 0; d < findings->device_count; d++) {
-		struct finding_device *device = &findings->devices[d];
-
-		free_all(device->program, device->process, device->name, device->uuid,
-			 device->place.frames);
-	}
+	for (size_t d = 0; d < findings->device_count; d++)
+		free_all(findings->devices[d].program, findings->devices[d].uuid,
+			 findings->devices[d].place.frames);
 	free(findings->devices);
 	*findings = (struct findings){0};
 }

@@ -23,10 +23,9 @@
 
 /* A device as used by one process, to compare with devices of other processes of the same job. */
 struct finding_device {
-	char *program; /* owned, like all strings here */
-	char *process;
-	char *name; /* such as "GPU0 of train (4321)" */
-	char *uuid; /* "" if unknown */
+	char *program;	 /* owned */
+	char *uuid;	 /* owned; "" if unknown */
+	uint32_t device; /* the process's own number */
 	size_t process_index;
 	bool is_compared; /* already compared, or impossible to compare */
 	size_t group;	  /* group it was compared in; 0: none */

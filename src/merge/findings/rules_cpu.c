@@ -627,24 +627,19 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 /* Reports the groups of one rule. Takes over the frames of the places. */
 static void add_finding(struct detection *detection, struct cpu_group *groups, size_t count)
 {
-	struct run *run = detection->reading->run;
-	struct findings *findings = &run->found->findings;
-	struct finding finding = {
-		.rule = groups->rule,
-		.advice = rule_specs[groups->rule].advice,
-		.process_index = detection->reading->process.index,
-		.process_count = 1,
-		.whole_ns = span_ns(detection->callsites),
-		.place_all_count = count,
-	};
+	const struct reading *reading = detection->reading;
+	struct finding *finding;
+	uint64_t cost_ns = 0;
 
 	for (size_t g = 0; g < count; g++)
-		saturating_add(&finding.cost_ns, groups[g].ns);
-	if (!rule_reports(run->settings, finding.rule, finding.cost_ns, finding.whole_ns))
+		saturating_add(&cost_ns, groups[g].ns);
+	finding = finding_add(reading->run, groups->rule, reading->process.index, cost_ns,
+			      span_ns(detection->callsites));
+	if (!finding)
 		return;
-	finding.process = xt_strdup(detection->reading->process.label);
+	finding->place_all_count = count;
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
-		struct finding_place *place = &finding.places[finding.place_count++];
+		struct finding_place *place = &finding->places[finding->place_count++];
 
 		*place = groups[g].place;
 		place->cost_ns = groups[g].ns;
@@ -652,8 +647,7 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 		place->count = groups[g].path_count;
 		groups[g].place.frames = NULL;
 	}
-	describe(run, groups, count, &finding);
-	xt_append(findings->list, findings->count, findings->capacity, finding);
+	describe(reading->run, groups, count, finding);
 }
 
 void cpu_findings_detect(struct detection *detection)

@@ -35,9 +35,8 @@ static void note_device(const struct detection *detection, const struct device_s
 	device = xt_new(findings->devices, findings->device_count, findings->device_capacity);
 	snprintf(key, sizeof(key), "gpu.%u.uuid", row->device);
 	device->program = xt_strdup(model_meta(reading->model, "process.exe"));
-	device->process = xt_strdup(reading->process.label);
 	device->uuid = xt_strdup(model_meta(reading->model, key));
-	device->name = xt_asprintf("GPU%u of %s", row->device, reading->process.label);
+	device->device = row->device;
 	device->kernel_union_ns = row->kernel_union_ns;
 	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
 	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
@@ -161,7 +160,8 @@ static bool is_member(const struct findings *findings, const struct group *group
 }
 
 /*
- * Drop findings about devices of single processes of this group; the group's finding covers them.
+ * Drop findings about devices of single processes of this group; the group's finding, which is the
+ * last one, covers them.
  */
 static void drop_members(struct findings *findings, const struct group *group)
 {
@@ -170,7 +170,7 @@ static void drop_members(struct findings *findings, const struct group *group)
 	for (size_t f = 0; f < findings->count; f++) {
 		struct finding finding = findings->list[f];
 
-		if (finding.rule == RULE_DEVICE_IMBALANCE &&
+		if (finding.rule == RULE_DEVICE_IMBALANCE && f + 1 < findings->count &&
 		    is_member(findings, group, finding.process_index))
 			finding_free(&finding);
 		else
@@ -181,38 +181,32 @@ static void drop_members(struct findings *findings, const struct group *group)
 
 static void add_finding(struct run *run, const struct group *group, uint64_t cost_ns)
 {
-	struct findings *findings = &run->found->findings;
 	struct finding_device *busiest = group->busiest;
-	struct finding finding = {
-		.rule = RULE_DEVICE_IMBALANCE,
-		.process_count = 1,
-		.process_index = busiest->process_index,
-		.cost_ns = cost_ns,
-		.whole_ns = group->whole_ns,
-		.places = {busiest->place},
-		.place_count = 1,
-		.place_all_count = 1,
-		.advice = rule_specs[RULE_DEVICE_IMBALANCE].advice,
-	};
-	char *where = finding_location(&run->paths, &finding), most[TIME_BYTES], mean[TIME_BYTES];
+	struct finding *finding = finding_add(run, RULE_DEVICE_IMBALANCE, busiest->process_index,
+					      cost_ns, group->whole_ns);
+	char *where, most[TIME_BYTES], mean[TIME_BYTES];
 
+	if (!finding)
+		return;
+	finding->place_count = finding->place_all_count = 1;
+	finding->places[0] = busiest->place;
+	finding->places[0].cost_ns = finding->places[0].path_cost_ns = cost_ns;
+	busiest->place.frames = NULL; /* moved to the finding */
+	where = finding_location(&run->paths, finding);
 	format_time(most, group->most_ns);
 	format_time(mean, group->sum_ns / group->count);
-	finding_set_text(
-		&finding,
-		"%s is busy for %s, mostly with work launched in %s. The mean of the %llu GPUs of "
-		"these processes is %s. Balanced GPUs would take %s less, %s of the active time.",
-		busiest->name, most, where, (unsigned long long)group->count, mean,
-		finding_cost(&finding), finding_share(&finding));
+	finding_set_text(finding,
+			 "GPU%u of %s is busy for %s, mostly with work launched in %s. The mean of "
+			 "the %llu GPUs of these processes is %s. Balanced GPUs would take %s "
+			 "less, %s of the active time.",
+			 busiest->device, finding->process, most, where,
+			 (unsigned long long)group->count, mean, finding_cost(finding),
+			 finding_share(finding));
 	free(where);
-	finding_add_evidence(&finding, "device_count", group->count);
-	finding_add_evidence(&finding, "busiest_device_time_ns", group->most_ns);
-	finding_add_evidence(&finding, "mean_device_time_ns", group->sum_ns / group->count);
-	finding.process = xt_strdup(busiest->process);
-	finding.places[0].cost_ns = finding.places[0].path_cost_ns = cost_ns;
-	xt_grow(findings->list, findings->capacity, findings->count + 1);
-	busiest->place.frames = NULL; /* moved to the finding */
-	findings->list[findings->count++] = finding;
+	finding_add_evidence(finding, "device_count", group->count);
+	finding_add_evidence(finding, "busiest_device_time_ns", group->most_ns);
+	finding_add_evidence(finding, "mean_device_time_ns", group->sum_ns / group->count);
+	drop_members(&run->found->findings, group);
 }
 
 void findings_compare_devices(struct run *run)
@@ -226,11 +220,8 @@ void findings_compare_devices(struct run *run)
 		struct group group = group_of(findings, first);
 		uint64_t cost_ns = imbalance_ns(group.most_ns, group.sum_ns, group.count);
 
-		if (cost_ns && group.has_several && !is_reported(findings, &group) &&
-		    rule_reports(run->settings, RULE_DEVICE_IMBALANCE, cost_ns, group.whole_ns)) {
-			drop_members(findings, &group);
+		if (cost_ns && group.has_several && !is_reported(findings, &group))
 			add_finding(run, &group, cost_ns);
-		}
 	}
 }
 
@@ -255,12 +246,12 @@ static const char launch_advice[] = "Look for what slows the CPU, such as other 
 				    "and longer kernels, or CUDA graphs.";
 
 /* Adds the frames of the path above its leaf, and the line to look at. */
-static int set_place(const struct run *run, struct finding_place *place, uint32_t node)
+static void set_place(const struct run *run, struct finding_place *place, uint32_t node)
 {
 	const struct paths *paths = &run->paths;
 	uint32_t *chain = NULL;
 	size_t capacity = 0;
-	int depth = node == PATH_ROOT ? 0 : paths_chain(paths, node, &chain, &capacity);
+	int depth = paths_chain(paths, node, &chain, &capacity);
 
 	place->node = node;
 	place->at.name = wait_cause_frame(paths, node);
@@ -280,7 +271,6 @@ static int set_place(const struct run *run, struct finding_place *place, uint32_
 		xt_append(place->frames, place->frame_count, place->frame_capacity, frame);
 	}
 	free(chain);
-	return depth < 0 ? depth : 0;
 }
 
 /* The late rank may wait, too, but it is not one of the others. */
@@ -311,7 +301,7 @@ static char *place_text(const struct run *run, const struct rank_verdict *verdic
 	return text;
 }
 
-static int set_places(struct run *run, struct finding *finding)
+static void set_places(struct run *run, struct finding *finding)
 {
 	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	bool has_path = verdict->kind == VERDICT_RANK || verdict->kind == VERDICT_MOVING ||
@@ -319,12 +309,14 @@ static int set_places(struct run *run, struct finding *finding)
 	char *text;
 
 	finding->place_count = finding->place_all_count = 1;
-	if (has_path)
-		return set_place(run, &finding->places[0], verdict->node);
+	finding->places[0].cost_ns = finding->places[0].path_cost_ns = finding->cost_ns;
+	if (has_path) {
+		set_place(run, &finding->places[0], verdict->node);
+		return;
+	}
 	text = place_text(run, verdict);
 	finding->places[0].at.name = clean_name(&run->paths.names, text);
 	free(text);
-	return 0;
 }
 
 static const char *advice_for(const struct collectives_report *report)
@@ -341,17 +333,21 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
-static void add_rank_finding(struct run *run, struct finding *finding)
+/* log: SIZE_MAX for all ranks. Returns NULL if the user's settings do not report the cost. */
+static struct finding *add_rank_finding(struct run *run, enum rule rule, size_t log,
+					uint64_t cost_ns, uint64_t whole_ns)
 {
-	struct findings *findings = &run->found->findings;
+	struct finding *finding =
+		finding_add(run, rule, log == SIZE_MAX ? 0 : log, cost_ns, whole_ns);
 
+	if (!finding)
+		return NULL;
+	if (log == SIZE_MAX)
+		finding->process = "all ranks";
 	finding->what = verdict_text(run);
-	finding->places[0].cost_ns = finding->places[0].path_cost_ns = finding->cost_ns;
-	if (set_places(run, finding)) {
-		finding_free(finding);
-		xt_out_of_memory(0);
-	}
-	xt_append(findings->list, findings->count, findings->capacity, *finding);
+	finding->advice = advice_for(&run->compared->report);
+	set_places(run, finding);
+	return finding;
 }
 
 static void report_hang(struct run *run)
@@ -361,52 +357,37 @@ static void report_hang(struct run *run)
 	const struct communicator *list = report->communicators.list;
 	uint64_t rank_count = list[report->unfinished.list[0].communicator].member_count;
 	uint64_t cost_ns = verdict->cost_ns * rank_count;
-	bool is_rank = verdict->log != SIZE_MAX;
-	struct finding finding = {
-		.rule = RULE_HANG,
-		.process_count = 1,
-		.process_index = is_rank ? verdict->log : 0,
-		.cost_ns = cost_ns,
-		.whole_ns =
-			verdict->share > 0 ? (uint64_t)((double)cost_ns / verdict->share) : cost_ns,
-		.advice = advice_for(report),
-	};
+	uint64_t whole_ns =
+		verdict->share > 0 ? (uint64_t)((double)cost_ns / verdict->share) : cost_ns;
+	struct finding *finding = add_rank_finding(run, RULE_HANG, verdict->log, cost_ns, whole_ns);
 
-	if (!rule_reports(run->settings, RULE_HANG, finding.cost_ns, finding.whole_ns))
-		return;
-	finding.process = xt_strdup(is_rank ? run->labels[verdict->log] : "all ranks");
-	finding_add_evidence(&finding, "unfinished_collective_count", report->unfinished.count);
-	add_rank_finding(run, &finding);
+	if (finding)
+		finding_add_evidence(finding, "unfinished_collective_count",
+				     report->unfinished.count);
 }
 
 void findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
-	size_t log = verdict->kind == VERDICT_RANK ? verdict->log : 0;
-	struct finding finding = {
-		.rule = RULE_LATE_RANK,
-		.process_count = 1,
-		.process_index = log,
-		.cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns),
-		.whole_ns = (uint64_t)report->times.ranks_ns,
-		.advice = advice_for(report),
-	};
+	struct finding *finding;
 
-	if (verdict->kind == VERDICT_HANG) {
+	if (verdict->kind == VERDICT_HANG)
 		report_hang(run);
+	if (verdict->kind == VERDICT_HANG || verdict->kind == VERDICT_NONE ||
+	    verdict->kind == VERDICT_UNKNOWN)
 		return;
-	}
-	if (verdict->kind == VERDICT_NONE || verdict->kind == VERDICT_UNKNOWN ||
-	    !rule_reports(run->settings, RULE_LATE_RANK, finding.cost_ns, finding.whole_ns))
+	finding = add_rank_finding(run, RULE_LATE_RANK,
+				   verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
+				   (uint64_t)(verdict->share * report->times.ranks_ns),
+				   (uint64_t)report->times.ranks_ns);
+	if (!finding)
 		return;
-	finding.process = xt_strdup(verdict->kind == VERDICT_RANK ? run->labels[log] : "all ranks");
-	if (verdict->kind == VERDICT_RANK && run->inputs->logs[log].rank != RANK_UNKNOWN)
-		finding.headline = xt_asprintf("the other ranks wait for rank %u",
-					       run->inputs->logs[log].rank);
+	if (verdict->kind == VERDICT_RANK && run->inputs->logs[verdict->log].rank != RANK_UNKNOWN)
+		finding->headline = xt_asprintf("the other ranks wait for rank %u",
+						run->inputs->logs[verdict->log].rank);
 	if (verdict->kind != VERDICT_LINK)
-		finding_add_evidence(&finding, "waiting_rank_count",
+		finding_add_evidence(finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
-	finding_add_evidence(&finding, "all_ranks_lost_ns", verdict->cost_ns);
-	add_rank_finding(run, &finding);
+	finding_add_evidence(finding, "all_ranks_lost_ns", verdict->cost_ns);
 }
