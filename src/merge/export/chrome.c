@@ -74,7 +74,7 @@ static inline struct chrome *chrome_of(struct tracks *t)
 
 static inline int64_t time_of(const struct tracks *t, uint64_t ns)
 {
-	return (int64_t)(ns - (uint64_t)t->process->origin_ns);
+	return process_time_ns(t->process, ns);
 }
 
 /* Escapes text for the inside of a JSON string. The caller frees the result. */

@@ -153,26 +153,21 @@ static void set_gap(struct reading *reading, struct headline_gap *gap, uint64_t 
 	set_cpu_place(reading, gap, from_ns, from_ns + ns, callsite);
 	free_place(&gap->place);
 	gap->ns = ns;
-	gap->from_ns = (int64_t)(from_ns - (uint64_t)reading->process.origin_ns);
-	if (!callsite)
-		return;
-	finding_place(reading, &reading->sums.callsites.list[callsite], &gap->place);
+	gap->from_ns = process_time_ns(&reading->process, from_ns);
+	if (callsite)
+		finding_place(reading, &reading->sums.callsites.list[callsite], &gap->place);
 }
 
 static void add_gpu(struct headline *headline, const struct model *model, uint32_t device)
 {
-	char key[40];
-	const char *name;
+	const char *name = model_gpu(model, device, "name");
 
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	name = model_meta(model, key);
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		if (!strcmp(headline->gpus[g], name))
 			return;
 	if (!name[0] || headline->gpu_count == HEADLINE_GPUS)
 		return;
-	headline->gpus[headline->gpu_count] = xt_strdup(name);
-	headline->gpu_count++;
+	headline->gpus[headline->gpu_count++] = xt_strdup(name);
 }
 
 static void add_device(struct reading *reading, const struct device_stats *device)
@@ -212,17 +207,18 @@ static void add_start_up(struct reading *reading, uint64_t start_ns)
 	set_gap(reading, &headline->start_up, ns, start_ns, first->first_callsite);
 }
 
-static void add_run_time(struct reading *reading, int64_t from_ns, int64_t until_ns)
+static void add_run_time(struct reading *reading, uint64_t from_ns, uint64_t until_ns)
 {
 	struct programs *programs = &reading->run->found->headline.programs;
-	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
-	int64_t last_ns = (int64_t)(reading->model->times.last_clock_ns - origin_ns);
+	const struct process *process = &reading->process;
+	int64_t end_ns = process_time_ns(process, until_ns);
+	int64_t last_ns = process_time_ns(process, process->model->times.last_clock_ns);
 
 	xt_append(programs->spans, programs->span_count, programs->span_capacity,
-		  (struct program_span){.log = reading->process.log,
-					.start_ns = from_ns,
-					.end_ns = until_ns,
-					.last_ns = last_ns > until_ns ? last_ns : until_ns});
+		  (struct program_span){.log = process->log,
+					.start_ns = process_time_ns(process, from_ns),
+					.end_ns = end_ns,
+					.last_ns = last_ns > end_ns ? last_ns : end_ns});
 }
 
 void headline_add_samples(struct reading *reading)
@@ -242,10 +238,8 @@ void headline_add_samples(struct reading *reading)
 		from_ns = sample->first_ns < from_ns ? sample->first_ns : from_ns;
 		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
 	}
-	if (from_ns >= until_ns)
-		return;
-	add_run_time(reading, (int64_t)(from_ns - (uint64_t)process->origin_ns),
-		     (int64_t)(until_ns - (uint64_t)process->origin_ns));
+	if (from_ns < until_ns)
+		add_run_time(reading, from_ns, until_ns);
 }
 
 static uint64_t since_start_ns(const struct model *model, uint64_t time_ns)
@@ -283,15 +277,12 @@ void headline_add(struct reading *reading)
 	const struct callsites *callsites = &reading->sums.callsites;
 	const struct process *process = &reading->process;
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
-	int64_t from_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
-	int64_t until_ns = (int64_t)(callsites->last_ns - (uint64_t)process->origin_ns);
 
 	add_part(reading);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return;
-	if (reading->run->selection)
-		from_ns = (int64_t)(callsites->first_ns - (uint64_t)process->origin_ns);
-	add_run_time(reading, from_ns, until_ns);
+	add_run_time(reading, reading->run->selection ? callsites->first_ns : start_ns,
+		     callsites->last_ns);
 	headline->process_count += callsites->device_count != 0;
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		add_gpu(headline, reading->model, callsites->devices[d].device);

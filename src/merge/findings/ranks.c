@@ -28,36 +28,27 @@ static struct rank_row *row_of(struct ranks *ranks, const struct process *proces
 	for (size_t r = 0; r < ranks->count; r++)
 		if (ranks->rows[r].first == process->log->first)
 			return &ranks->rows[r];
-	xt_grow(ranks->rows, ranks->capacity, ranks->count + 1);
-	row = &ranks->rows[ranks->count];
-	*row = (struct rank_row){.first = process->log->first, .label = xt_strdup(process->label)};
-	ranks->count += row->label != NULL;
-	return row->label ? row : NULL;
+	row = xt_new(ranks->rows, ranks->count, ranks->capacity);
+	*row = (struct rank_row){.first = process->log->first, .label = process->label};
+	return row;
 }
 
 static void add_gpu(struct rank_row *row, const struct model *model, uint32_t device)
 {
-	struct rank_gpu *gpu = &row->gpus[row->gpu_count];
-	char key[40];
-
 	for (size_t g = 0; g < row->gpu_count; g++)
 		if (row->gpus[g].device == device)
 			return;
-	if (row->gpu_count == RANK_GPUS_MAX)
-		return;
-	gpu->device = device;
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	gpu->name = xt_strdup(model_meta(model, key));
-	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
-	gpu->uuid = xt_strdup(model_meta(model, key));
-	row->gpu_count++;
+	if (row->gpu_count < RANK_GPUS_MAX)
+		row->gpus[row->gpu_count++] =
+			(struct rank_gpu){device, xt_strdup(model_gpu(model, device, "name")),
+					  xt_strdup(model_gpu(model, device, "uuid"))};
 }
 
 static void add_device(struct rank_row *row, const struct reading *reading,
 		       const struct device_stats *device)
 {
-	int64_t first_ns = (int64_t)(device->first_ns - (uint64_t)reading->process.origin_ns);
-	int64_t last_ns = (int64_t)(device->last_ns - (uint64_t)reading->process.origin_ns);
+	int64_t first_ns = process_time_ns(&reading->process, device->first_ns);
+	int64_t last_ns = process_time_ns(&reading->process, device->last_ns);
 
 	if (!row->span_ns || first_ns < row->first_ns)
 		row->first_ns = first_ns;
@@ -133,7 +124,6 @@ void ranks_free(struct ranks *ranks)
 			free(row->gpus[g].name);
 			free(row->gpus[g].uuid);
 		}
-		free(row->label);
 	}
 	free(ranks->rows);
 	*ranks = (struct ranks){0};

@@ -19,7 +19,7 @@ struct rank_gpu {
 /* Sums over the devices of a process. */
 struct rank_row {
 	size_t first; /* index in the inputs of its first log */
-	char *label;
+	const char *label;
 	struct rank_gpu gpus[RANK_GPUS_MAX]; /* those with work */
 	size_t gpu_count;
 	uint64_t gpu_ns;	/* sum of kernels, copies and memsets */

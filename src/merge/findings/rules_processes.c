@@ -27,19 +27,17 @@ static void note_device(const struct detection *detection, const struct device_s
 	struct findings *findings = &reading->run->found->findings;
 	struct finding_device *device;
 	uint32_t top = busiest_callsite(detection->callsites, row->device);
-	char key[40];
 
 	if (!top || row->kernel_count < DEVICE_KERNELS_MIN ||
 	    findings->device_count == FINDING_DEVICES_MAX)
 		return;
 	device = xt_new(findings->devices, findings->device_count, findings->device_capacity);
-	snprintf(key, sizeof(key), "gpu.%u.uuid", row->device);
 	device->program = xt_strdup(model_meta(reading->model, "process.exe"));
-	device->uuid = xt_strdup(model_meta(reading->model, key));
+	device->uuid = xt_strdup(model_gpu(reading->model, row->device, "uuid"));
 	device->device = row->device;
 	device->kernel_union_ns = row->kernel_union_ns;
-	device->first_ns = (int64_t)(row->first_ns - (uint64_t)reading->process.origin_ns);
-	device->last_ns = (int64_t)(row->last_ns - (uint64_t)reading->process.origin_ns);
+	device->first_ns = process_time_ns(&reading->process, row->first_ns);
+	device->last_ns = process_time_ns(&reading->process, row->last_ns);
 	device->whole_ns = detection->whole_ns;
 	device->process_index = reading->process.index;
 	finding_place(reading, &detection->callsites->list[top], &device->place);

@@ -127,7 +127,7 @@ static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double v
 /* A moment until which the run lasted. */
 static void note_end(struct profile *p, const struct process *process, uint64_t end_ns)
 {
-	int64_t here_ns = (int64_t)(end_ns - (uint64_t)process->origin_ns);
+	int64_t here_ns = process_time_ns(process, end_ns);
 
 	p->last_ns = larger(p->last_ns, here_ns);
 }
@@ -136,7 +136,7 @@ static void note_end(struct profile *p, const struct process *process, uint64_t 
 static void note_start(struct profile *p, const struct process *process)
 {
 	uint64_t start_ns = model_process_start_ns(process->model, &process->log->header);
-	int64_t here_ns = (int64_t)(start_ns - (uint64_t)process->origin_ns);
+	int64_t here_ns = process_time_ns(process, start_ns);
 
 	if (!p->process_count || here_ns < p->first_ns)
 		p->first_ns = here_ns;
@@ -216,20 +216,17 @@ static void add_devices(struct profile *p, const struct model *model)
 {
 	for (size_t s = 1; s < model->streams.count; s++) {
 		const struct stream *stream = &model->streams.rows[s];
-		struct profile_device *device;
-		char key[32];
 		size_t d = 0;
 
 		while (d < p->device_count && p->devices[d].number != stream->device)
 			d++;
 		if (!stream->defined || d < p->device_count)
 			continue;
-		device = xt_new(p->devices, p->device_count, p->device_capacity);
-		device->number = stream->device;
-		snprintf(key, sizeof(key), "gpu.%u.name", stream->device);
-		device->name = copy_text(p, model_meta(model, key));
-		snprintf(key, sizeof(key), "gpu.%u.uuid", stream->device);
-		device->uuid = copy_text(p, model_meta(model, key));
+		xt_append(p->devices, p->device_count, p->device_capacity,
+			  (struct profile_device){
+				  .number = stream->device,
+				  .name = copy_text(p, model_gpu(model, stream->device, "name")),
+				  .uuid = copy_text(p, model_gpu(model, stream->device, "uuid"))});
 	}
 }
 

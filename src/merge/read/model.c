@@ -129,6 +129,14 @@ const char *model_meta(const struct model *model, const char *key)
 	return pair ? names_text(&model->names, pair->text, NULL) : "";
 }
 
+const char *model_gpu(const struct model *model, uint32_t device, const char *property)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "gpu.%u.%s", device, property);
+	return model_meta(model, key);
+}
+
 bool model_is_flight_recording(const struct model *model)
 {
 	return model_meta(model, "log.flight_recorder")[0] != '\0';

@@ -302,6 +302,9 @@ uint32_t model_range_at(const struct model *model, const struct range_call *call
 /* Returns the text of a META key ("" if absent) and the value of an ACCOUNT key (0 if absent). */
 const char *model_meta(const struct model *model, const char *key);
 
+/* Returns the text of a property of a device, such as "name" or "uuid"; "" if it is unknown. */
+const char *model_gpu(const struct model *model, uint32_t device, const char *property);
+
 /* Whether the log lacks its beginning, to keep a limit of size or time. */
 static inline bool model_is_cut(const struct model *model)
 {

@@ -49,6 +49,12 @@ struct process {
 	bool is_continued;	   /* process() was called for the traced log of this process */
 };
 
+/* A time of the log on the common clock, which begins with the first log. */
+static inline int64_t process_time_ns(const struct process *process, uint64_t time_ns)
+{
+	return (int64_t)(time_ns - (uint64_t)process->origin_ns);
+}
+
 /* Index of the process that a log continues, if it is not the first of its process. */
 static inline size_t process_first(const struct process *process)
 {

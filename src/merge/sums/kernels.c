@@ -32,13 +32,10 @@
 /* Returns a property of a device, -1 if unknown. */
 static long device_property(const struct model *model, uint32_t device, const char *name)
 {
-	const char *text;
-	char key[64], *end;
-	long value;
+	const char *text = model_gpu(model, device, name);
+	char *end;
+	long value = strtol(text, &end, 10);
 
-	snprintf(key, sizeof(key), "gpu.%u.%s", device, name);
-	text = model_meta(model, key);
-	value = strtol(text, &end, 10);
 	return end != text && value >= 0 && value <= INT32_MAX ? value : -1;
 }
 

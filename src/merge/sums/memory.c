@@ -244,7 +244,7 @@ static void add_memory_row(struct memory_sums *all, const struct reading *readin
 	all->rows[all->row_count++] = (struct memory_row){
 		.label = names_intern(&reading->run->paths.names, label, strlen(label)),
 		.pool = *sums,
-		.peak_ns = (int64_t)(sums->peak_ns - (uint64_t)process->origin_ns),
+		.peak_ns = process_time_ns(process, sums->peak_ns),
 	};
 	free(label);
 }

@@ -21,22 +21,20 @@ static int begin(struct sink *sink)
 static void add_process(struct sink *sink, const struct process *process)
 {
 	struct processes *s = sink->state;
-	struct process_sums *sums;
 	char title[PROCESS_TITLE_BYTES];
 
 	if (process->is_continued)
 		return;
-	xt_grow(s->list, s->capacity, s->count + 1);
 	model_process_title(process->model, title);
-	sums = &s->list[s->count++];
-	*sums = (struct process_sums){
-		.label = xt_strdup(process->label),
-		.name = xt_strdup(model_process_name(process->model)),
-		.title = xt_strdup(title),
-		.command = xt_strdup(model_meta(process->model, "process.cmdline")),
-		.log = process->log,
-		.origin_ns = process->origin_ns,
-	};
+	xt_append(s->list, s->count, s->capacity,
+		  (struct process_sums){
+			  .label = process->label,
+			  .name = xt_strdup(model_process_name(process->model)),
+			  .title = xt_strdup(title),
+			  .command = xt_strdup(model_meta(process->model, "process.cmdline")),
+			  .log = process->log,
+			  .origin_ns = process->origin_ns,
+		  });
 }
 
 /* Returns the sums of a device of the current process. */
@@ -45,19 +43,17 @@ static struct device_sums *sums_of_device(struct processes *s, const struct mode
 {
 	struct process_sums *process = &s->list[s->count - 1];
 	struct device_sums *sums;
-	char key[32];
 
 	for (size_t d = 0; d < process->device_count; d++)
 		if (process->devices[d].device == device)
 			return &process->devices[d];
-	xt_grow(process->devices, process->device_capacity, process->device_count + 1);
-	sums = &process->devices[process->device_count];
-	*sums = (struct device_sums){.device = device, .start_ns = UINT64_MAX};
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	sums->name = xt_strdup(model_meta(model, key));
-	snprintf(key, sizeof(key), "gpu.%u.uuid", device);
-	sums->uuid = xt_strdup(model_meta(model, key));
-	process->device_count++;
+	sums = xt_new(process->devices, process->device_count, process->device_capacity);
+	*sums = (struct device_sums){
+		.device = device,
+		.name = xt_strdup(model_gpu(model, device, "name")),
+		.uuid = xt_strdup(model_gpu(model, device, "uuid")),
+		.start_ns = UINT64_MAX,
+	};
 	return sums;
 }
 
@@ -141,8 +137,7 @@ static void free_state(struct sink *sink)
 			free(process->devices[d].name);
 			free(process->devices[d].uuid);
 		}
-		free_all(process->devices, process->label, process->name, process->title,
-			 process->command);
+		free_all(process->devices, process->name, process->title, process->command);
 	}
 	if (s)
 		free(s->list);

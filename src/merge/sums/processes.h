@@ -24,8 +24,8 @@ struct device_sums {
 };
 
 struct process_sums {
-	char *label; /* owned, like all strings here */
-	char *name;  /* of the executable */
+	const char *label;
+	char *name;  /* of the executable; owned, like the next two */
 	char *title; /* the script that it ran, or else its name */
 	char *command;
 	const struct input *log;

@@ -99,10 +99,9 @@ enum verdict { UNKNOWN, WANTED, LEFT_OUT };
 
 bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns)
 {
-	uint64_t origin_ns = (uint64_t)reading->process.origin_ns;
+	int64_t since_ns = process_time_ns(&reading->process, time_ns);
 
-	return selection_has_time(reading->run->selection,
-				  (int64_t)(time_ns - origin_ns) < 0 ? 0 : time_ns - origin_ns);
+	return selection_has_time(reading->run->selection, since_ns < 0 ? 0 : (uint64_t)since_ns);
 }
 
 /* True if this range or one around it is selected. */

@@ -142,18 +142,10 @@ static void lanes_free(struct lanes *lanes)
 	free(lanes->list);
 }
 
-const char *track_device_model(const struct model *model, uint32_t device)
-{
-	char key[32];
-
-	snprintf(key, sizeof(key), "gpu.%u.name", device);
-	return model_meta(model, key);
-}
-
 char *track_device_name(const struct model *model, uint32_t device)
 {
 	const char *title = model_title(model, XT_RANGE_NAME_DEVICE, 0, device);
-	const char *gpu = track_device_model(model, device);
+	const char *gpu = model_gpu(model, device, "name");
 
 	return xt_asprintf("GPU %u%s%s%s%s", device, title[0] ? " " : "", title, gpu[0] ? " " : "",
 			   gpu);

@@ -323,9 +323,6 @@ void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key ke
 /* "GPU 0 left NVIDIA H200". The caller frees it. */
 char *track_device_name(const struct model *model, uint32_t device);
 
-/* The model of a GPU, "" if it is unknown. */
-const char *track_device_model(const struct model *model, uint32_t device);
-
 /* "worker", "[no name]" or "[unknown thread]". */
 const char *track_thread_name(const struct model *model, uint32_t thread);
 

@@ -361,7 +361,7 @@ static void put_streams(struct sink *sink, const struct model *model)
 			continue;
 		sqlite_number(s, INSERT_DEVICE, 1, s->process_id);
 		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
-		sqlite_clean_text(s, INSERT_DEVICE, 3, track_device_model(model, stream->device));
+		sqlite_clean_text(s, INSERT_DEVICE, 3, model_gpu(model, stream->device, "name"));
 		bind_title(s, INSERT_DEVICE, 4,
 			   model_title(model, XT_RANGE_NAME_DEVICE, 0, stream->device));
 		sqlite_put(sink, INSERT_DEVICE);

@@ -352,7 +352,7 @@ void sqlite_put_gap(struct sink *sink, const struct process *process, const stru
 	sqlite_number(s, INSERT_GAP, 1, s->process_id);
 	sqlite_known(s, INSERT_GAP, 2, stretch->device < TIMELINE_DEVICES_MAX - 1, stretch->device);
 	sqlite_number(s, INSERT_GAP, 3, id);
-	sqlite_number(s, INSERT_GAP, 4, sqlite_time(process, stretch->gap_from_ns));
+	sqlite_number(s, INSERT_GAP, 4, process_time_ns(process, stretch->gap_from_ns));
 	sqlite_number(s, INSERT_GAP, 5, sqlite_limited(stretch->start_ns - stretch->gap_from_ns));
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		int64_t idle_ns = sqlite_limited(stretch->idle_ns[class]);
@@ -471,7 +471,7 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
 	bind_stack(sink, INSERT_CALL, 4, process, call->stack);
 	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
-	sqlite_number(s, INSERT_CALL, 6, sqlite_time(process, call->enter_ns));
+	sqlite_number(s, INSERT_CALL, 6, process_time_ns(process, call->enter_ns));
 	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
 	sqlite_number(s, INSERT_CALL, 8, (int64_t)result);
 	sqlite_put(sink, INSERT_CALL);
@@ -502,7 +502,7 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 		     s->stream_base + work->stream);
 	sqlite_number(s, INSERT_WORK, 4, shape);
 	sqlite_number(s, INSERT_WORK, 6, (int64_t)work->correlation);
-	sqlite_number(s, INSERT_WORK, 7, sqlite_time(process, work->start_ns));
+	sqlite_number(s, INSERT_WORK, 7, process_time_ns(process, work->start_ns));
 	sqlite_number(s, INSERT_WORK, 8, sqlite_limited(work->duration_ns));
 	sqlite_known(s, INSERT_WORK, 9, work->kind != WORK_KERNEL, sqlite_limited(work->bytes));
 	sqlite_known(s, INSERT_WORK, 10, work->graph_node, (int64_t)work->graph_node);
@@ -523,7 +523,7 @@ static void put_sample(struct tracks *t, const struct cpu_sample *sample)
 	bind_thread(s, INSERT_SAMPLE, 2, sample->thread);
 	bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack);
 	sqlite_text(s, INSERT_SAMPLE, 4, cpu_state_name((enum xt_cpu_state)sample->state));
-	sqlite_number(s, INSERT_SAMPLE, 5, sqlite_time(process, sample->first_ns));
+	sqlite_number(s, INSERT_SAMPLE, 5, process_time_ns(process, sample->first_ns));
 	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));
 	sqlite_number(s, INSERT_SAMPLE, 7, sqlite_limited(sample->weight_ns));
 	sqlite_number(s, INSERT_SAMPLE, 8, sample->count);
@@ -568,7 +568,7 @@ static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns,
 	struct sqlite *s = (struct sqlite *)t;
 
 	sqlite_number(s, INSERT_COUNTER_VALUE, 1, *row_of(track));
-	sqlite_number(s, INSERT_COUNTER_VALUE, 2, sqlite_time(t->process, time_ns));
+	sqlite_number(s, INSERT_COUNTER_VALUE, 2, process_time_ns(t->process, time_ns));
 	sqlite_number(s, INSERT_COUNTER_VALUE, 3, sqlite_limited(value));
 	sqlite_put(t->sink, INSERT_COUNTER_VALUE);
 }
@@ -612,7 +612,7 @@ static void put_range(struct tracks *t, const struct track_span *span, const cha
 	bind_thread(s, INSERT_RANGE, 2, span->thread);
 	sqlite_number(s, INSERT_RANGE, 3, span->name);
 	sqlite_text(s, INSERT_RANGE, 4, kind);
-	sqlite_number(s, INSERT_RANGE, 5, sqlite_time(t->process, span->start_ns));
+	sqlite_number(s, INSERT_RANGE, 5, process_time_ns(t->process, span->start_ns));
 	if (end_ns != SPAN_OPEN)
 		sqlite_number(s, INSERT_RANGE, 6,
 			      end_ns > span->start_ns ? sqlite_limited(end_ns - span->start_ns)

@@ -90,11 +90,6 @@ static inline int64_t sqlite_limited(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-static inline int64_t sqlite_time(const struct process *process, uint64_t ns)
-{
-	return (int64_t)(ns - (uint64_t)process->origin_ns);
-}
-
 /* Writes a row of the bound values. Errors are kept in the output (see output.h). */
 void sqlite_put(struct sink *sink, enum statement statement);
 
