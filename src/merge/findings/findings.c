@@ -239,11 +239,12 @@ static const struct column_def columns[] = {
 	COLUMN("cost_ns", NS, FROM(finding, cost_ns), "time that could be saved"),
 	COLUMN("whole_ns", NS, FROM(finding, whole_ns), "time that the cost is a part of"),
 	COLUMN("process_count", COUNT, FROM(finding, process_count), "processes that have it"),
-	COLUMN("process", TEXT, OTHER, "one of them, with the evidence and the places"),
+	COLUMN("process", TEXT, FROM(finding, process),
+	       "one of them, with the evidence and the places"),
 	COLUMN("id", TEXT, OTHER, "rule and place, the same in every run"),
 	COLUMN("where", TEXT, OTHER, "function and line"),
-	COLUMN("what", TEXT, OTHER, "what was found"),
-	COLUMN("advice", TEXT, OTHER, "what to try"),
+	COLUMN("what", TEXT, FROM(finding, what), "what was found"),
+	COLUMN("advice", TEXT, FROM(finding, advice), "what to try"),
 	COLUMN("whole", TEXT, OTHER, "what `whole_ns` is, as in `active time`"),
 	COLUMN("estimate", TEXT, OTHER, "how the cost was estimated"),
 };
@@ -262,11 +263,8 @@ static void put_row(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_text(rule_specs[finding->rule].name));
 	cells_put(cells, cell_text(finding_severity(finding)));
-	cells_put(cells, cell_text(finding->process));
 	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
 	cells_put(cells, cell_owned(rows, finding_location(paths, finding)));
-	cells_put(cells, cell_text(finding->what));
-	cells_put(cells, cell_text(finding->advice));
 	cells_put(cells, cell_text(finding_whole_text(finding)));
 	cells_put(cells, cell_text(rule_specs[finding->rule].estimate));
 }

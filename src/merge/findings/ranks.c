@@ -130,7 +130,7 @@ void ranks_free(struct ranks *ranks)
 }
 
 static const struct column_def columns[] = {
-	COLUMN("label", TEXT, OTHER, "label of the process"),
+	COLUMN("label", TEXT, FROM(rank_row, label), "label of the process"),
 	JOB_COLUMNS,
 	COLUMN("host", TEXT, OTHER, "host"),
 	COLUMN("pid", CODE, OTHER, "process id"),
@@ -179,7 +179,6 @@ static void put_row(struct table_rows *rows, struct cells *cells)
 	const struct rank_row *row = rows->record;
 	const struct input *log = &rows->run->inputs->logs[row->first];
 
-	cells_put(cells, cell_text(row->label));
 	cells_put_job(cells, log);
 	cells_put(cells, cell_text(log->host));
 	cells_put(cells, cell_number(log->header.pid));

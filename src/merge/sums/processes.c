@@ -155,10 +155,10 @@ const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS
 					    .free = free_state};
 
 static const struct column_def process_columns[] = {
-	COLUMN("label", TEXT, OTHER, "unique name"),
-	COLUMN("name", TEXT, OTHER, "name of the executable"),
-	COLUMN("title", TEXT, OTHER, "script that it ran, or else the name"),
-	COLUMN("command", TEXT, OTHER, "command line"),
+	COLUMN("label", TEXT, FROM(process_sums, label), "unique name"),
+	COLUMN("name", TEXT, FROM(process_sums, name), "name of the executable"),
+	COLUMN("title", TEXT, FROM(process_sums, title), "script that it ran, or else the name"),
+	COLUMN("command", TEXT, FROM(process_sums, command), "command line"),
 	JOB_COLUMNS,
 	COLUMN("host", TEXT, OTHER, "host"),
 	COLUMN("pid", CODE, OTHER, "process id"),
@@ -181,10 +181,6 @@ static void put_process(struct table_rows *rows, struct cells *cells)
 	const struct process_sums *process = rows->record;
 	const struct input *log = process->log;
 
-	cells_put(cells, cell_text(process->label));
-	cells_put(cells, cell_text(process->name));
-	cells_put(cells, cell_text(process->title));
-	cells_put(cells, cell_text(process->command));
 	cells_put_job(cells, log);
 	cells_put(cells, cell_text(log->host));
 	cells_put(cells, cell_number(log->header.pid));
@@ -216,8 +212,9 @@ struct device_record {
 static const struct column_def device_columns[] = {
 	COLUMN("process", TEXT, OTHER, "label of the process", FLAT),
 	COLUMN("device", CODE, OTHER, "its number in the process", OPTIONAL),
-	COLUMN("name", TEXT, OTHER, "model"),
-	COLUMN("uuid", TEXT, OTHER, "tells devices of one name apart", OPTIONAL),
+	COLUMN("name", TEXT, FROM(device_record, sums.name), "model"),
+	COLUMN("uuid", TEXT, FROM(device_record, sums.uuid), "tells devices of one name apart",
+	       OPTIONAL),
 	COLUMN("kernel_count", COUNT, FROM(device_record, sums.counts[WORK_KERNEL]), "kernels"),
 	COLUMN("copy_count", COUNT, FROM(device_record, sums.counts[WORK_COPY]), "copies"),
 	COLUMN("set_count", COUNT, FROM(device_record, sums.counts[WORK_MEMSET]), "memsets"),
@@ -266,8 +263,6 @@ static void put_device(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_text(device->process->label));
 	cells_put(cells, sums->device == ROOT_UNKNOWN ? CELL_ABSENT : cell_number(sums->device));
-	cells_put(cells, cell_text(sums->name));
-	cells_put(cells, cell_text(sums->uuid[0] ? sums->uuid : NULL));
 	cells_put(cells, cell_moment((int64_t)(sums->start_ns - origin_ns)));
 	cells_put(cells, cell_moment((int64_t)(sums->end_ns - origin_ns)));
 }

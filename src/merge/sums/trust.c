@@ -327,7 +327,7 @@ void trust_free(struct trust *trust)
 }
 
 static const struct column_def nameless_columns[] = {
-	COLUMN("module", TEXT, OTHER, "path of the library"),
+	COLUMN("module", TEXT, FROM(unnamed_module, path), "path of the library"),
 	COLUMN("places", COUNT, FROM(unnamed_module, place_count), "places without a name"),
 };
 
@@ -338,13 +338,6 @@ static void open_nameless(struct table_rows *rows)
 	table_records(rows, modules->list, modules->count);
 }
 
-static void put_nameless(struct table_rows *rows, struct cells *cells)
-{
-	const struct unnamed_module *module = rows->record;
-
-	cells_put(cells, cell_text(module->path));
-}
-
 const struct table_def table_nameless = {
 	.name = "nameless",
 	.json = "trust.nameless",
@@ -353,7 +346,6 @@ const struct table_def table_nameless = {
 	.what = "Libraries whose functions have no names, most places first.",
 	HAS_COLUMNS(nameless_columns),
 	.open = open_nameless,
-	.row = put_nameless,
 };
 
 static const struct column_def warning_columns[] = {COLUMN("text", TEXT, OTHER, "warning")};

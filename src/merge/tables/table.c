@@ -21,12 +21,12 @@ struct table_rows table_open(const struct table_def *def, const struct run *run)
 struct cells {
 	const struct table_def *def;
 	struct cell *list;
-	size_t next; /* at most that of the next cell that is no number of the record */
+	size_t next; /* at most that of the next cell that is no member of the record */
 };
 
 void cells_put(struct cells *cells, struct cell cell)
 {
-	while (cells->def->columns[cells->next].number_bytes)
+	while (cells->def->columns[cells->next].member_bytes)
 		cells->next++;
 	cells->list[cells->next++] = cell;
 }
@@ -46,12 +46,17 @@ static void free_texts(struct table_rows *rows)
 		free(rows->texts[--rows->text_count]);
 }
 
-static uint64_t number_of(const struct column_def *column, const void *record)
+static struct cell cell_of_record(const struct column_def *column, const void *record)
 {
-	const void *number = (const char *)record + column->offset;
+	const void *member = (const char *)record + column->offset;
+	const char *text;
 
-	return column->number_bytes == sizeof(uint32_t) ? *(const uint32_t *)number
-							: *(const uint64_t *)number;
+	if (column->type == CELL_TEXT) {
+		text = *(const char *const *)member;
+		return cell_text(column->is_optional && !text[0] ? NULL : text);
+	}
+	return cell_number(column->member_bytes == sizeof(uint32_t) ? *(const uint32_t *)member
+								    : *(const uint64_t *)member);
 }
 
 void table_row(struct table_rows *rows, size_t row, struct cell *cells)
@@ -64,8 +69,8 @@ void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 	rows->record = rows->records ? rows->records + rows->index * rows->record_bytes : NULL;
 	memset(cells, 0, def->column_count * sizeof(*cells));
 	for (size_t c = 0; c < def->column_count; c++)
-		if (def->columns[c].number_bytes)
-			cells[c].number = number_of(&def->columns[c], rows->record);
+		if (def->columns[c].member_bytes)
+			cells[c] = cell_of_record(&def->columns[c], rows->record);
 	if (def->row)
 		def->row(rows, &others);
 }

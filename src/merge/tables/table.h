@@ -5,7 +5,8 @@
  * cmake/ListTables.cmake lists it.
  *
  * A definition has columns, and functions that list the rows. A row may have a record: a struct
- * with the numbers of most columns. The order of the columns is that of CSV, JSON and SQLite.
+ * with the numbers and texts of most columns. If a text is optional, "" means that it is absent. The
+ * order of the columns is that of CSV, JSON and SQLite.
  */
 #ifndef XT_MERGE_TABLE_H
 #define XT_MERGE_TABLE_H
@@ -77,8 +78,8 @@ struct column_def {
 	const char *what;     /* meaning, in lower case and without a full stop */
 	const char *head;     /* in text */
 	const char *json;     /* the name in JSON, if it differs */
-	uint32_t offset;      /* of the number in the record */
-	uint8_t number_bytes; /* 0: the value is no number of the record */
+	uint32_t offset;      /* of the number or the text in the record */
+	uint8_t member_bytes; /* 0: the value is no member of the record */
 	uint8_t width;	      /* in text */
 	uint8_t from;	      /* in text: on terminals at least this wide; 0: always */
 	bool is_optional;     /* absent in some rows */
@@ -95,8 +96,8 @@ struct column_def {
 	}
 #define FROM(record, member)                                                                       \
 	.offset = offsetof(struct record, member),                                                 \
-	.number_bytes = sizeof(((struct record *)0)->member)
-#define OTHER			.number_bytes = 0
+	.member_bytes = sizeof(((struct record *)0)->member)
+#define OTHER			.member_bytes = 0
 #define LAST(text)		.head = (text)
 #define HEAD(text, columns)	.head = (text), .width = (columns)
 #define WIDE(text, columns, at) .head = (text), .width = (columns), .from = (at)
