@@ -104,16 +104,18 @@ static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 	timeline->count = next;
 }
 
+static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)
+{
+	return until_ns > from_ns && until_ns - from_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE
+									     : THREAD_BUSY;
+}
+
 /* Adds the own code before a call. */
 static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
 	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
 
-	return add_checkpoint(timeline,
-			      enter_ns > last_ns && enter_ns - last_ns > THREAD_BUSY_MAX_NS
-				      ? THREAD_IN_OWN_CODE
-				      : THREAD_BUSY,
-			      enter_ns);
+	return add_checkpoint(timeline, own_code_state(last_ns, enter_ns), enter_ns);
 }
 
 /*
@@ -238,14 +240,8 @@ static uint64_t short_own_code(const struct thread_timeline *timeline, size_t ne
 
 	if (!next || next == timeline->count || !is_own_code_before(after))
 		return 0;
-	end_ns = after->time_ns < until_ns ? after->time_ns : until_ns;
+	end_ns = smaller(after->time_ns, until_ns);
 	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? end_ns - from_ns : 0;
-}
-
-/* Time before the first and after the last call counts as own code. */
-static void add_unknown(uint64_t length_ns, uint64_t spent_ns[THREAD_STATES])
-{
-	spent_ns[length_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE : THREAD_BUSY] += length_ns;
 }
 
 void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
@@ -258,16 +254,17 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 	uint64_t rest_ns;
 	size_t next;
 
+	/* Time before the first and after the last call counts as own code. */
 	if (from_ns < first_ns) {
-		uint64_t end_ns = first_ns < until_ns ? first_ns : until_ns;
+		uint64_t end_ns = smaller(first_ns, until_ns);
 
-		add_unknown(end_ns - from_ns, spent_ns);
+		spent_ns[own_code_state(from_ns, end_ns)] += end_ns - from_ns;
 		from_ns = end_ns;
 	}
 	if (until_ns > last_ns) {
-		uint64_t begin_ns = last_ns > from_ns ? last_ns : from_ns;
+		uint64_t begin_ns = larger(last_ns, from_ns);
 
-		add_unknown(until_ns - begin_ns, spent_ns);
+		spent_ns[own_code_state(begin_ns, until_ns)] += until_ns - begin_ns;
 		until_ns = begin_ns;
 	}
 	if (from_ns >= until_ns)
@@ -281,17 +278,11 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 		uint64_t part_ns = until.spent_ns[s] - from.spent_ns[s];
 
 		/* Interpolated sums are rounded separately and may exceed the rest. */
-		part_ns = part_ns < rest_ns ? part_ns : rest_ns;
+		part_ns = smaller(part_ns, rest_ns);
 		spent_ns[s] += part_ns;
 		rest_ns -= part_ns;
 	}
 	spent_ns[THREAD_BUSY] += rest_ns;
-}
-
-static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)
-{
-	return until_ns > from_ns && until_ns - from_ns > THREAD_BUSY_MAX_NS ? THREAD_IN_OWN_CODE
-									     : THREAD_BUSY;
 }
 
 enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
@@ -348,7 +339,7 @@ static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct i
 static void classify_by_thread(uint64_t from_ns, const struct idle_work *work,
 			       uint64_t pieces_ns[IDLE_CLASSES])
 {
-	uint64_t enter_ns = work->enter_ns < work->start_ns ? work->enter_ns : work->start_ns;
+	uint64_t enter_ns = smaller(work->enter_ns, work->start_ns);
 	uint64_t spent_ns[THREAD_STATES] = {0};
 
 	thread_timeline_spent(work->thread, from_ns, enter_ns, spent_ns);

@@ -4,7 +4,6 @@
  */
 #include "merge/findings/findings.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,16 +66,15 @@ static uint64_t longest_ns(const struct detection *detection)
 
 static void add_costs(struct detection *detection, bool is_thread_time)
 {
-	uint64_t sum_ns = 0, longest;
+	uint64_t sum_ns = 0;
 
 	for (size_t c = 0; c < detection->candidate_count; c++)
 		saturating_add(&sum_ns, detection->candidates[c].cost_ns);
 	if (!detection->has_cost)
 		detection->cost_ns = sum_ns;
 	if (is_thread_time) {
-		longest = longest_ns(detection);
 		detection->cost_ns /= detection->device_count;
-		detection->cost_ns = smaller(detection->cost_ns, longest);
+		detection->cost_ns = smaller(detection->cost_ns, longest_ns(detection));
 	}
 	detection->cost_ns = smaller(detection->cost_ns, detection->whole_ns);
 	for (size_t c = 0; c < detection->candidate_count; c++)

@@ -235,8 +235,8 @@ void headline_add_samples(struct reading *reading)
 
 		if (!cpu_sums_wants(reading, sample))
 			continue;
-		from_ns = sample->first_ns < from_ns ? sample->first_ns : from_ns;
-		until_ns = sample->last_ns > until_ns ? sample->last_ns : until_ns;
+		from_ns = smaller(sample->first_ns, from_ns);
+		until_ns = larger(sample->last_ns, until_ns);
 	}
 	if (from_ns < until_ns)
 		add_run_time(reading, from_ns, until_ns);
@@ -260,8 +260,8 @@ static void add_part(struct reading *reading)
 		return;
 	/* A killed process wrote no clock at its end. Work may be older than the first call. */
 	if (callsites->first_ns < callsites->last_ns) {
-		from_ns = callsites->first_ns < from_ns ? callsites->first_ns : from_ns;
-		until_ns = callsites->last_ns > until_ns ? callsites->last_ns : until_ns;
+		from_ns = smaller(callsites->first_ns, from_ns);
+		until_ns = larger(callsites->last_ns, until_ns);
 	}
 	run->sums->recording.part.from_ns = since_start_ns(model, from_ns);
 	run->sums->recording.part.until_ns = since_start_ns(model, until_ns);

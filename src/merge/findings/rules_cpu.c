@@ -452,8 +452,8 @@ static void add_samples(struct reading *reading, const struct cpu_log *log,
 	for (size_t r = cpu_samples_covering(samples, thread, from_ns);
 	     r < thread->end && samples->rows[r].cover.from_ns < until_ns; r++) {
 		struct cpu_cover cover = samples->rows[r].cover;
-		uint64_t begin_ns = cover.from_ns > from_ns ? cover.from_ns : from_ns;
-		uint64_t end_ns = cover.until_ns < until_ns ? cover.until_ns : until_ns;
+		uint64_t begin_ns = larger(cover.from_ns, from_ns);
+		uint64_t end_ns = smaller(cover.until_ns, until_ns);
 		struct idle_path path;
 
 		if (begin_ns >= end_ns)
@@ -567,8 +567,8 @@ static uint64_t span_ns(const struct callsites *callsites)
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
 
-		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
-		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
+		first_ns = smaller(device->first_ns, first_ns);
+		last_ns = larger(device->last_ns, last_ns);
 	}
 	return last_ns > first_ns ? last_ns - first_ns : 1;
 }

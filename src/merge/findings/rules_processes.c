@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/findings/callsite_rules.h"
 #include "merge/findings/headline.h"
@@ -98,8 +99,7 @@ static void take_device(struct findings *findings, struct group *group,
 		saturating_add(&ns, row->kernel_union_ns);
 		if (row->kernel_union_ns > top->kernel_union_ns)
 			top = row;
-		if (row->whole_ns > group->whole_ns)
-			group->whole_ns = row->whole_ns;
+		group->whole_ns = larger(group->whole_ns, row->whole_ns);
 		group->has_several |= row->process_index != first->process_index;
 	}
 	group->count++;

@@ -419,7 +419,7 @@ static void add_stretch(struct sink *sink, const struct process *process,
 	struct profile *p = sink->state;
 	uint64_t *until_ns =
 		&p->busy_until_ns[stretch->device < DEVICES_MAX ? stretch->device : DEVICES_MAX];
-	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
+	uint64_t from_ns = larger(stretch->start_ns, *until_ns);
 
 	note_end(p, process, stretch->end_ns);
 	if (stretch->end_ns > from_ns) {

@@ -641,7 +641,7 @@ static int compare_spread(const void *a, const void *b, void *context)
 
 void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 {
-	size_t count = spread->capacity < paths->node_count ? spread->capacity : paths->node_count;
+	size_t count = smaller(spread->capacity, paths->node_count);
 	uint64_t largest_ns = 0; /* time of all paths in a log, roughly: the means */
 
 	spread->rows = xt_malloc((count + 1) * sizeof(*spread->rows));

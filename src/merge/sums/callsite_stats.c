@@ -279,8 +279,7 @@ static struct device_stats *device_of(struct callsites *callsites, uint32_t numb
 static void note_serialized(const struct device_stats *device, struct stream_stats *stream,
 			    const struct stretch *stretch)
 {
-	uint64_t ready_ns =
-		stretch->enter_ns > stream->until_ns ? stretch->enter_ns : stream->until_ns;
+	uint64_t ready_ns = larger(stretch->enter_ns, stream->until_ns);
 	uint64_t before_ns = device->kernels_until_ns;
 
 	if (!stretch->has_call || !before_ns || stretch->start_ns < before_ns ||
@@ -325,7 +324,7 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 	uint64_t *longest_ns = &callsite->stall_longest_ns[class];
 
 	saturating_add(&callsite->stall_ns, ns);
-	saturating_add(&callsite->stall_idle_ns[class], ns < *longest_ns ? ns : *longest_ns);
+	saturating_add(&callsite->stall_idle_ns[class], smaller(ns, *longest_ns));
 	*longest_ns = larger(*longest_ns, ns);
 }
 
@@ -469,10 +468,10 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
 				      device_idle_ns(device, IDLE_NOT_SUBMITTED);
 
-		first_ns = device->first_ns < first_ns ? device->first_ns : first_ns;
-		last_ns = device->last_ns > last_ns ? device->last_ns : last_ns;
-		away_ns = longest_ns < away_ns ? longest_ns : away_ns;
-		paused_ns = device->paused_ns > paused_ns ? device->paused_ns : paused_ns;
+		first_ns = smaller(device->first_ns, first_ns);
+		last_ns = larger(device->last_ns, last_ns);
+		away_ns = smaller(longest_ns, away_ns);
+		paused_ns = larger(device->paused_ns, paused_ns);
 	}
 	saturating_add(&away_ns, paused_ns);
 	if (last_ns > first_ns && last_ns - first_ns > away_ns)

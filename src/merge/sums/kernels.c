@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/tables.h"
+#include "log/base/compare.h"
 #include "merge/base/labels.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
@@ -161,7 +162,7 @@ struct occupancy shape_occupancy(const struct device_limits *limits, const struc
 		return (struct occupancy){0};
 	count_blocks(limits, shape, warps, blocks);
 	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
-		least = blocks[l] < least ? blocks[l] : least;
+		least = smaller(blocks[l], least);
 	for (int l = 0; l < OCCUPANCY_LIMITS; l++)
 		occupancy.limiters |= blocks[l] == least ? 1u << l : 0;
 	occupancy.warps = (uint32_t)(least * warps);

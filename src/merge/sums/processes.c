@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/json.h"
+#include "log/base/compare.h"
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
 #include "merge/tables/table.h"
@@ -73,8 +74,8 @@ static void add_work(struct sink *sink, const struct process *process, const str
 		end_ns = UINT64_MAX;
 	sums->counts[work->kind]++;
 	sums->gpu_ns += work->duration_ns;
-	sums->start_ns = work->start_ns < sums->start_ns ? work->start_ns : sums->start_ns;
-	sums->end_ns = end_ns > sums->end_ns ? end_ns : sums->end_ns;
+	sums->start_ns = smaller(work->start_ns, sums->start_ns);
+	sums->end_ns = larger(end_ns, sums->end_ns);
 }
 
 static void add_stretch(struct sink *sink, const struct process *process,

@@ -356,8 +356,7 @@ static void mark_beside(struct device_collector *device, const struct stretch *c
 {
 	for (size_t e = 0; e < device->pending.count; e++) {
 		struct rank_entry *entry = &device->pending.list[e];
-		uint64_t until_ns =
-			entry->end_ns < collective->end_ns ? entry->end_ns : collective->end_ns;
+		uint64_t until_ns = smaller(entry->end_ns, collective->end_ns);
 
 		if (entry->is_kernel && until_ns > collective->start_ns)
 			entry->is_beside |= 2 * (until_ns - collective->start_ns) >=
@@ -388,8 +387,7 @@ static struct rank_collective describe(const struct model *model,
 	return (struct rank_collective){
 		.start_ns = (int64_t)stretch->start_ns,
 		.end_ns = (int64_t)stretch->end_ns,
-		.alone_from_ns =
-			(int64_t)(hidden_ns < stretch->end_ns ? hidden_ns : stretch->end_ns),
+		.alone_from_ns = (int64_t)smaller(hidden_ns, stretch->end_ns),
 		.ticket = stretch->ticket,
 		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
@@ -451,8 +449,7 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 	for (size_t o = 0; o < device->open_count; o++) {
 		const struct running *running = &device->open[o];
 		struct rank_collective *collective = &log->list[running->index];
-		uint64_t until_ns =
-			stretch->end_ns < running->end_ns ? stretch->end_ns : running->end_ns;
+		uint64_t until_ns = smaller(stretch->end_ns, running->end_ns);
 
 		if (running->end_ns <= stretch->start_ns)
 			continue;
@@ -477,8 +474,7 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 static void note_progress(struct device_collector *device, const struct stretch *stretch)
 {
 	bool counts = device->collectives_until_ns || stretch->is_collective;
-	uint64_t from_ns =
-		device->until_ns > stretch->start_ns ? device->until_ns : stretch->start_ns;
+	uint64_t from_ns = larger(device->until_ns, stretch->start_ns);
 	uint64_t lead_ns = stretch->start_ns - stretch->enter_ns;
 
 	if (counts && stretch->end_ns > from_ns)

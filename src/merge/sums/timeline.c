@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "log/base/compare.h"
 
 #define FRACTION_BITS 64 /* the integral is in units of 2^-64 ns */
 
@@ -92,8 +93,7 @@ static void end_all_until(struct exclusive *e, uint64_t time_ns)
 
 void exclusive_add(struct exclusive *e, uint64_t start_ns, uint64_t end_ns, uint32_t owner)
 {
-	if (start_ns < e->now_ns)
-		start_ns = e->now_ns;
+	start_ns = larger(start_ns, e->now_ns);
 	if (end_ns <= start_ns)
 		return;
 	end_all_until(e, start_ns);
@@ -151,9 +151,9 @@ static void thin(struct threads *threads)
 		thread_timeline_thin(&threads->timelines[t]);
 		threads->checkpoint_count += threads->timelines[t].count;
 	}
-	if (threads->checkpoints_max < threads->checkpoint_count + threads->checkpoint_count / 8)
-		threads->checkpoints_max =
-			threads->checkpoint_count + threads->checkpoint_count / 8;
+	threads->checkpoints_max =
+		larger(threads->checkpoints_max,
+		       threads->checkpoint_count + threads->checkpoint_count / 8);
 }
 
 uint32_t threads_note_submission(struct threads *threads, const struct launch *call)
@@ -208,7 +208,7 @@ static void add_exclusive(struct timeline *timeline, const struct item *item)
 
 uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch)
 {
-	uint64_t from_ns = stretch->start_ns > *until_ns ? stretch->start_ns : *until_ns;
+	uint64_t from_ns = larger(stretch->start_ns, *until_ns);
 
 	if (stretch->end_ns <= from_ns)
 		return 0;
@@ -229,7 +229,7 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 	}
 	/* Part of it may have been counted as time of a collective alone. */
 	other_ns = stretch_extends(&sweep->other_until_ns, stretch);
-	sums->alone_ns -= other_ns < sums->alone_ns ? other_ns : sums->alone_ns;
+	sums->alone_ns -= smaller(other_ns, sums->alone_ns);
 }
 
 static void add_idle(struct timeline *timeline, const struct item *item)
