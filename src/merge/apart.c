@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/memory.h"
+#include "base/tables.h"
 #include "merge/events.h"
 #include "merge/read/model.h"
 #include "merge/sums/build_tree.h"
@@ -147,7 +147,7 @@ static bool is_owner(const struct reading *reading, const struct owner *owner)
 
 	if (owner->leaf == LEAF_IDLE &&
 	    (IDLE_WHAT_CLASS(owner->what) >= IDLE_CLASSES ||
-	     IDLE_WHAT_PATH(owner->what) >= IDLE_PATH_FIRST + reading->gaps.idle_paths.count))
+	     IDLE_WHAT_PATH(owner->what) >= IDLE_PATH_FIRST + reading->gaps.idle_paths.keys.count))
 		return false;
 	return owner->leaf <= LEAF_LEFT_OUT && owner->leaf != LEAF_CPU &&
 	       is_range(model, owner->range) && is_root(reading, owner->root) &&
@@ -161,19 +161,27 @@ static void pack_idle_paths(struct pack *pack, struct reading *reading)
 {
 	struct idle_paths *paths = &reading->gaps.idle_paths;
 	const struct cpu_logs *logs = reading->run->cpu->logs;
+	uint64_t count = paths->keys.count;
+	bool is_new;
 
 	if (pack->is_reading)
 		idle_paths_begin(paths, logs, reading->process.log, reading->model,
 				 &reading->gaps.threads, &reading->aggregate);
-	PACK_LIST(pack, *paths, ENTRIES_MAX);
 	PACK(pack, paths->long_ns);
 	PACK(pack, paths->long_covered_ns);
-	for (size_t p = 0; p < paths->count && !pack->error; p++) {
-		const struct idle_path_part *parts[] = {&paths->list[p].own, &paths->list[p].other};
+	PACK(pack, count);
+	for (uint64_t p = 0; p < count && !pack->error; p++) {
+		struct idle_path path = {0};
+		const struct idle_path_part *parts[] = {&path.own, &path.other};
 
-		for (size_t i = 0; i < 1 + (paths->list[p].has_other != 0); i++)
+		if (!pack->is_reading)
+			path = *idle_paths_get(paths, (uint32_t)p + IDLE_PATH_FIRST);
+		PACK(pack, path);
+		for (size_t i = 0; i < 1 + (path.has_other != 0); i++)
 			pack_check(pack, logs && parts[i]->log < logs->count &&
 						 parts[i]->state < XT_CPU_STATES);
+		if (pack->is_reading)
+			xt_intern(&paths->keys, &path, sizeof(path), &is_new);
 	}
 }
 

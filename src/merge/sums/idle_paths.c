@@ -28,13 +28,11 @@ struct gap {
 	const struct cpu_thread *thread;
 };
 
-static const struct cpu_log *own_log(const struct cpu_logs *logs, const struct input *input,
-				     size_t first)
+static const struct cpu_log *own_log(const struct cpu_logs *logs, const struct input *input)
 {
-	for (size_t l = 0; l < logs->count; l++)
-		if (logs->list[l].input->first == first)
+	for (size_t l = 0; logs && l < logs->count; l++)
+		if (logs->list[l].input->first == input->first)
 			return &logs->list[l];
-	(void)input;
 	return NULL;
 }
 
@@ -42,7 +40,7 @@ void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
 		      const struct input *log, const struct model *model,
 		      const struct threads *threads, struct aggregate *aggregate)
 {
-	const struct cpu_log *own = logs ? own_log(logs, log, log->first) : NULL;
+	const struct cpu_log *own = own_log(logs, log);
 
 	*paths = (struct idle_paths){
 		.logs = own ? logs : NULL,
@@ -72,22 +70,6 @@ static void give(struct idle_paths *paths, const struct owner *of_work, enum idl
 	*idle_of(paths, &owner, &place) += ns;
 	if (paths->given)
 		paths->given(paths->context, place, ns);
-}
-
-static uint32_t intern(struct idle_paths *paths, const struct idle_path *path)
-{
-	uint32_t hash = xt_hash_bytes(path, sizeof(*path));
-	struct xt_hash_slot *slot;
-
-	xt_hash_require(&paths->table, paths->count + 1);
-	xt_grow(paths->list, paths->capacity, paths->count + 1);
-	for (slot = xt_hash_first(&paths->table, hash); slot->item;
-	     slot = xt_hash_next(&paths->table, slot))
-		if (!memcmp(&paths->list[slot->item - 1], path, sizeof(*path)))
-			return slot->item - 1 + IDLE_PATH_FIRST;
-	paths->list[paths->count++] = *path;
-	*slot = (struct xt_hash_slot){hash, (uint32_t)paths->count};
-	return (uint32_t)paths->count - 1 + IDLE_PATH_FIRST;
 }
 
 static struct idle_path_part part_of(const struct cpu_logs *logs, const struct cpu_log *log,
@@ -127,11 +109,12 @@ static uint32_t path_of(struct idle_paths *paths, const struct cpu_log *log,
 			const struct cpu_sample *sample, uint64_t time_ns)
 {
 	struct idle_path path;
+	bool is_new;
 
 	if (!sample->stack && sample->state == XT_CPU_UNKNOWN)
 		return IDLE_PATH_UNSAMPLED;
 	path = idle_paths_follow(paths->logs, log, sample, time_ns);
-	return intern(paths, &path);
+	return xt_intern(&paths->keys, &path, sizeof(path), &is_new) - 1 + IDLE_PATH_FIRST;
 }
 
 /* The class of the gap's part at a time. Returns the largest if the part there has no time. */
@@ -401,7 +384,6 @@ void idle_paths_free(struct idle_paths *paths)
 {
 	idle_paths_finish(&(struct idle_paths){
 		.hits = paths->hits, .pending = paths->pending, .shares = paths->shares});
-	free(paths->list);
-	xt_hash_free(&paths->table);
+	interner_free(&paths->keys);
 	*paths = (struct idle_paths){0};
 }

@@ -74,9 +74,7 @@ struct idle_paths {
 	const struct threads *threads;
 	struct aggregate *aggregate;
 	uint64_t period_ns;
-	struct idle_path *list; /* from IDLE_PATH_FIRST on */
-	size_t count, capacity;
-	struct xt_hash_table table;
+	struct interner keys; /* each a struct idle_path; from IDLE_PATH_FIRST on */
 	struct idle_share *shares;
 	size_t share_count, share_capacity;
 	struct idle_pending *pending;
@@ -122,7 +120,9 @@ void idle_paths_free(struct idle_paths *paths);
 /* Returns the path with an index from IDLE_PATH_FIRST on. */
 static inline const struct idle_path *idle_paths_get(const struct idle_paths *paths, uint32_t path)
 {
-	return &paths->list[path - IDLE_PATH_FIRST];
+	size_t bytes;
+
+	return interner_at(&paths->keys, path - IDLE_PATH_FIRST + 1, &bytes);
 }
 
 #endif

@@ -5,8 +5,8 @@
  * cmake/ListTables.cmake lists it.
  *
  * A definition has columns, and functions that list the rows. A row may have a record: a struct
- * with the numbers and texts of most columns. If a text is optional, "" means that it is absent. The
- * order of the columns is that of CSV, JSON and SQLite.
+ * with the numbers and texts of most columns. An optional text is absent if it is "". The order of
+ * the columns is that of CSV, JSON and SQLite.
  */
 #ifndef XT_MERGE_TABLE_H
 #define XT_MERGE_TABLE_H

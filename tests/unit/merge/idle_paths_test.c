@@ -163,7 +163,7 @@ static void counts_paths_that_tell_something_as_covered(void **state)
 	sort(&f);
 	add_gap(&f, 10000000, 90000000, 90000000, 1, pieces_ns);
 	idle_paths_finish(&f.paths);
-	assert_int_equal(f.paths.count, 3);
+	assert_int_equal(f.paths.keys.count, 3);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, running), 20000000);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, lock), 20000000);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_UNSAMPLED), 20000000);
@@ -189,7 +189,7 @@ static void follows_a_wait_to_another_process(void **state)
 	sort(&f);
 	add_gap(&f, 10000000, 50000000, 50000000, 1, pieces_ns);
 	idle_paths_finish(&f.paths);
-	assert_int_equal(f.paths.count, 1);
+	assert_int_equal(f.paths.keys.count, 1);
 	path = idle_paths_get(&f.paths, IDLE_PATH_FIRST);
 	assert_true(path->has_other);
 	assert_int_equal(path->other.log, 1);
@@ -211,7 +211,7 @@ static void leaves_time_of_the_gpu_alone(void **state)
 	add_gap(&f, 10000000, 50000000, 5000000, 1, pieces_ns);
 	idle_paths_finish(&f.paths);
 	assert_int_equal(idle_of(&f, IDLE_NOT_STARTED, IDLE_PATH_NONE), 40000000);
-	assert_int_equal(f.paths.count, 0);
+	assert_int_equal(f.paths.keys.count, 0);
 	end(&f);
 }
 
