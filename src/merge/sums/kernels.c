@@ -522,10 +522,11 @@ static void open_rows(struct table_rows *rows)
 	table_give(&leaves, rows);
 }
 
-/* Returns the durations of a row, or NULL if they do not cover all of it. */
+/* Returns the durations of a row. All zeros if they do not cover all of it. */
 static const struct kernel_row *durations_of(const struct table_rows *rows,
 					     const struct table_row *leaf)
 {
+	static const struct kernel_row unknown;
 	/* NULL: no output needs durations. */
 	const struct kernels *kernels = run_analysis(rows->run, &analysis_kernels);
 	uint32_t place =
@@ -533,7 +534,7 @@ static const struct kernel_row *durations_of(const struct table_rows *rows,
 
 	return place && kernels->rows[place - 1].durations.count == leaf->count
 		       ? &kernels->rows[place - 1]
-		       : NULL;
+		       : &unknown;
 }
 
 static struct cell cell_histogram(struct table_rows *rows, const struct durations *durations)
@@ -562,35 +563,27 @@ static void put_row(struct table_rows *rows, struct cells *cells)
 	const struct table_row *leaf = rows->record;
 	const struct kernel_row *kernel = durations_of(rows, leaf);
 	const struct paths *paths = &rows->run->paths;
-	struct cell figures[13];
+	const struct durations *durations = &kernel->durations;
+	const struct shape *shape = kernel->shape ? &kernel->shape->shape : &(struct shape){0};
+	bool is_timed = durations->count, is_launched = kernel->launch_count;
 	size_t length;
 	const char *name = names_text(&paths->names, leaf->id, &length);
 
-	for (size_t f = 0; f < 13; f++)
-		figures[f] = CELL_ABSENT;
-	if (kernel) {
-		figures[0] = cell_number(kernel->durations.min_ns);
-		figures[1] = cell_number(durations_p50_ns(&kernel->durations));
-		figures[2] = cell_number(durations_p99_ns(&kernel->durations));
-		figures[3] = cell_number(kernel->durations.max_ns);
-		figures[6] = cell_histogram(rows, &kernel->durations);
-	}
-	if (kernel && kernel->launch_count) {
-		figures[4] = cell_number(kernel->launch_count);
-		figures[5] = cell_number(kernel->shorter_count);
-	}
-	if (kernel && kernel->shape) {
-		figures[7] = cell_number(kernel->shape_count);
-		figures[8] = cell_sides(rows, kernel->shape->shape.grid);
-		figures[9] = cell_sides(rows, kernel->shape->shape.block);
-		figures[10] = cell_number(kernel->shape->shape.registers);
-		figures[11] = cell_number(kernel->shape->shape.static_shared_bytes);
-		figures[12] = cell_number(kernel->shape->shape.dynamic_shared_bytes);
-	}
 	cells_put(cells, cell_text(leaf_kind_name(name, length)));
 	cells_put(cells, cell_share(leaf->value, rows->run->sums->events.work.gpu_ns));
-	for (size_t f = 0; f < 13; f++)
-		cells_put(cells, figures[f]);
+	cells_put(cells, cell_known(is_timed, durations->min_ns));
+	cells_put(cells, cell_known(is_timed, durations_p50_ns(durations)));
+	cells_put(cells, cell_known(is_timed, durations_p99_ns(durations)));
+	cells_put(cells, cell_known(is_timed, durations->max_ns));
+	cells_put(cells, cell_known(is_launched, kernel->launch_count));
+	cells_put(cells, cell_known(is_launched, kernel->shorter_count));
+	cells_put(cells, is_timed ? cell_histogram(rows, durations) : CELL_ABSENT);
+	cells_put(cells, cell_known(kernel->shape, kernel->shape_count));
+	cells_put(cells, kernel->shape ? cell_sides(rows, shape->grid) : CELL_ABSENT);
+	cells_put(cells, kernel->shape ? cell_sides(rows, shape->block) : CELL_ABSENT);
+	cells_put(cells, cell_known(kernel->shape, shape->registers));
+	cells_put(cells, cell_known(kernel->shape, shape->static_shared_bytes));
+	cells_put(cells, cell_known(kernel->shape, shape->dynamic_shared_bytes));
 	name = leaf_name(paths, leaf->id, &length);
 	cells_put(cells, (struct cell){.text = name, .length = length});
 }
@@ -605,11 +598,11 @@ static const char *const occupancy_limit_names[OCCUPANCY_LIMITS] = {
 static void put_occupancy(struct json *json, const struct table_rows *rows)
 {
 	const struct kernel_row *kernel = durations_of(rows, rows->record);
-	const struct occupancy *occupancy =
-		kernel && kernel->shape ? &kernel->shape->occupancy : NULL;
+	const struct occupancy *occupancy;
 
-	if (!occupancy || !occupancy->warps)
+	if (!kernel->shape || !kernel->shape->occupancy.warps)
 		return;
+	occupancy = &kernel->shape->occupancy;
 	json_begin_object(json, "occupancy");
 	json_u64(json, "warp_count", occupancy->warps);
 	json_u64(json, "warp_max_count", occupancy->warps_max);

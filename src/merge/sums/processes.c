@@ -263,7 +263,7 @@ static void put_device(struct table_rows *rows, struct cells *cells)
 	uint64_t origin_ns = (uint64_t)device->process->origin_ns;
 
 	cells_put(cells, cell_text(device->process->label));
-	cells_put(cells, sums->device == ROOT_UNKNOWN ? CELL_ABSENT : cell_number(sums->device));
+	cells_put(cells, cell_known(sums->device != ROOT_UNKNOWN, sums->device));
 	cells_put(cells, cell_moment((int64_t)(sums->start_ns - origin_ns)));
 	cells_put(cells, cell_moment((int64_t)(sums->end_ns - origin_ns)));
 }

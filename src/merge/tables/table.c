@@ -178,16 +178,11 @@ struct cell cell_name(const struct names *names, uint32_t name)
 	return cell;
 }
 
-static struct cell cell_rank(uint32_t rank)
-{
-	return rank == RANK_UNKNOWN ? CELL_ABSENT : cell_number(rank);
-}
-
 void cells_put_job(struct cells *cells, const struct input *log)
 {
-	cells_put(cells, cell_rank(log->rank));
-	cells_put(cells, cell_rank(log->local_rank));
-	cells_put(cells, cell_rank(log->world_size));
+	cells_put(cells, cell_known(log->rank != RANK_UNKNOWN, log->rank));
+	cells_put(cells, cell_known(log->local_rank != RANK_UNKNOWN, log->local_rank));
+	cells_put(cells, cell_known(log->world_size != RANK_UNKNOWN, log->world_size));
 	cells_put(cells, cell_text(log->run[0] ? log->run : NULL));
 	cells_put(cells, cell_text(log->batch_job[0] ? log->batch_job : NULL));
 }

@@ -232,6 +232,12 @@ static inline struct cell cell_number(uint64_t number)
 	return (struct cell){.number = number};
 }
 
+/* A number that only some rows have. */
+static inline struct cell cell_known(bool is_known, uint64_t number)
+{
+	return (struct cell){.is_absent = !is_known, .number = is_known ? number : 0};
+}
+
 static inline struct cell cell_share(uint64_t part, uint64_t whole)
 {
 	return (struct cell){.part = part, .whole = whole};
