@@ -22,7 +22,7 @@ const char *format_count(char *out, uint64_t value)
 	return out;
 }
 
-void format_time(char *out, uint64_t ns)
+const char *format_time(char *out, uint64_t ns)
 {
 	static const struct {
 		uint64_t from_ns;
@@ -34,12 +34,13 @@ void format_time(char *out, uint64_t ns)
 		if (ns < units[u].from_ns)
 			continue;
 		snprintf(out, TIME_BYTES, "%.3f %s", (double)ns / units[u].unit_ns, units[u].unit);
-		return;
+		return out;
 	}
 	snprintf(out, TIME_BYTES, "%" PRIu64 " ns", ns);
+	return out;
 }
 
-void format_bytes(char *out, uint64_t bytes)
+const char *format_bytes(char *out, uint64_t bytes)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double value = (double)bytes;
@@ -48,9 +49,10 @@ void format_bytes(char *out, uint64_t bytes)
 	for (; value >= 1024 && u + 1 < sizeof(units) / sizeof(units[0]); u++)
 		value /= 1024;
 	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
+	return out;
 }
 
-void format_share(char *out, uint64_t part, uint64_t whole)
+const char *format_share(char *out, uint64_t part, uint64_t whole)
 {
 	double percent = whole ? 100.0 * (double)part / (double)whole : 0.0;
 
@@ -60,6 +62,7 @@ void format_share(char *out, uint64_t part, uint64_t whole)
 		snprintf(out, SHARE_BYTES, "<0.1 %%");
 	else
 		snprintf(out, SHARE_BYTES, "%.1f %%", percent);
+	return out;
 }
 
 #define XT_SIZE_BOUND_MIN (UINT64_C(256) << 10)

@@ -16,18 +16,20 @@
 #define TIME_BYTES  40
 #define SHARE_BYTES 16
 
-/* "1,234,567", into COUNT_BYTES. Returns out. */
+/* Each returns out. */
+
+/* "1,234,567", into COUNT_BYTES. */
 const char *format_count(char *out, uint64_t value);
 
 /* Writes "1.234 ms" and "1.234 MiB" into TIME_BYTES. */
-void format_time(char *out, uint64_t ns);
-void format_bytes(char *out, uint64_t bytes);
+const char *format_time(char *out, uint64_t ns);
+const char *format_bytes(char *out, uint64_t bytes);
 
 /*
  * Writes "24.1 %" into SHARE_BYTES. Only a complete part is "100.0 %", only none is "0.0 %". The
  * HTML page has the same rules (src/report/src/format.ts).
  */
-void format_share(char *out, uint64_t part, uint64_t whole);
+const char *format_share(char *out, uint64_t part, uint64_t whole);
 
 /* Replaces each number by one "#", in place: "step 12" and "step 7" become "step #". */
 static inline void xt_mask_numbers(char *text)

@@ -121,8 +121,8 @@ static void put_value(FILE *out, const struct detection *detection, const struct
 	} else if (at[1] == 'n') {
 		fprintf(out, "%" PRIu64, detection->facts[index]);
 	} else {
-		(at[1] == 't' ? format_time : format_bytes)(text, detection->facts[index]);
-		fputs(text, out);
+		fputs((at[1] == 't' ? format_time : format_bytes)(text, detection->facts[index]),
+		      out);
 	}
 }
 

@@ -70,26 +70,22 @@ const char *finding_cost(const struct finding *finding)
 {
 	static char text[TIME_BYTES];
 
-	format_time(text, finding->cost_ns);
-	return text;
+	return format_time(text, finding->cost_ns);
 }
 
 const char *finding_share(const struct finding *finding)
 {
 	static char text[SHARE_BYTES];
 
-	format_share(text, finding->cost_ns, finding->whole_ns);
-	return text;
+	return format_share(text, finding->cost_ns, finding->whole_ns);
 }
 
 const char *format_percent_of(uint64_t part, uint64_t whole)
 {
 	static char texts[2][SHARE_BYTES];
 	static int next;
-	char *text = texts[next = !next];
 
-	format_share(text, part, whole);
-	return text;
+	return format_share(texts[next = !next], part, whole);
 }
 
 void finding_set_text(struct finding *finding, const char *format, ...)

@@ -468,11 +468,6 @@ void headline_finish(struct run *run)
 	name_findings(&run->found->headline);
 }
 
-uint64_t headline_wall_ns(const struct headline *headline)
-{
-	return headline->programs.wall_ns;
-}
-
 uint64_t headline_idle_ns(const struct headline *headline)
 {
 	uint64_t sum_ns = 0;

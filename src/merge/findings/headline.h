@@ -29,8 +29,12 @@ struct programs {
 		size_t program;
 	} * spans;
 	size_t span_count, span_capacity;
-	size_t count;	  /* of programs and jobs that have nothing to do with each other */
-	uint64_t wall_ns; /* of one: from its start to its end. Of several: without gaps */
+	size_t count; /* of programs and jobs that have nothing to do with each other */
+	/*
+	 * From the start of the first process to the last CUDA activity or sample. If there are
+	 * several programs, without the time in which none of them ran.
+	 */
+	uint64_t wall_ns;
 };
 
 /* Time without GPU work, and the call whose work ended it. */
@@ -95,11 +99,6 @@ void headline_add_samples(struct reading *reading);
 /* Finds the largest costs. Call it after findings_finish(). */
 void headline_finish(struct run *run);
 
-/*
- * Time from the start of the first process to the last CUDA activity or sample. If the logs
- * are of several programs, excludes the time in which none of them ran.
- */
-uint64_t headline_wall_ns(const struct headline *headline);
 uint64_t headline_idle_ns(const struct headline *headline);
 
 /* Lists the classes of idle time that occurred, largest first. Returns their number. */

@@ -289,7 +289,8 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 	report_end(losses, log, damage, report);
 }
 
-uint64_t losses_explained_kernels(const struct model *model)
+/* Kernels without a record that the log's accounts count, as lost or as unfinished. */
+static uint64_t explained_kernels(const struct model *model)
 {
 	static const char *const accounts[] = {
 		"kernels.invalid",	"kernels.lost.write_failed",	"kernels.lost.size",
@@ -330,7 +331,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 				    const struct model *model, const struct xt_damage *damage,
 				    uint64_t missing_count, struct report *report)
 {
-	uint64_t explained = losses_explained_kernels(model);
+	uint64_t explained = explained_kernels(model);
 
 	if (missing_count <= explained)
 		return 0;
@@ -357,11 +358,11 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 	return missing_count;
 }
 
-uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name)
+uint64_t losses_account(const struct loss_sums *losses, const char *name)
 {
 	for (size_t a = 0; a < XT_ACCOUNTS; a++)
 		if (!strcmp(xt_accounts[a].name, name))
-			return accounts[a];
+			return losses->accounts[a];
 	return 0;
 }
 
@@ -499,7 +500,7 @@ uint64_t missing_count(const struct missing *missing, const struct model *model,
 
 	if (missing->has_graph_launch && !model->nodes.count) {
 		uint64_t unclear = counts->launches_unmatched + of_graphs;
-		uint64_t explained = losses_explained_kernels(model);
+		uint64_t explained = explained_kernels(model);
 
 		*unclear_count += unclear > explained ? unclear - explained : 0;
 		return 0;

@@ -66,9 +66,6 @@ void losses_count(uint64_t losses[LOSS_COUNT], uint64_t accounts[XT_ACCOUNTS],
 		  const struct input *log, const struct model *model,
 		  const struct xt_damage *damage, struct report *report);
 
-/* Kernels without a record that the log's accounts count, as lost or as unfinished. */
-uint64_t losses_explained_kernels(const struct model *model);
-
 /*
  * Count and report missing kernels that no account explains. missing_count is the number of
  * launches without a kernel in the log. Returns how many were added.
@@ -78,7 +75,7 @@ uint64_t losses_add_missing_kernels(uint64_t losses[LOSS_COUNT], const char *pat
 				    uint64_t missing_count, struct report *report);
 
 /* Returns the sum of an account over all logs, such as "python.stacks". 0 for unknown names. */
-uint64_t losses_account(const uint64_t accounts[XT_ACCOUNTS], const char *name);
+uint64_t losses_account(const struct loss_sums *losses, const char *name);
 
 /*
  * Launches whose kernels are missing.

@@ -27,8 +27,7 @@ struct operation {
 
 struct holder {
 	uint64_t live_bytes;
-	uint64_t
-		at_peak_bytes; /* valid if epoch equals that of the pool; otherwise use live_bytes */
+	uint64_t at_peak_bytes; /* live_bytes if the epoch is not that of the pool */
 	uint64_t epoch;
 };
 
@@ -304,7 +303,7 @@ static size_t notes(const struct run *run, const char *out[NOTES_MAX])
 	if (run->selection && wanted_has_patterns(&run->settings->wanted))
 		out[count++] = "includes all calls in the time window; --filter, --focus and "
 			       "--range do not apply";
-	if (losses_account(run->sums->losses.accounts, "kinds.lost.memory"))
+	if (losses_account(&run->sums->losses, "kinds.lost.memory"))
 		out[count++] =
 			"recorded only for a part of the run, because CUPTI could have ended "
 			"the program; what was freed later is not known";

@@ -86,37 +86,35 @@ static void add_handoffs(struct trust *trust, const struct run *run)
 
 	if (!run->sums->handoffs.count)
 		return;
-	format_time(time, run->sums->handoffs.total_ns);
 	add_reason(trust, TRUST_DEGRADED, "CUPTI was handed over to %s for %s",
-		   run->sums->handoffs.first_tool, time);
+		   run->sums->handoffs.first_tool, format_time(time, run->sums->handoffs.total_ns));
 }
 
 static void add_sampling(struct trust *trust, const struct run *run)
 {
+	const struct stack_sampling *sampling = &run->sums->sampling;
 	char time[TIME_BYTES], share[SHARE_BYTES], upto[32] = "";
 
-	if (!run->sums->sampling.one_in_max)
+	if (!sampling->one_in_max)
 		return;
-	format_time(time, run->sums->sampling.total_ns);
-	format_share(share, run->sums->sampling.estimated_gpu_ns, run->sums->events.work.gpu_ns);
-	if (run->sums->sampling.one_in_max > run->sums->sampling.one_in_min)
-		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, run->sums->sampling.one_in_max);
+	if (sampling->one_in_max > sampling->one_in_min)
+		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, sampling->one_in_max);
 	add_reason(trust, TRUST_DEGRADED,
 		   "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
 		   "time are estimated",
-		   run->sums->sampling.one_in_min, upto, time, share);
+		   sampling->one_in_min, upto, format_time(time, sampling->total_ns),
+		   format_share(share, sampling->estimated_gpu_ns, run->sums->events.work.gpu_ns));
 }
 
 static void add_excess(struct trust *trust, const struct run *run)
 {
-	uint64_t beyond_ns = losses_account(run->sums->losses.accounts, "overhead.beyond_ns");
+	uint64_t beyond_ns = losses_account(&run->sums->losses, "overhead.beyond_ns");
 	char time[TIME_BYTES];
 
 	if (!beyond_ns)
 		return;
-	format_time(time, beyond_ns);
 	add_reason(trust, TRUST_DEGRADED, "tracing cost more than --max-overhead allows for %s",
-		   time);
+		   format_time(time, beyond_ns));
 }
 
 /* Nothing is lost: the frames are those of the generated code. */
@@ -126,12 +124,12 @@ static void add_compiled(struct trust *trust, const struct run *run)
 
 	if (!run->sums->code.compiled_unknown_gpu_ns)
 		return;
-	format_share(share, run->sums->code.compiled_unknown_gpu_ns, run->sums->events.work.gpu_ns);
 	add_reason(trust, TRUST_COMPLETE,
 		   "source lines of torch.compile unknown for %s of GPU time: record "
 		   "once with TORCHINDUCTOR_CACHE_DIR set to an empty directory, without "
 		   "--no-torch-trace",
-		   share);
+		   format_share(share, run->sums->code.compiled_unknown_gpu_ns,
+				run->sums->events.work.gpu_ns));
 }
 
 /* Nothing of what was recorded is lost. */
@@ -144,11 +142,11 @@ static void add_attached(struct trust *trust, const struct run *run)
 	if (run->inputs->count > 1)
 		snprintf(who, sizeof(who), "%zu process%s ", run->sums->recording.attached_count,
 			 run->sums->recording.attached_count == 1 ? "" : "es");
-	format_time(time, run->sums->recording.attached_ns);
 	add_reason(trust, TRUST_COMPLETE,
 		   "%sattached %s%s after the start of the program: NVTX ranges are missing, "
 		   "and memory counts from then",
-		   who, run->sums->recording.attached_count > 1 ? "up to " : "", time);
+		   who, run->sums->recording.attached_count > 1 ? "up to " : "",
+		   format_time(time, run->sums->recording.attached_ns));
 }
 
 /* Nothing is lost: this is the default for such graphs. */
@@ -231,77 +229,70 @@ static uint64_t account_sum(const struct run *run, const char *beginning)
 
 static char *account_line(const struct run *run)
 {
-	uint64_t invalid = losses_account(run->sums->losses.accounts, "kernels.invalid") +
-			   losses_account(run->sums->losses.accounts, "copies.invalid") +
-			   losses_account(run->sums->losses.accounts, "sets.invalid");
+	const struct loss_sums *losses = &run->sums->losses;
+	uint64_t invalid = losses_account(losses, "kernels.invalid") +
+			   losses_account(losses, "copies.invalid") +
+			   losses_account(losses, "sets.invalid");
 	/* If a log continues after its last account, the counts are too low. */
-	const char *known =
-		run->sums->losses.logs_open || run->sums->losses.counts[LOSS_LOG_ACCOUNTS]
-			? "as of the last update: "
-			: "";
-	char seen[COUNT_BYTES], written[COUNT_BYTES], lost[COUNT_BYTES], bad[COUNT_BYTES],
-		cut[COUNT_BYTES], audits[COUNT_BYTES], wrong[COUNT_BYTES], number[COUNT_BYTES],
-		dropped[64] = "", *text;
-	uint64_t dropped_count = losses_account(run->sums->losses.accounts, "calls.lost.size");
+	const char *known = losses->logs_open || losses->counts[LOSS_LOG_ACCOUNTS]
+				    ? "as of the last update: "
+				    : "";
+	uint64_t dropped_count = losses_account(losses, "calls.lost.size");
+	char numbers[7][COUNT_BYTES], number[COUNT_BYTES], dropped[64] = "";
 
-	format_count(seen, losses_account(run->sums->losses.accounts, "calls.seen"));
-	format_count(written, losses_account(run->sums->losses.accounts, "calls.written"));
-	format_count(lost, account_sum(run, "calls.lost.") - dropped_count);
 	/* The user asked for a limit. */
-	if (dropped_count) {
-		format_count(number, dropped_count);
+	if (dropped_count)
 		snprintf(dropped, sizeof(dropped), " + dropped for the limit of the log %s",
-			 number);
-	}
-	format_count(bad, invalid);
-	format_count(cut, losses_account(run->sums->losses.accounts, "stacks.truncated"));
-	format_count(audits, losses_account(run->sums->losses.accounts, "stacks.audited"));
-	format_count(wrong, losses_account(run->sums->losses.accounts, "stacks.mismatched"));
-	text = xt_asprintf("%scalls seen %s = written %s%s + lost %s; records invalid %s; "
-			   "stacks truncated %s, checked %s, wrong %s",
-			   known, seen, written, dropped, lost, bad, cut, audits, wrong);
-	return text;
+			 format_count(number, dropped_count));
+	return xt_asprintf(
+		"%scalls seen %s = written %s%s + lost %s; records invalid %s; "
+		"stacks truncated %s, checked %s, wrong %s",
+		known, format_count(numbers[0], losses_account(losses, "calls.seen")),
+		format_count(numbers[1], losses_account(losses, "calls.written")), dropped,
+		format_count(numbers[2], account_sum(run, "calls.lost.") - dropped_count),
+		format_count(numbers[3], invalid),
+		format_count(numbers[4], losses_account(losses, "stacks.truncated")),
+		format_count(numbers[5], losses_account(losses, "stacks.audited")),
+		format_count(numbers[6], losses_account(losses, "stacks.mismatched")));
 }
 
 /* The cost of the tracer, as far as the logs record it. The caller frees it. */
 static char *cost_text(const struct run *run)
 {
-	size_t count = run->inputs->count, silent = run->sums->losses.logs_without_cost;
+	const struct loss_sums *losses = &run->sums->losses;
+	size_t count = run->inputs->count, silent = losses->logs_without_cost;
 	/* CUPTI asks for buffers in launches, outside of our callbacks. */
-	uint64_t buffers_ns = losses_account(run->sums->losses.accounts, "buffers.waited_ns");
-	char callbacks[TIME_BYTES], writer[TIME_BYTES], waited[TIME_BYTES];
-	char unknown[64] = "", upto[96] = "", *text;
+	uint64_t buffers_ns = losses_account(losses, "buffers.waited_ns");
+	uint64_t callbacks_ns = losses_account(losses, "callbacks.ns") + buffers_ns;
+	uint64_t waited_ns = losses_account(losses, "threads.waited_ns") + buffers_ns;
+	uint64_t own_ns =
+		losses_account(losses, "writer.cpu_ns") + losses_account(losses, "flusher.cpu_ns");
+	char callbacks[TIME_BYTES], own[TIME_BYTES], waited[TIME_BYTES];
+	char unknown[64] = "", upto[96] = "";
 
 	if (silent == count)
 		return xt_strdup("cost unknown");
 	if (silent)
 		snprintf(unknown, sizeof(unknown), ", unknown for %zu of %zu processes", silent,
 			 count);
-	if (run->sums->losses.logs_cut_off)
+	if (losses->logs_cut_off)
 		snprintf(upto, sizeof(upto),
 			 ", incomplete for %zu process%s that did not exit normally",
-			 run->sums->losses.logs_cut_off,
-			 run->sums->losses.logs_cut_off == 1 ? "" : "es");
-	format_time(callbacks,
-		    losses_account(run->sums->losses.accounts, "callbacks.ns") + buffers_ns);
-	format_time(writer, losses_account(run->sums->losses.accounts, "writer.cpu_ns") +
-				    losses_account(run->sums->losses.accounts, "flusher.cpu_ns"));
-	format_time(waited,
-		    losses_account(run->sums->losses.accounts, "threads.waited_ns") + buffers_ns);
-	text = xt_asprintf("about %s in the program's threads (%s of it waiting), %s in its own "
+			 losses->logs_cut_off, losses->logs_cut_off == 1 ? "" : "es");
+	return xt_asprintf("about %s in the program's threads (%s of it waiting), %s in its own "
 			   "threads%s%s",
-			   callbacks, waited, writer, unknown, upto);
-	return text;
+			   format_time(callbacks, callbacks_ns), format_time(waited, waited_ns),
+			   format_time(own, own_ns), unknown, upto);
 }
 
 static char *cost_line(const struct run *run)
 {
-	uint64_t unattributed_ns =
-		run->sums->events.work.gpu_ns - run->sums->events.work.attributed_gpu_ns;
-	char *cost = cost_text(run), *text = NULL, share[SHARE_BYTES];
+	const struct work_counts *work = &run->sums->events.work;
+	char *cost = cost_text(run), *text, share[SHARE_BYTES];
 
-	format_share(share, unattributed_ns, run->sums->events.work.gpu_ns);
-	text = xt_asprintf("tracer: %s; GPU time without a call path %s", cost, share);
+	text = xt_asprintf(
+		"tracer: %s; GPU time without a call path %s", cost,
+		format_share(share, work->gpu_ns - work->attributed_gpu_ns, work->gpu_ns));
 	free(cost);
 	return text;
 }
@@ -313,8 +304,6 @@ void trust_judge(struct trust *trust, const struct run *run)
 	trust->lines[0] = word_line(trust);
 	trust->lines[1] = account_line(run);
 	trust->lines[2] = cost_line(run);
-	for (int l = 0; l < TRUST_LINES; l++) {
-	}
 }
 
 void trust_free(struct trust *trust)

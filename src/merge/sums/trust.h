@@ -26,8 +26,7 @@ struct trust {
 	size_t reason_count;
 	const char *anomaly_reason; /* the one that refers to the warnings; NULL: none */
 	bool refers_to_warnings;    /* only warnings tell why it is degraded */
-	char *lines
-		[TRUST_LINES]; /* the level with reasons, the account, and the cost of the tracer */
+	char *lines[TRUST_LINES];   /* the level with reasons, the account, the tracer's cost */
 };
 
 /* "complete", "degraded" or "damaged". */

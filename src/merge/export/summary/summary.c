@@ -312,8 +312,8 @@ static void put_findings(struct output *out, const struct run *run)
 static void put_cpu_facts(struct output *out, const struct run *run)
 {
 	const struct cpu_facts *facts = &run->cpu->facts;
-	uint64_t read = losses_account(run->sums->losses.accounts, "cpu.python.read");
-	uint64_t changed = losses_account(run->sums->losses.accounts, "cpu.python.changed");
+	uint64_t read = losses_account(&run->sums->losses, "cpu.python.read");
+	uint64_t changed = losses_account(&run->sums->losses, "cpu.python.changed");
 	char text[TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%.0f Hz, %s%s", facts->hz,
@@ -323,8 +323,7 @@ static void put_cpu_facts(struct output *out, const struct run *run)
 	put_fact(out, "source", text);
 	put_count(out, "processes", facts->process_count);
 	put_count(out, "threads", facts->thread_count);
-	put_count(out, "observations",
-		  losses_account(run->sums->losses.accounts, "cpu.observations"));
+	put_count(out, "observations", losses_account(&run->sums->losses, "cpu.observations"));
 	if (read)
 		put_share(out, "Python frames of running threads: stable while read",
 			  read - (changed < read ? changed : read), read);

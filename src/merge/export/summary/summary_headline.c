@@ -62,9 +62,9 @@ static void add_time(struct headline_texts *texts, const struct run *run)
 	char wall[TIME_BYTES], gpus[256] = "";
 	size_t length = 0;
 
-	bool is_idle = !headline_wall_ns(headline) && run->sums->recording.recorded_ns;
+	bool is_idle = !headline->programs.wall_ns && run->sums->recording.recorded_ns;
 
-	format_time(wall, is_idle ? run->sums->recording.recorded_ns : headline_wall_ns(headline));
+	format_time(wall, is_idle ? run->sums->recording.recorded_ns : headline->programs.wall_ns);
 	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
 		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
 					   g ? ", " : "", headline->gpus[g]);
@@ -444,7 +444,7 @@ void put_headline_json(struct json *json, const struct run *run)
 	free(part);
 	free(note);
 	json_u64(json, "program_count", headline->programs.count);
-	json_u64(json, "wall_ns", headline_wall_ns(headline));
+	json_u64(json, "wall_ns", headline->programs.wall_ns);
 	json_u64(json, "span_ns", headline->span_ns);
 	json_u64(json, "gpu_busy_ns", headline->busy_ns);
 	json_u64(json, "gpu_idle_ns", headline_idle_ns(headline));
