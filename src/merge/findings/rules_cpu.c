@@ -114,25 +114,19 @@ static const struct plain_frame {
 	{"/activation_checkpointing/", NULL},
 };
 
-/* Names of the C library's functions, without the additions that c_name() removes. */
-struct name_list {
-	const char *const *names;
-	size_t count;
-};
-
-/* They allocate or free memory. */
-static const char *const allocator_names[] = {
-	"malloc",      "calloc",    "realloc",	 "mmap", "munmap",	   "madvise", "brk",
-	"_int_malloc", "_int_free", "sysmalloc", "free", "posix_memalign", "_Znwm",   "_Znam",
-};
-static const struct name_list allocators = {
-	allocator_names,
-	sizeof(allocator_names) / sizeof(*allocator_names),
+/*
+ * Names of the C library's functions, without the additions that c_name() removes. These allocate
+ * or free memory.
+ */
+static const char *const allocators[] = {
+	"malloc", "calloc",	 "realloc",   "mmap",	   "munmap", "madvise",
+	"brk",	  "_int_malloc", "_int_free", "sysmalloc", "free",   "posix_memalign",
+	"_Znwm",  "_Znam",	 NULL,
 };
 #define ALLOCATOR_FRAMES 3 /* from the innermost on */
 
-/* They read, write or open files. */
-static const char *const file_io_names[] = {
+/* These read, write or open files. */
+static const char *const file_io[] = {
 	"read",	     "write",
 	"pread",     "pwrite",
 	"readv",     "writev",
@@ -145,10 +139,7 @@ static const char *const file_io_names[] = {
 	"sendfile",  "ftruncate",
 	"truncate",  "posix_fallocate",
 	"fallocate", "copy_file_range",
-};
-static const struct name_list file_io = {
-	file_io_names,
-	sizeof(file_io_names) / sizeof(*file_io_names),
+	NULL,
 };
 
 static const char *const name_prefixes[] = {"__GI_", "__libc_", "__"};
@@ -267,13 +258,13 @@ static const char *c_name(const char *function, size_t *length_out)
 	return function;
 }
 
-static bool is_in_list(const struct name_list *list, const char *function)
+static bool is_in_list(const char *const *names, const char *function)
 {
 	size_t length;
 
 	function = c_name(function, &length);
-	for (size_t n = 0; n < list->count; n++)
-		if (strlen(list->names[n]) == length && !strncmp(list->names[n], function, length))
+	for (; *names; names++)
+		if (strlen(*names) == length && !strncmp(*names, function, length))
 			return true;
 	return false;
 }
@@ -284,9 +275,9 @@ static bool is_syscall_wrapper(const char *function)
 	return strstr(function, "syscall_cancel") != NULL;
 }
 
-/* Whether one of the first `count` innermost native frames is in the list. */
+/* Whether one of the first `count` innermost native frames has one of the names. */
 static bool is_innermost_in(const struct run *run, const struct idle_path_part *part,
-			    const struct name_list *list, uint32_t count)
+			    const char *const *names, uint32_t count)
 {
 	const struct cpu_log *log = &run->cpu->logs->list[part->log];
 	const struct stack *stack = part->stack < log->model->stacks.count
@@ -297,7 +288,7 @@ static bool is_innermost_in(const struct run *run, const struct idle_path_part *
 		const struct merged_frame frame = {MERGED_NATIVE, f};
 		const char *function = text_of(log, stack, &frame).function;
 
-		if (is_in_list(list, function))
+		if (is_in_list(names, function))
 			return true;
 		count -= !is_syscall_wrapper(function);
 	}
@@ -339,9 +330,9 @@ static enum rule cpu_cause(const struct run *run, const struct idle_path *path,
 	if (row < PATTERNS)
 		return patterns[row].rule;
 	if (last->state == XT_CPU_PAGE_FAULT ||
-	    is_innermost_in(run, last, &allocators, ALLOCATOR_FRAMES))
+	    is_innermost_in(run, last, allocators, ALLOCATOR_FRAMES))
 		return RULE_HOST_MEMORY;
-	if (last->state == XT_CPU_IN_KERNEL && is_innermost_in(run, last, &file_io, 1))
+	if (last->state == XT_CPU_IN_KERNEL && is_innermost_in(run, last, file_io, 1))
 		return RULE_BLOCKING_IO;
 	if (path->own.state == XT_CPU_RUNNING && class == IDLE_LAUNCH_LATE && has_python)
 		return RULE_PYTHON_OVERHEAD;
