@@ -51,8 +51,7 @@ struct call_span {
 
 /* Zeros are a thread without calls. */
 struct thread_timeline {
-	struct timeline_checkpoint
-		*checkpoints; /* ascending; the first is the thread's first call */
+	struct timeline_checkpoint *checkpoints; /* ascending, from the thread's first call on */
 	size_t count;
 	size_t capacity;
 	struct call_span *spans; /* the latest; a later record may be of a call around them */

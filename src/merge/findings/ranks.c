@@ -100,19 +100,14 @@ const struct rank_row *ranks_fastest(const struct ranks *ranks)
 	return fastest;
 }
 
-const struct rank_row *ranks_slowest(const struct ranks *ranks)
-{
-	const struct rank_row *fastest = ranks_fastest(ranks);
-
-	return fastest && ranks->rows[0].own_ns > fastest->own_ns ? &ranks->rows[0] : NULL;
-}
-
 const struct rank_row *ranks_slowest_of(const struct run *run)
 {
-	bool is_incomparable = run->compared->report.counts.compared_count ||
-			       run->found->headline.programs.count > 1;
+	const struct ranks *ranks = &run->found->ranks;
+	const struct rank_row *fastest = ranks_fastest(ranks);
 
-	return is_incomparable ? NULL : ranks_slowest(&run->found->ranks);
+	if (run->compared->report.counts.compared_count || run->found->headline.programs.count > 1)
+		return NULL;
+	return fastest && ranks->rows[0].own_ns > fastest->own_ns ? &ranks->rows[0] : NULL;
 }
 
 void ranks_free(struct ranks *ranks)

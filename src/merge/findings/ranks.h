@@ -50,12 +50,9 @@ void ranks_finish(struct run *run);
 
 /*
  * Returns the slowest process: the one with the longest own_ns. While it still works, the others
- * wait for it in collectives. NULL if fewer than two processes have GPU work, or all take the same
- * time.
+ * wait for it in collectives. NULL if fewer than two processes have GPU work, all take the same
+ * time, or own_ns does not compare them.
  */
-const struct rank_row *ranks_slowest(const struct ranks *ranks);
-
-/* The same for a run. NULL as well if the processes cannot be compared by own_ns. */
 const struct rank_row *ranks_slowest_of(const struct run *run);
 
 /* Returns the process with GPU work and the shortest own_ns, or NULL. */

@@ -46,7 +46,8 @@ void callsites_free(struct callsites *callsites)
 	*callsites = (struct callsites){0};
 }
 
-uint32_t callsites_find(const struct callsites *callsites, uint32_t stack, uint16_t api)
+/* The callsite of a stack and an index in the model's apis, or CALLSITE_NONE. */
+static uint32_t find(const struct callsites *callsites, uint32_t stack, uint16_t api)
 {
 	uint32_t s = callsites->by_stack[stack < callsites->stack_count ? stack : 0];
 
@@ -85,7 +86,7 @@ static bool has_room(const struct callsites *callsites, uint32_t stack)
 /* The callsite, added if needed; CALLSITE_NONE if there is no room. */
 static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 {
-	uint32_t s = callsites_find(callsites, stack, api);
+	uint32_t s = find(callsites, stack, api);
 
 	if (s || !has_room(callsites, stack))
 		return s;
@@ -542,7 +543,7 @@ static uint32_t callsite_of(const struct callsites *callsites, const struct tota
 
 	if (!is_kernel(callsites, owner) || !owner_is_direct(owner))
 		return CALLSITE_NONE;
-	return callsites_find(callsites, owner->stack, (uint16_t)owner->api);
+	return find(callsites, owner->stack, (uint16_t)owner->api);
 }
 
 /* Adds how much of the device the kernels fill, whatever launched them. */

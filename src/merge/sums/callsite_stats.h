@@ -187,11 +187,6 @@ void callsites_add_copy(struct callsites *callsites, const struct work *work,
 /* Adds work of a device. Work must come in order of its start time. */
 void callsites_add_work(struct callsites *callsites, const struct stretch *stretch);
 
-/*
- * Finds the callsite of a stack and an index in the model's apis. Returns CALLSITE_NONE if unknown.
- */
-uint32_t callsites_find(const struct callsites *callsites, uint32_t stack, uint16_t api);
-
 /* Adds what the totals of the log say about each callsite. Call it after the last event. */
 void callsites_finish(struct callsites *callsites, const struct aggregate *totals);
 

@@ -70,7 +70,7 @@ void histogram_move(struct histogram *histogram, struct histogram *from)
 	}
 }
 
-void histogram_pack(struct histogram *histogram, struct pack *pack)
+static void histogram_pack(struct histogram *histogram, struct pack *pack)
 {
 	uint64_t used = 0; /* bit for each block */
 

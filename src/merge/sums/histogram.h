@@ -28,9 +28,6 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 /* Moves the counts of `from`, which becomes empty. Cannot fail. */
 void histogram_move(struct histogram *histogram, struct histogram *from);
 
-/* Writes the histogram, or reads it into an empty one. */
-void histogram_pack(struct histogram *histogram, struct pack *pack);
-
 void histogram_free(struct histogram *histogram);
 
 /* About the rank-th smallest value, counted from 1, between min and max. */

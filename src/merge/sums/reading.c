@@ -81,17 +81,23 @@ uint32_t owner_root(const struct run *run, const struct model *model, uint32_t s
 	}
 }
 
-void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner)
+/* The same for what a thread does on the host. */
+static uint32_t host_root(const struct reading *reading, uint32_t thread)
 {
 	enum by by = reading->run->settings->by;
 
+	return by == BY_DEVICE || by == BY_STREAM
+		       ? ROOT_HOST
+		       : owner_root(reading->run, reading->model, 0, thread);
+}
+
+void owner_of_call(struct reading *reading, const struct launch *call, struct owner *owner)
+{
 	*owner = (struct owner){.leaf = LEAF_CALL, .api = call->api};
 	owner_add_call(reading, call, owner);
 	if (reading->run->needs.origins)
 		owner->thread = call->thread;
-	owner->root = by == BY_DEVICE || by == BY_STREAM
-			      ? ROOT_HOST
-			      : owner_root(reading->run, reading->model, 0, call->thread);
+	owner->root = host_root(reading, call->thread);
 }
 
 /* Event filter: each range and each path is matched only once. */
@@ -162,8 +168,12 @@ bool event_filter_wants_call(struct reading *reading, const struct launch *call)
 	return has_path(reading, &owner, &event_filter->calls, place);
 }
 
-bool event_filter_wants_work(struct reading *reading, const struct work *work,
-			     const struct launch *launch)
+/*
+ * True if the time and range of the work and its call match; the path is not checked. Also accepts
+ * allocations and frees.
+ */
+static bool event_filter_wants_work(struct reading *reading, const struct work *work,
+				    const struct launch *launch)
 {
 	return event_filter_wants_time(reading, work->start_ns) &&
 	       has_range(reading, launch ? launch->range : 0);
@@ -444,19 +454,15 @@ static void export_sample(struct reading *reading, const struct cpu_sample *samp
 
 static struct owner owner_of_sample(const struct reading *reading, const struct cpu_sample *sample)
 {
-	const struct run *run = reading->run;
 	struct owner owner = {
 		.leaf = LEAF_CPU,
+		.root = host_root(reading, sample->thread),
 		.what = sample->state,
 		.stack = model_has_stack(reading->model, sample->stack) ? sample->stack : 0,
 	};
 
-	if (run->needs.origins)
+	if (reading->run->needs.origins)
 		owner.thread = sample->thread < reading->model->threads.count ? sample->thread : 0;
-	if (run->settings->by == BY_THREAD)
-		owner.root = owner_root(run, reading->model, 0, sample->thread);
-	else if (run->settings->by == BY_DEVICE || run->settings->by == BY_STREAM)
-		owner.root = ROOT_HOST;
 	return owner;
 }
 

@@ -180,13 +180,6 @@ bool event_filter_wants_time(const struct reading *reading, uint64_t time_ns);
 /* True if the call's time, range and path match. */
 bool event_filter_wants_call(struct reading *reading, const struct launch *call);
 
-/*
- * True if the time and range of the work and its call match; the path is not checked. Also accepts
- * allocations and frees.
- */
-bool event_filter_wants_work(struct reading *reading, const struct work *work,
-			     const struct launch *launch);
-
 void event_filter_free(struct event_filter *event_filter);
 
 /*
