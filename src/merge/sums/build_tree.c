@@ -717,22 +717,11 @@ void build_tree(struct reading *reading)
 	free(p.nest);
 }
 
-static struct xt_bytes string_text(const struct model *model, uint32_t string)
-{
-	struct xt_bytes bytes;
-
-	bytes.data =
-		names_text(&model->names,
-			   string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY,
-			   &bytes.length);
-	return bytes;
-}
-
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after)
 {
-	struct xt_bytes domain_bytes = string_text(model, domain);
-	struct xt_bytes text_bytes = string_text(model, text);
+	struct xt_bytes domain_bytes = model_text(model, domain);
+	struct xt_bytes text_bytes = model_text(model, text);
 	size_t room = strlen(before) + text_clean_bound(domain_bytes.length) + 1 +
 		      text_clean_bound(text_bytes.length) + strlen("[no name]") + strlen(after);
 	char *label = xt_malloc(room + 1), *end = label;
