@@ -21,31 +21,19 @@
 #define BASE64_BYTES	 (3 * 16384) /* per write */
 
 #ifdef XTRACE_HTML_TEMPLATE
-__asm__(".pushsection .rodata\n"
-	"xtrace_html_template:\n"
-	".incbin \"" XTRACE_HTML_TEMPLATE "\"\n"
-	"xtrace_html_template_end:\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char xtrace_html_template[] __attribute__((visibility("hidden")));
-extern const char xtrace_html_template_end[] __attribute__((visibility("hidden")));
+#define TEMPLATE_BYTES ".incbin \"" XTRACE_HTML_TEMPLATE "\"\n"
+#else
+#define TEMPLATE_BYTES ""
+#endif
 
 /*
- * Returns the page without data: src/report, bundled into one file. XTRACE_HTML_TEMPLATE is its
- * path. It is empty if xtrace was built without node or its packages.
+ * The page without data: src/report, bundled into one file. XTRACE_HTML_TEMPLATE is its path. It is
+ * empty if xtrace was built without node or its packages.
  */
-static const char *page_template(size_t *length_out)
-{
-	*length_out = (size_t)(xtrace_html_template_end - xtrace_html_template);
-	return xtrace_html_template;
-}
-#else
-static const char *page_template(size_t *length_out)
-{
-	*length_out = 0;
-	return "";
-}
-#endif
+__asm__(".pushsection .rodata\n"
+	"xtrace_html_template:\n" TEMPLATE_BYTES ".byte 0\n"
+	".popsection\n");
+extern const char xtrace_html_template[] __attribute__((visibility("hidden")));
 
 struct packed {
 	uint8_t *bytes;
@@ -81,12 +69,22 @@ void page_columns_free(struct page_columns *columns)
 	*columns = (struct page_columns){0};
 }
 
+void page_put_columns(struct json *json, const struct page_columns *columns)
+{
+	json_begin_array(json, "columns");
+	for (size_t c = 0; c < columns->count; c++) {
+		json_begin_object(json, NULL);
+		json_string(json, "name", columns->list[c].name);
+		json_u64(json, "bytes", columns->list[c].used);
+		json_u64(json, "count", columns->list[c].count);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
 bool page_is_there(void)
 {
-	size_t length;
-
-	page_template(&length);
-	return length > 0;
+	return xtrace_html_template[0];
 }
 
 static void deflate_all(struct packed *packed, z_stream *stream, int flush)
@@ -148,31 +146,15 @@ static void write_base64(struct output *out, const struct packed *packed)
 	}
 }
 
-void page_put_columns(struct json *json, const struct page_columns *columns)
-{
-	json_begin_array(json, "columns");
-	for (size_t c = 0; c < columns->count; c++) {
-		json_begin_object(json, NULL);
-		json_string(json, "name", columns->list[c].name);
-		json_u64(json, "bytes", columns->list[c].used);
-		json_u64(json, "count", columns->list[c].count);
-		json_end_object(json);
-	}
-	json_end_array(json);
-}
-
 void page_write(struct output *out, const char *document, size_t document_bytes,
 		const struct page_columns *columns)
 {
+	const char *mark = strstr(xtrace_html_template, PAGE_DATA_MARK);
 	struct packed packed = {0};
-	size_t length;
-	const char *page = page_template(&length);
-	const char *mark = memmem(page, length, PAGE_DATA_MARK, strlen(PAGE_DATA_MARK));
 
 	pack(&packed, document, document_bytes, columns);
-	output_text(out, page, (size_t)(mark - page));
+	output_text(out, xtrace_html_template, (size_t)(mark - xtrace_html_template));
 	write_base64(out, &packed);
-	mark += strlen(PAGE_DATA_MARK);
-	output_text(out, mark, (size_t)(page + length - mark));
+	output_string(out, mark + strlen(PAGE_DATA_MARK));
 	free(packed.bytes);
 }

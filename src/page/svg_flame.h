@@ -6,7 +6,7 @@
  * Each frame shows its numbers in its title, so the file is readable without scripts, for example
  * as an image. With scripts, frames can be zoomed and searched.
  *
- * The output is written in pieces, in the order of the calls below.
+ * The functions below are called in their order.
  */
 #ifndef XT_PAGE_SVG_FLAME_H
 #define XT_PAGE_SVG_FLAME_H
@@ -14,9 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct output;
+
 struct svg_flame {
-	void (*write)(void *context, const char *text, size_t length);
-	void *context;
+	struct output *out;
 	uint32_t depth; /* of the deepest frame; the root frame has depth 0 */
 };
 

@@ -211,15 +211,10 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_UNTIMED] = "Launches of kernels in CUDA graphs recorded as a whole",
 };
 
-static void write_piece(void *context, const char *text, size_t length)
-{
-	output_text(context, text, length);
-}
-
 static void end(struct sink *sink, const struct run *run)
 {
 	enum weight weight = sink->settings->weight;
-	struct svg_flame svg = {.write = write_piece, .context = &sink->out};
+	struct svg_flame svg = {.out = &sink->out};
 	struct flame flame;
 	char heading[128], note[VALUE_BYTES + WANTED_BYTES + 160];
 
