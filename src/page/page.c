@@ -53,9 +53,8 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 	return column;
 }
 
-void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value)
+void page_column_put(struct page_column *column, uint64_t value)
 {
-	(void)columns;
 	xt_grow(column->bytes, column->capacity, column->used + XT_VARINT_BYTES_MAX);
 	column->used = (size_t)(xt_uvar_put(column->bytes + column->used, value) - column->bytes);
 	column->count++;

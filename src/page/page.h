@@ -32,7 +32,7 @@ struct page_columns {
 /* Adds a column. The pointer is valid until the next call. */
 struct page_column *page_columns_add(struct page_columns *columns, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-void page_columns_put(struct page_columns *columns, struct page_column *column, uint64_t value);
+void page_column_put(struct page_column *column, uint64_t value);
 void page_columns_free(struct page_columns *columns);
 
 /* Why a page is not there. */

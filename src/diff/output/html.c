@@ -293,25 +293,24 @@ static void put_columns(struct page_columns *columns, const struct flame_tree *t
 	struct page_column *column = page_columns_add(columns, "node.depth");
 
 	for (uint32_t n = 1; n < tree->count; n++)
-		page_columns_put(columns, column, tree->nodes[n].depth);
+		page_column_put(column, tree->nodes[n].depth);
 	column = page_columns_add(columns, "node.name");
 	for (uint32_t n = 1; n < tree->count; n++)
-		page_columns_put(columns, column, place_of(names, tree->nodes[n].name));
+		page_column_put(column, place_of(names, tree->nodes[n].name));
 	column = page_columns_add(columns, "sample.node");
 	for (uint32_t n = 1; n < tree->count; n++)
-		page_columns_put(columns, column, 1);
+		page_column_put(column, 1);
 	for (size_t o = 0; o < sizeof(origins) / sizeof(origins[0]); o++) {
 		column = page_columns_add(columns, "%s", origins[o]);
 		for (uint32_t n = 1; n < tree->count; n++)
-			page_columns_put(columns, column, 0);
+			page_column_put(column, 0);
 	}
 	for (int w = 0; w < FLAME_WEIGHTS; w++)
 		for (int s = 0; s < SIDES; s++) {
 			column = page_columns_add(columns, "weight.%s.%s", weight_names[w],
 						  side_names[s]);
 			for (uint32_t n = 1; n < tree->count; n++)
-				page_columns_put(columns, column,
-						 (uint64_t)round(tree->nodes[n].self[w][s]));
+				page_column_put(column, (uint64_t)round(tree->nodes[n].self[w][s]));
 		}
 }
 

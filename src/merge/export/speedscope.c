@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "merge/export/formats.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/sums/run.h"
 #include "merge/sums/path_tables.h"
 
@@ -32,15 +33,12 @@ static void put_frames(struct json *json, const struct paths *paths, uint32_t *p
 	json->lines_depth = json->depth;
 	for (uint32_t n = 1; n < paths->node_count; n++) {
 		uint32_t name = paths->nodes[n].name;
-		const char *text;
-		size_t length;
 
 		if (places[name])
 			continue;
 		places[name] = ++count;
-		text = names_text(&paths->names, name, &length);
 		json_begin_object(json, NULL);
-		json_text(json, "name", text, length);
+		json_name(json, "name", &paths->names, name);
 		json_end_object(json);
 	}
 	json_end_array(json);

@@ -61,21 +61,6 @@ struct layout {
 	uint32_t *sorted;
 };
 
-static void layout_init(struct layout *layout, uint32_t count)
-{
-	*layout = (struct layout){
-		.values = xt_calloc(count, sizeof(*layout->values)),
-		.next = xt_calloc(count, sizeof(*layout->next)),
-		.depths = xt_calloc(count, sizeof(*layout->depths)),
-		.sorted = xt_calloc(count, sizeof(*layout->sorted)),
-	};
-}
-
-static void layout_free(struct layout *layout)
-{
-	free_all(layout->values, layout->next, layout->depths, layout->sorted);
-}
-
 /* Adds with saturation. Only corrupt logs overflow. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
@@ -100,10 +85,14 @@ static uint32_t add_up(struct layout *layout, const struct paths *paths, enum we
 /* Lays out the paths by a weight. Omits frames that are too narrow, with their descendants. */
 static void flame_build(struct flame *flame, const struct paths *paths, enum weight weight)
 {
-	struct layout layout;
+	struct layout layout = {
+		.values = xt_calloc(paths->node_count, sizeof(*layout.values)),
+		.next = xt_calloc(paths->node_count, sizeof(*layout.next)),
+		.depths = xt_calloc(paths->node_count, sizeof(*layout.depths)),
+		.sorted = xt_calloc(paths->node_count, sizeof(*layout.sorted)),
+	};
 	uint32_t count;
 
-	layout_init(&layout, paths->node_count);
 	count = add_up(&layout, paths, weight);
 	*flame = (struct flame){.frames = xt_calloc((size_t)count + 1, sizeof(*flame->frames))};
 	SORT_BY(layout.sorted, count, compare_siblings, (void *)paths);
@@ -122,13 +111,7 @@ static void flame_build(struct flame *flame, const struct paths *paths, enum wei
 			(struct flame_frame){n, layout.depths[n], start, value};
 		flame->depth = larger(flame->depth, layout.depths[n]);
 	}
-	layout_free(&layout);
-}
-
-static void flame_free(struct flame *flame)
-{
-	free(flame->frames);
-	*flame = (struct flame){0};
+	free_all(layout.values, layout.next, layout.depths, layout.sorted);
 }
 
 /* Returns the CSS class of a frame, which sets its colour. */
@@ -154,13 +137,8 @@ static void format_value(char *out, enum weight weight, uint64_t value)
 {
 	char exact[COUNT_BYTES];
 
-	if (weight_specs[weight].is_time)
-		format_time(out, value);
-	else if (weight == WEIGHT_COUNT)
-		format_count(out, value);
-	else
-		format_bytes(out, value);
-	if (weight == WEIGHT_COUNT)
+	format_weight(out, weight, value);
+	if (!strcmp(weight_unit(weight), "count"))
 		return;
 	format_count(exact, value);
 	snprintf(out + strlen(out), VALUE_BYTES - strlen(out), " (%s %s)", exact,
@@ -234,7 +212,7 @@ static void end(struct sink *sink, const struct run *run)
 	for (size_t f = 0; f < flame.count; f++)
 		put_frame(&svg, &flame, &flame.frames[f], &run->paths, weight);
 	svg_flame_end(&svg);
-	flame_free(&flame);
+	free(flame.frames);
 }
 
 const struct exporter exporter_svg = {

@@ -9,6 +9,8 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
+#include "log/base/varint.h"
+#include "merge/export/tables/table_writers.h"
 #include "merge/sums/memory.h"
 #include "merge/tracks/track_state.h"
 
@@ -576,11 +578,6 @@ struct put {
 	struct event_counts *counts;
 };
 
-static uint64_t zigzag(int64_t value)
-{
-	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-}
-
 /* Convert the value of a member to the one in the page. */
 static uint64_t node_number(const struct put *put, uint64_t node)
 {
@@ -605,7 +602,7 @@ static uint64_t from_zero(const struct put *put, uint64_t value)
 	return value - 1;
 }
 
-#define COLUMNS_MAX 5 /* of an event list, besides its start */
+#define EVENT_COLUMNS_MAX 5 /* of an event list, besides its start */
 
 /* A column that has a member of each event. */
 struct column_spec {
@@ -627,16 +624,15 @@ static uint64_t value_of(const struct put *put, const struct column_spec *spec,
 }
 
 static void put_columns(struct put *put, enum event_list list,
-			const struct column_spec specs[COLUMNS_MAX], const uint32_t *kept,
+			const struct column_spec specs[EVENT_COLUMNS_MAX], const uint32_t *kept,
 			size_t kept_count)
 {
-	for (size_t s = 0; s < COLUMNS_MAX && specs[s].name; s++) {
+	for (size_t s = 0; s < EVENT_COLUMNS_MAX && specs[s].name; s++) {
 		struct page_column *column = page_columns_add(put->columns, "%s", specs[s].name);
 
 		for (size_t k = 0; k < kept_count; k++)
-			page_columns_put(
-				put->columns, column,
-				value_of(put, &specs[s], event_at(put->events, list, kept[k])));
+			page_column_put(column, value_of(put, &specs[s],
+							 event_at(put->events, list, kept[k])));
 	}
 }
 
@@ -648,7 +644,7 @@ static void put_work_calls(struct put *put, const uint32_t *kept, size_t kept_co
 	for (size_t k = 0; k < kept_count; k++) {
 		int64_t call = put->call_numbers[put->events->lists[EVENT_WORK].work[kept[k]].call];
 
-		page_columns_put(put->columns, column, zigzag(call - before));
+		page_column_put(column, xt_zigzag((uint64_t)(call - before)));
 		before = call;
 	}
 }
@@ -674,12 +670,11 @@ static void put_gap_times(struct put *put, const uint32_t *kept, size_t kept_cou
 		uint64_t left_ns = k ? between_ns(&rows[kept[k - 1]], work) : 0;
 
 		for (uint8_t g = 0; g + 1 < work->gap_count; g++) {
-			page_columns_put(put->columns, column, gap[g].ns);
+			page_column_put(column, gap[g].ns);
 			left_ns -= gap[g].ns < left_ns ? gap[g].ns : left_ns;
 		}
 		if (work->gap_count)
-			page_columns_put(put->columns, column,
-					 zigzag((int64_t)(gap[work->gap_count - 1].ns - left_ns)));
+			page_column_put(column, xt_zigzag(gap[work->gap_count - 1].ns - left_ns));
 	}
 }
 
@@ -691,8 +686,7 @@ static void put_gap_classes(struct put *put, const uint32_t *kept, size_t kept_c
 		const struct page_work *work = &put->events->lists[EVENT_WORK].work[kept[k]];
 
 		for (uint8_t g = 0; g < work->gap_count; g++)
-			page_columns_put(put->columns, column,
-					 put->events->gaps.list[work->gap_first + g].class);
+			page_column_put(column, put->events->gaps.list[work->gap_first + g].class);
 	}
 }
 
@@ -713,7 +707,7 @@ static void number_calls(struct put *put, const uint32_t *kept, size_t kept_coun
 struct list_spec {
 	const char *start_column;
 	bool needs_node; /* without one, the user's selection leaves the event out */
-	struct column_spec columns[COLUMNS_MAX];
+	struct column_spec columns[EVENT_COLUMNS_MAX];
 	void (*put_rest)(struct put *put, const uint32_t *kept, size_t kept_count);
 };
 
@@ -769,7 +763,7 @@ static size_t put_starts(struct put *put, enum event_list list, uint32_t event_c
 		}
 		if (!put->counts->shown[list][event->lane]++)
 			before_ns = 0;
-		page_columns_put(put->columns, column, event->start_ns - before_ns);
+		page_column_put(column, event->start_ns - before_ns);
 		before_ns = event->start_ns;
 		kept[kept_count++] = (uint32_t)e;
 	}
@@ -851,12 +845,8 @@ void html_put_event_lists(struct json *json, const struct html *html,
 	put_thread_counts(json, "states", counts->shown[EVENT_STATES], html->threads.names.count);
 	put_thread_counts(json, "samples", counts->shown[EVENT_SAMPLES], html->threads.names.count);
 	json_begin_array(json, "apis");
-	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++) {
-		size_t length;
-		const char *text = names_text(&events->apis, n, &length);
-
-		json_text(json, NULL, text, length);
-	}
+	for (uint32_t n = NAME_EMPTY + 1; n < events->apis.count; n++)
+		json_name(json, NULL, &events->apis, n);
 	json_end_array(json);
 	json_begin_array(json, "shapes");
 	for (size_t s = 0; s < events->shapes.count; s++) {

@@ -37,8 +37,7 @@
 #define TRACKS_SHARE 8	/* so do tracks that need less than this part of the room */
 
 /*
- * Ranks call paths with any weight, and ranges, by their largest share of any weight. Free it with
- * ranking_free(), even if all zeros.
+ * Ranks call paths with any weight, and ranges, by their largest share of any weight.
  */
 struct ranking {
 	uint32_t *path_places; /* by path node: rank, 0 is the largest; UINT32_MAX: no weight */
@@ -148,19 +147,6 @@ static void rank_ranges(struct ranking *ranking, const struct html *html)
 	free(all);
 }
 
-static void rank_all(struct ranking *ranking, const struct html *html, const struct paths *paths)
-{
-	rank_paths(ranking, paths);
-	rank_ranges(ranking, html);
-}
-
-static void ranking_free(struct ranking *ranking)
-{
-	free(ranking->path_places);
-	free(ranking->range_places);
-	*ranking = (struct ranking){0};
-}
-
 /* Numbers the ranges of the page. An omitted range gets the number of its parent. */
 static void choose_ranges(struct choice *choice, const struct html *html,
 			  const struct ranking *ranking, uint32_t count)
@@ -207,20 +193,6 @@ static void choose_samples(struct choice *choice, const struct html *html,
 	}
 	if (ranking && path_count < ranking->path_count)
 		choice->left_out_path_count = ranking->path_count - path_count;
-}
-
-static void choose(struct choice *choice, const struct html *html, const struct ranking *ranking,
-		   uint32_t path_count, uint32_t range_count)
-{
-	*choice = (struct choice){0};
-	choose_ranges(choice, html, ranking, range_count);
-	choose_samples(choice, html, ranking, path_count);
-}
-
-static void choice_free(struct choice *choice)
-{
-	free_all(choice->samples, choice->ranges, choice->listed_ranges);
-	*choice = (struct choice){0};
 }
 
 /* Returns the first bin of the track after halving its resolution. */
@@ -271,8 +243,8 @@ static bool has_values(const uint64_t *values)
 }
 
 /* Writes one series: sums of time, or the maximum of a counter. */
-static void put_series(struct page_columns *columns, struct page_column *column,
-		       const struct chart *chart, const uint64_t *values, uint32_t halvings)
+static void put_series(struct page_column *column, const struct chart *chart,
+		       const uint64_t *values, uint32_t halvings)
 {
 	const struct bins *bins = &chart->bins;
 	uint64_t bin = first_bin(bins, halvings), value = 0;
@@ -282,7 +254,7 @@ static void put_series(struct page_columns *columns, struct page_column *column,
 		uint64_t here = values[b];
 
 		if ((bins->first + b) >> halvings != bin) {
-			page_columns_put(columns, column, value);
+			page_column_put(column, value);
 			bin = (bins->first + b) >> halvings;
 			value = 0;
 		}
@@ -291,7 +263,7 @@ static void put_series(struct page_columns *columns, struct page_column *column,
 		else if (here > value)
 			value = here;
 	}
-	page_columns_put(columns, column, value);
+	page_column_put(column, value);
 }
 
 static void put_tracks(struct page_columns *columns, const struct html *html, uint32_t halvings)
@@ -305,7 +277,7 @@ static void put_tracks(struct page_columns *columns, const struct html *html, ui
 				page_columns_add(columns, "track.%zu.%u", t, s);
 
 			if (bins_used(bins) && has_values(values))
-				put_series(columns, column, &html->charts[t], values, halvings);
+				put_series(column, &html->charts[t], values, halvings);
 		}
 	}
 }
@@ -320,11 +292,6 @@ struct tree {
 	uint32_t name_count;
 	bool has_other; /* HTML_OTHER follows as the last node */
 };
-
-static void free_tree(struct tree *tree)
-{
-	free_all(tree->numbers, tree->order, tree->names, tree->name_order);
-}
 
 /* Sets the number of nodes with samples, and of their ancestors, to 1. Parents precede children. */
 static void mark_nodes(struct tree *tree, const struct choice *choice, const struct paths *paths)
@@ -403,17 +370,16 @@ static void put_tree(struct page_columns *columns, const struct tree *tree,
 		uint32_t parent = paths->nodes[tree->order[i]].parent;
 
 		depths[i + 1] = (parent == PATH_ROOT ? 0 : depths[tree->numbers[parent]]) + 1;
-		page_columns_put(columns, column, depths[i + 1]);
+		page_column_put(column, depths[i + 1]);
 	}
 	if (tree->has_other)
-		page_columns_put(columns, column, 1);
+		page_column_put(column, 1);
 	free(depths);
 	column = page_columns_add(columns, "node.name");
 	for (uint32_t i = 0; i < tree->count; i++)
-		page_columns_put(columns, column,
-				 tree->names[paths->nodes[tree->order[i]].name] - 1);
+		page_column_put(column, tree->names[paths->nodes[tree->order[i]].name] - 1);
 	if (tree->has_other)
-		page_columns_put(columns, column, tree->name_count);
+		page_column_put(column, tree->name_count);
 }
 
 COMPARE_BY(compare_samples, struct sample, UP(number) UP(device) UP(thread) UP(range))
@@ -446,24 +412,23 @@ static void put_samples(struct page_columns *columns, const struct choice *choic
 	struct page_column *column = page_columns_add(columns, "sample.node");
 
 	for (size_t s = 0; s < choice->sample_count; s++)
-		page_columns_put(columns, column,
-				 choice->samples[s].number -
-					 (s ? choice->samples[s - 1].number : 0));
+		page_column_put(column, choice->samples[s].number -
+						(s ? choice->samples[s - 1].number : 0));
 	column = page_columns_add(columns, "sample.device");
 	for (size_t s = 0; s < choice->sample_count; s++)
-		page_columns_put(columns, column, choice->samples[s].device);
+		page_column_put(column, choice->samples[s].device);
 	column = page_columns_add(columns, "sample.thread");
 	for (size_t s = 0; s < choice->sample_count; s++)
-		page_columns_put(columns, column, choice->samples[s].thread);
+		page_column_put(column, choice->samples[s].thread);
 	column = page_columns_add(columns, "sample.range");
 	for (size_t s = 0; s < choice->sample_count; s++)
-		page_columns_put(columns, column, choice->samples[s].range);
+		page_column_put(column, choice->samples[s].range);
 	for (int w = 0; w < WEIGHTS; w++) {
 		if (!(listed_weights >> w & 1))
 			continue;
 		column = page_columns_add(columns, "weight.%s", weight_specs[w].name);
 		for (size_t s = 0; s < choice->sample_count; s++)
-			page_columns_put(columns, column, choice->samples[s].weights[w]);
+			page_column_put(column, choice->samples[s].weights[w]);
 	}
 }
 
@@ -471,12 +436,8 @@ static void put_labels(struct json *json, const char *key, const char *processes
 		       const struct html_labels *labels)
 {
 	json_begin_array(json, key);
-	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++) {
-		size_t length;
-		const char *text = names_text(&labels->names, n, &length);
-
-		json_text(json, NULL, text, length);
-	}
+	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++)
+		json_name(json, NULL, &labels->names, n);
 	json_end_array(json);
 	json_begin_array(json, processes_key);
 	for (uint32_t n = NAME_EMPTY + 1; n < labels->names.count; n++)
@@ -516,12 +477,8 @@ static void put_lists(struct json *json, const struct html *html, const struct c
 		      const struct tree *tree, const struct paths *paths)
 {
 	json_begin_array(json, "names");
-	for (uint32_t n = 0; n < tree->name_count; n++) {
-		size_t length;
-		const char *text = names_text(&paths->names, tree->name_order[n], &length);
-
-		json_text(json, NULL, text, length);
-	}
+	for (uint32_t n = 0; n < tree->name_count; n++)
+		json_name(json, NULL, &paths->names, tree->name_order[n]);
 	if (tree->has_other)
 		json_string(json, NULL, HTML_OTHER);
 	json_end_array(json);
@@ -542,16 +499,6 @@ static void put_loss_words(struct json *json, const struct run *run)
 		if (run->sums->losses.counts[l])
 			json_string(json, losses_name(l), losses_what(l));
 	json_end_object(json);
-}
-
-/*
- * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and the
- * table itself if paths are omitted, come from here.
- */
-static void put_kernels(struct json *json, const struct run *run)
-{
-	json->rows_max = PAGE_KERNELS_MAX;
-	table_put_json(json, run, &table_kernels);
 }
 
 /* Looks for the largest page that fits. */
@@ -604,7 +551,12 @@ static void put_document(struct output *out, const struct fit *fit, const struct
 	put_loss_words(&json, run);
 	page_put_columns(&json, columns);
 	summary_json_put(&json, "summary", run, false);
-	put_kernels(&json, run);
+	/*
+	 * The page adds up filtered kernels from the tree. Durations and shapes of the kernels, and
+	 * the table itself if paths are omitted, come from here.
+	 */
+	json.rows_max = PAGE_KERNELS_MAX;
+	table_put_json(&json, run, &table_kernels);
 	json_end_object(&json);
 }
 
@@ -618,10 +570,11 @@ static void make(struct fit *fit, const struct ranking *ranking)
 	struct page_numbers numbers;
 	struct output document;
 	struct output_bytes bytes;
-	struct choice choice;
+	struct choice choice = {0};
 	struct tree tree;
 
-	choose(&choice, html, ranking, fit->path_count, fit->range_count);
+	choose_ranges(&choice, html, ranking, fit->range_count);
+	choose_samples(&choice, html, ranking, fit->path_count);
 	tree = (struct tree){.has_other = choice.left_out_path_count};
 	make_tree(&tree, &choice, paths);
 	merge_samples(&choice, &tree);
@@ -642,8 +595,8 @@ static void make(struct fit *fit, const struct ranking *ranking)
 	output_discard(&document);
 	event_counts_free(&events);
 	page_columns_free(&columns);
-	free_tree(&tree);
-	choice_free(&choice);
+	free_all(tree.numbers, tree.order, tree.names, tree.name_order);
+	free_all(choice.samples, choice.ranges, choice.listed_ranges);
 }
 
 /*
@@ -724,7 +677,8 @@ static void make_coarser(struct fit *fit, size_t bytes_max)
 
 static void make_smaller(struct fit *fit, size_t bytes_max)
 {
-	rank_all(&fit->ranking, fit->sink->state, &fit->run->paths);
+	rank_paths(&fit->ranking, &fit->run->paths);
+	rank_ranges(&fit->ranking, fit->sink->state);
 	fit->path_count = fit->ranking.path_count;
 	fit->range_count = fit->ranking.range_count;
 	if (fit->event_count)
@@ -764,5 +718,5 @@ void html_put_page(struct sink *sink, const struct run *run)
 		make_smaller(&fit, bytes_max);
 	output_text(&sink->out, fit.bytes.data, fit.bytes.length);
 	output_discard(&fit.page);
-	ranking_free(&fit.ranking);
+	free_all(fit.ranking.path_places, fit.ranking.range_places);
 }

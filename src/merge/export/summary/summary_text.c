@@ -92,7 +92,7 @@ void format_weight(char *out, enum weight weight, uint64_t value)
 {
 	if (weight_specs[weight].is_time)
 		format_time(out, value);
-	else if (weight == WEIGHT_COUNT || weight == WEIGHT_UNTIMED)
+	else if (!strcmp(weight_unit(weight), "count"))
 		format_count(out, value);
 	else
 		format_bytes(out, value);

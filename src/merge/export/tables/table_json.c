@@ -7,13 +7,12 @@
 
 #define ROWS_DEFAULT 1000 /* of a table without --top */
 
-static void put_name(struct json *json, const struct names *names, uint32_t name)
+void json_name(struct json *json, const char *key, const struct names *names, uint32_t name)
 {
 	size_t length;
 	const char *text = names_text(names, name, &length);
 
-	if (name != NAME_EMPTY)
-		json_text(json, NULL, text, length);
+	json_text(json, key, text, length);
 }
 
 size_t table_rows_shown(const struct json *json, size_t count)
@@ -31,9 +30,10 @@ void table_put_json_path(struct json *json, const char *key, const struct cell *
 	int depth = paths_chain(paths, cell->node, &chain, &capacity);
 
 	json_begin_array(json, key);
-	put_name(json, &paths->names, cell->root);
+	if (cell->root != NAME_EMPTY)
+		json_name(json, NULL, &paths->names, cell->root);
 	for (int d = 0; d < depth; d++)
-		put_name(json, &paths->names, paths->nodes[chain[d]].name);
+		json_name(json, NULL, &paths->names, paths->nodes[chain[d]].name);
 	json_end_array(json);
 	free(chain);
 }

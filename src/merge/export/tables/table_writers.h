@@ -22,6 +22,9 @@ void table_put_json(struct json *json, const struct run *run, const struct table
 /* The frames of a path, outermost first. */
 void table_put_json_path(struct json *json, const char *key, const struct cell *cell);
 
+/* A text of a table of names. */
+void json_name(struct json *json, const char *key, const struct names *names, uint32_t name);
+
 /* Returns how many of these rows a table of the document has. */
 size_t table_rows_shown(const struct json *json, size_t count);
 
