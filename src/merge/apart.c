@@ -490,7 +490,7 @@ static int begin_sinks(struct apart *apart)
 
 		if (!sinks_want_events(sink, 1))
 			continue;
-		error = sink->exporter->begin(sink);
+		error = sink_begin(sink);
 		if (!error && sink->exporter->process)
 			sink->exporter->process(sink, &reading->process);
 	}
@@ -523,8 +523,7 @@ static void free_apart(struct apart *apart)
 	struct reading *reading = &apart->job.reading;
 
 	for (size_t e = 0; apart->sinks && e < reading->sink_count; e++)
-		if (apart->sinks[e].exporter->free)
-			apart->sinks[e].exporter->free(&apart->sinks[e]);
+		sink_free(&apart->sinks[e]);
 	frames_free(&reading->frames);
 	addresses_free(&apart->addresses);
 	demangle_cache_free(&apart->names);

@@ -113,8 +113,8 @@ static int open_sinks(struct sink *sinks, size_t count, struct report *report)
 			error = sink->exporter->uses & USES_FOLDER
 					? open_folder(sink)
 					: output_open(&sink->out, sink->out.path);
-		if (!error && sink->exporter->begin)
-			error = sink->exporter->begin(sink);
+		if (!error)
+			error = sink_begin(sink);
 		if (!error && is_taken(sinks, e, sink->out.file.target))
 			error = OUTPUT_NAMED_TWICE;
 		for (size_t f = 0; f < sink->file_count && !error; f++)
@@ -215,8 +215,7 @@ static void close_sinks(struct sink *sinks, size_t count, bool whole, struct rep
 			close_folder(sink, whole, report);
 		else if (sink->out.path)
 			close_output(&sink->out, sink->out.path, whole, report);
-		if (sink->exporter->free)
-			sink->exporter->free(sink);
+		sink_free(sink);
 	}
 }
 

@@ -554,8 +554,9 @@ static const struct track_writer writer = {
 
 static int begin(struct sink *sink)
 {
-	struct chrome *c = tracks_begin(sink, &writer, sizeof(*c));
+	struct chrome *c = sink->state;
 
+	tracks_begin(sink, &writer);
 	make_pieces(c);
 	add_one(&c->flow);
 	output_format(&sink->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
@@ -618,11 +619,9 @@ static void free_state(struct sink *sink)
 {
 	struct chrome *c = sink->state;
 
-	for (size_t i = 0; c && i < c->name_capacity; i++)
+	for (size_t i = 0; i < c->name_capacity; i++)
 		free(c->names[i].data);
-	if (c) {
-		free_all(c->names, c->used_nodes, c->buffer.data);
-	}
+	free_all(c->names, c->used_nodes, c->buffer.data);
 	tracks_free(sink);
 }
 
@@ -631,6 +630,7 @@ const struct exporter exporter_chrome = {
 	.what = "Write Chrome trace events (JSON) for Perfetto and chrome://tracing",
 	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	TRACKS_EVENTS,
+	.state_bytes = sizeof(struct chrome),
 	.begin = begin,
 	.end = end,
 	.free = free_state,

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "log/base/grow.h"
+#include "log/base/varint.h"
 #include "merge/export/formats.h"
 #include "base/text.h"
 #include "merge/read/ranges.h"
@@ -401,33 +402,23 @@ struct event {
 	const struct track_span *args_of; /* NULL: no arguments */
 };
 
-static inline uint8_t *put_varint(uint8_t *p, uint64_t value)
-{
-	while (value >= 0x80) {
-		*p++ = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	*p++ = (uint8_t)value;
-	return p;
-}
-
 static inline uint8_t *put_number(uint8_t *p, uint32_t field, uint64_t value)
 {
-	p = put_varint(p, field << 3 | WIRE_VARINT);
-	return put_varint(p, value);
+	p = xt_uvar_put(p, field << 3 | WIRE_VARINT);
+	return xt_uvar_put(p, value);
 }
 
 static inline uint8_t *put_fixed(uint8_t *p, uint32_t field, const void *value)
 {
-	p = put_varint(p, field << 3 | WIRE_64);
+	p = xt_uvar_put(p, field << 3 | WIRE_64);
 	memcpy(p, value, sizeof(uint64_t));
 	return p + sizeof(uint64_t);
 }
 
 static inline uint8_t *put_text(uint8_t *p, uint32_t field, const char *text, size_t length)
 {
-	p = put_varint(p, field << 3 | WIRE_BYTES);
-	p = put_varint(p, length);
+	p = xt_uvar_put(p, field << 3 | WIRE_BYTES);
+	p = xt_uvar_put(p, length);
 	memcpy(p, text, length);
 	return p + length;
 }
@@ -748,8 +739,9 @@ static int begin(struct sink *sink)
 		.instant = put_instant,
 		.counter = put_counter,
 	};
-	struct perfetto *p = tracks_begin(sink, &writer, sizeof(*p));
+	struct perfetto *p = sink->state;
 
+	tracks_begin(sink, &writer);
 	p->next_track = 1;
 	p->next_sequence = 1;
 	return 0;
@@ -759,10 +751,8 @@ static void free_state(struct sink *sink)
 {
 	struct perfetto *p = sink->state;
 
-	if (p) {
-		free(p->packed);
-		free(p->chain);
-	}
+	free(p->packed);
+	free(p->chain);
 	tracks_free(sink);
 }
 
@@ -771,6 +761,7 @@ const struct exporter exporter_perfetto = {
 	.what = "Write a timeline in Perfetto's native format, smaller and faster than --chrome",
 	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	TRACKS_EVENTS,
+	.state_bytes = sizeof(struct perfetto),
 	.begin = begin,
 	.free = free_state,
 };

@@ -608,9 +608,8 @@ static void put_rank_weights(struct pprof *pprof, const struct run *run)
 
 static int begin(struct sink *sink)
 {
-	struct pprof *pprof = xt_calloc(1, sizeof(*pprof));
+	struct pprof *pprof = sink->state;
 
-	sink->state = pprof;
 	pprof->out = &sink->out;
 	if (deflateInit2(&pprof->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
 			 GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -700,14 +699,11 @@ static void free_state(struct sink *sink)
 {
 	struct pprof *pprof = sink->state;
 
-	if (!pprof)
-		return;
 	deflateEnd(&pprof->gzip);
 	names_free(&pprof->strings);
 	names_free(&pprof->functions);
 	names_free(&pprof->locations);
-	free_all(pprof->packed, pprof->mappings, pprof->address_locations, pprof->path, pprof);
-	sink->state = NULL;
+	free_all(pprof->packed, pprof->mappings, pprof->address_locations, pprof->path);
 }
 
 const struct exporter exporter_pprof = {
@@ -715,6 +711,7 @@ const struct exporter exporter_pprof = {
 	.what = "Write call paths with all weights, binaries and labels, for pprof, Pyroscope and "
 		"Parca (gzip)",
 	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_CPU_LOGS,
+	.state_bytes = sizeof(struct pprof),
 	.begin = begin,
 	.process = begin_process,
 	.total = put_total,

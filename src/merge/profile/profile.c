@@ -82,9 +82,8 @@ struct profile {
 
 static int begin(struct sink *sink)
 {
-	struct profile *p = xt_calloc(1, sizeof(*p));
+	struct profile *p = sink->state;
 
-	sink->state = p;
 	paths_init(&p->tree);
 	p->texts = arena_new();
 	for (uint32_t t = 0; t < PROFILE_TOTALS; t++)
@@ -692,16 +691,13 @@ static void free_state(struct sink *sink)
 {
 	struct profile *p = sink->state;
 
-	if (!p)
-		return;
 	for (size_t i = 0; i < p->process_count; i++)
 		windows_free(&p->processes[i].windows);
 	windows_free(&p->windows);
 	subjects_free(&p->subjects);
 	paths_free(&p->tree);
 	arena_free(p->texts);
-	free_all(p->processes, p->devices, p->cells, p->call_places, p->waits, p);
-	sink->state = NULL;
+	free_all(p->processes, p->devices, p->cells, p->call_places, p->waits);
 }
 
 const struct exporter exporter_profile = {
@@ -709,6 +705,7 @@ const struct exporter exporter_profile = {
 	.what = "Write what xtrace diff compares: sums by call path and their variation from "
 		"iteration to iteration",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ITERATIONS,
+	.state_bytes = sizeof(struct profile),
 	.begin = begin,
 	.process = add_process,
 	.on.call = add_call,

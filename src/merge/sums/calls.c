@@ -174,12 +174,6 @@ void calls_sort(struct calls *calls)
 	SORT(calls->failures, calls->failure_count, compare_failures);
 }
 
-static int begin(struct sink *sink)
-{
-	sink->state = xt_calloc(1, sizeof(struct calls));
-	return 0;
-}
-
 static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
 		     uint64_t duration_ns, uint64_t result)
 {
@@ -204,14 +198,14 @@ static void end(struct sink *sink, const struct run *run)
 
 static void free_state(struct sink *sink)
 {
-	if (sink->state)
-		calls_free(sink->state);
-	free(sink->state);
-	sink->state = NULL;
+	calls_free(sink->state);
 }
 
-const struct exporter analysis_calls = {
-	.begin = begin, .on.call = add_call, .pack = pack_log, .end = end, .free = free_state};
+const struct exporter analysis_calls = {.state_bytes = sizeof(struct calls),
+					.on.call = add_call,
+					.pack = pack_log,
+					.end = end,
+					.free = free_state};
 
 static const struct column_def call_columns[] = {
 	COLUMN("count", COUNT, FROM(call_row, durations.count), "calls", HEAD("calls", 12)),

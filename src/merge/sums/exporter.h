@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/output.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/settings.h"
@@ -110,7 +112,7 @@ struct sink {
 	size_t file_capacity;
 	bool is_new_folder;
 	bool is_apart; /* only collects what pack() writes */
-	void *state;   /* owned by the exporter */
+	void *state;   /* zeros at first; freed by sink_free() */
 };
 
 /*
@@ -127,6 +129,7 @@ struct exporter {
 	const char *value;  /* placeholder in --help; NULL: "FILE" */
 	const char *absent; /* why this build lacks the exporter; NULL: it does not */
 	const struct exporter *const *analyses; /* that it reads, ended by NULL; or NULL */
+	size_t state_bytes;			/* of sink->state; 0: it has none */
 	int (*begin)(struct sink *sink);	/* returns 0 or -errno */
 	void (*process)(struct sink *sink, const struct process *process);
 	/* Called for single events. */
@@ -159,8 +162,26 @@ struct exporter {
 	void (*pack)(struct sink *sink, const struct process *process, struct pack *pack);
 	void (*process_end)(struct sink *sink, const struct process *process);
 	void (*end)(struct sink *sink, const struct run *run);
-	void (*free)(struct sink *sink); /* called after any of the above */
+	void (*free)(struct sink *sink); /* frees what the state refers to */
 };
+
+/* Makes the state and begins the exporter. Returns 0 or -errno. */
+static inline int sink_begin(struct sink *sink)
+{
+	const struct exporter *exporter = sink->exporter;
+
+	if (exporter->state_bytes)
+		sink->state = xt_calloc(1, exporter->state_bytes);
+	return exporter->begin ? exporter->begin(sink) : 0;
+}
+
+/* Frees the state. Call it once, also if the sink did not begin. */
+static inline void sink_free(struct sink *sink)
+{
+	if (sink->state && sink->exporter->free)
+		sink->exporter->free(sink);
+	free(sink->state);
+}
 
 /* Whether the functions of the exporter are called for this log. */
 static inline bool sink_reads(const struct sink *sink, const struct process *process)

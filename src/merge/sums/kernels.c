@@ -220,12 +220,6 @@ struct kernels {
 	struct device_limits limits[KERNELS_DEVICES_MAX]; /* by device */
 };
 
-static int begin(struct sink *sink)
-{
-	sink->state = xt_calloc(1, sizeof(struct kernels));
-	return 0;
-}
-
 static void begin_log(struct sink *sink, const struct process *process)
 {
 	struct kernels *kernels = sink->state;
@@ -456,19 +450,16 @@ static void free_state(struct sink *sink)
 {
 	struct kernels *kernels = sink->state;
 
-	if (!kernels)
-		return;
 	for (size_t r = 0; r < kernels->count; r++)
 		histogram_free(&kernels->rows[r].durations.histogram);
 	for (size_t r = 0; r < kernels->log_count; r++)
 		histogram_free(&kernels->log_rows[r].sums.durations.histogram);
 	interner_free(&kernels->shape_keys);
 	free_all(kernels->rows, kernels->places, kernels->shapes, kernels->log_rows,
-		 kernels->log_shapes, kernels->log_places, kernels);
-	sink->state = NULL;
+		 kernels->log_shapes, kernels->log_places);
 }
 
-const struct exporter analysis_kernels = {.begin = begin,
+const struct exporter analysis_kernels = {.state_bytes = sizeof(struct kernels),
 					  .process = begin_log,
 					  .on.work = add_work,
 					  .pack = pack_log,

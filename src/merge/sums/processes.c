@@ -13,12 +13,6 @@
 #include "merge/sums/run.h"
 #include "merge/sums/exporter.h"
 
-static int begin(struct sink *sink)
-{
-	sink->state = xt_calloc(1, sizeof(struct processes));
-	return 0;
-}
-
 static void add_process(struct sink *sink, const struct process *process)
 {
 	struct processes *s = sink->state;
@@ -131,7 +125,7 @@ static void free_state(struct sink *sink)
 {
 	struct processes *s = sink->state;
 
-	for (size_t i = 0; s && i < s->count; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		struct process_sums *process = &s->list[i];
 
 		for (size_t d = 0; d < process->device_count; d++) {
@@ -140,14 +134,11 @@ static void free_state(struct sink *sink)
 		}
 		free_all(process->devices, process->name, process->title, process->command);
 	}
-	if (s)
-		free(s->list);
-	free(s);
-	sink->state = NULL;
+	free(s->list);
 }
 
 const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS,
-					    .begin = begin,
+					    .state_bytes = sizeof(struct processes),
 					    .process = add_process,
 					    .on.work = add_work,
 					    .on.stretch = add_stretch,

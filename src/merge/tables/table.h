@@ -208,6 +208,11 @@ static inline bool column_is_member(const struct column_def *column)
 	return column->place == COLUMN_DATA || column->place == COLUMN_JSON;
 }
 
+static inline bool column_is_text(const struct column_def *column)
+{
+	return column->type >= CELL_TEXT;
+}
+
 /* Returns the columns that text shows. Their number is at most COLUMNS_MAX. */
 size_t table_shown(const struct table_def *def, const struct column_def **columns);
 

@@ -491,15 +491,13 @@ static void free_samples(struct tracks *t)
 #define WORK_ARGS_MAX  4
 #define LABEL_ARGS_MAX 6
 
-void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t state_bytes)
+void tracks_begin(struct sink *sink, const struct track_writer *writer)
 {
-	struct tracks *t = xt_calloc(1, state_bytes);
+	struct tracks *t = sink->state;
 
 	t->writer = writer;
 	t->next_number = TRACK_NUMBERS_FIRST;
 	names_init(&t->texts);
-	sink->state = t;
-	return t;
 }
 
 static void end_log(struct tracks *t)
@@ -520,13 +518,9 @@ void tracks_free(struct sink *sink)
 {
 	struct tracks *t = sink->state;
 
-	if (!t)
-		return;
 	end_log(t);
 	tracks_free_all(t);
 	names_free(&t->texts);
-	free(t);
-	sink->state = NULL;
 }
 
 void tracks_process(struct sink *sink, const struct process *process)
@@ -560,39 +554,29 @@ static uint64_t flow_of(const struct process *process, const struct launch *call
 	return (process->index + 1) << 48 ^ call->correlation;
 }
 
-static void put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
-		     uint64_t result)
+void tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
+		 uint64_t duration_ns, uint64_t result)
 {
-	struct track *track = tracks_thread(t, call->thread);
-	uint32_t name = frames_api_name(t->process->frames, call->stack, call->api);
+	struct tracks *t = sink->state;
 	struct track_arg args[CALL_ARGS_MAX];
 	struct track_span span = {
-		.track = track,
 		.start_ns = call->enter_ns,
 		.duration_ns = duration_ns,
 		.args = args,
-		.flow = flow_of(t->process, call),
-		.name = name,
 		.stack = call->stack,
 		.category = CATEGORY_API,
 	};
 
+	if (t->writer->call)
+		return t->writer->call(t, call, duration_ns, result);
+	span.track = tracks_thread(t, call->thread);
+	span.flow = flow_of(process, call);
+	span.name = frames_api_name(process->frames, call->stack, call->api);
 	if (!t->writer->is_compact)
 		arg_number(&args[span.arg_count++], ARG_CORRELATION, call->correlation);
 	if (result)
 		arg_number(&args[span.arg_count++], ARG_ERROR, result);
 	t->writer->span(t, &span);
-}
-
-void tracks_call(struct sink *sink, const struct process *process, const struct launch *call,
-		 uint64_t duration_ns, uint64_t result)
-{
-	struct tracks *t = sink->state;
-
-	(void)process;
-	if (t->writer->call)
-		return t->writer->call(t, call, duration_ns, result);
-	put_call(t, call, duration_ns, result);
 }
 
 static uint8_t kernel_args(struct tracks *t, uint32_t id, const struct track_label *label,

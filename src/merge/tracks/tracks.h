@@ -8,11 +8,8 @@
 
 #include "merge/tracks/track_state.h"
 
-/*
- * Makes the state of an exporter: state_bytes of zeros, which begin with struct tracks. Free it
- * with tracks_free(), which accepts NULL.
- */
-void *tracks_begin(struct sink *sink, const struct track_writer *writer, size_t state_bytes);
+/* For exporters whose state begins with struct tracks. */
+void tracks_begin(struct sink *sink, const struct track_writer *writer);
 void tracks_free(struct sink *sink);
 
 void tracks_process(struct sink *sink, const struct process *process);

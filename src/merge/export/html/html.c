@@ -239,8 +239,9 @@ static int begin(struct sink *sink)
 		.work = add_work,
 		.sample = add_sample,
 	};
-	struct html *html = tracks_begin(sink, &writer, sizeof(*html));
+	struct html *html = sink->state;
 
+	tracks_begin(sink, &writer);
 	html->first_ns = UINT64_MAX;
 	names_init(&html->devices.names);
 	names_init(&html->threads.names);
@@ -316,8 +317,6 @@ static void free_state(struct sink *sink)
 {
 	struct html *html = sink->state;
 
-	if (!html)
-		return;
 	for (size_t t = 0; t < html->chart_count; t++)
 		bins_free(&html->charts[t].bins);
 	free(html->charts);
@@ -339,6 +338,7 @@ const struct exporter exporter_html = {
 	.analyses = all_analyses,
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
 		USES_CPU_LOGS | USES_TIMELINE,
+	.state_bytes = sizeof(struct html),
 	.begin = begin,
 	.process = add_process,
 	.on.call = tracks_call,

@@ -458,11 +458,6 @@ static void put_run(struct sink *sink, const struct run *run)
 	put_trust(sink, run);
 }
 
-static bool is_text(const struct column_def *column)
-{
-	return column->type >= CELL_TEXT;
-}
-
 static sqlite3_stmt *create(struct sink *sink, const struct table_def *def)
 {
 	struct sqlite *s = sink->state;
@@ -481,7 +476,7 @@ static sqlite3_stmt *create(struct sink *sink, const struct table_def *def)
 		/* "where" and others are words of SQL. */
 		sqlite3_str_appendf(table, "%s\"%w\" %s", comma, column->name,
 				    column->type == CELL_REAL ? "REAL"
-				    : is_text(column)	      ? "TEXT"
+				    : column_is_text(column)  ? "TEXT"
 							      : "INTEGER");
 		sqlite3_str_appendf(insert, "%s?", comma);
 		comma = ", ";
@@ -563,9 +558,10 @@ static void run(struct sink *sink, const char *commands)
 
 static int begin(struct sink *sink)
 {
-	struct sqlite *s = tracks_begin(sink, &sqlite_writer, sizeof(*s));
+	struct sqlite *s = sink->state;
 	int result;
 
+	tracks_begin(sink, &sqlite_writer);
 	if (!sink->out.file.unfinished)
 		return OUTPUT_WANTS_FILE;
 	s->next_thread = s->next_stream = 1;
@@ -623,8 +619,6 @@ static void free_state(struct sink *sink)
 {
 	struct sqlite *s = sink->state;
 
-	if (!s)
-		return;
 	for (int i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(s->statements[i]);
 	sqlite3_close(s->database);
@@ -641,6 +635,7 @@ const struct exporter exporter_sqlite = {
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS |
 		USES_TIMELINE | USES_FINDINGS,
 	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
+	.state_bytes = sizeof(struct sqlite),
 	.begin = begin,
 	.process = begin_process,
 	.on.call = tracks_call,

@@ -76,11 +76,6 @@ void markdown_code(struct output *out, const char *text, size_t length)
 	output_text(out, "`", 1);
 }
 
-static bool is_text(const struct column_def *column)
-{
-	return column->type >= CELL_TEXT;
-}
-
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max)
 {
@@ -94,7 +89,8 @@ void table_put_markdown(struct output *out, const struct run *run, const struct 
 		output_format(out, "%s%s", c ? " | " : "| ", columns[c]->head);
 	output_format(out, " |\n");
 	for (size_t c = 0; c < count; c++)
-		output_format(out, "%s%s", c ? " | " : "| ", is_text(columns[c]) ? "---" : "---:");
+		output_format(out, "%s%s", c ? " | " : "| ",
+			      column_is_text(columns[c]) ? "---" : "---:");
 	output_format(out, " |\n");
 	for (size_t r = 0; r < rows.count && r < rows_max; r++) {
 		table_row(&rows, r, cells);
@@ -102,7 +98,7 @@ void table_put_markdown(struct output *out, const struct run *run, const struct 
 			const struct cell *cell = &cells[columns[c] - def->columns];
 
 			output_text(out, c ? " | " : "| ", c ? 3 : 2);
-			if (is_text(columns[c])) {
+			if (column_is_text(columns[c])) {
 				markdown_code(out, cell->text, cell->length);
 				continue;
 			}
