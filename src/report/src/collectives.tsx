@@ -6,7 +6,7 @@ import { type Column, countColumn, percentColumn, shareColumn, Table, Tabs, time
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
 import { formatBytes, formatCount, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
-import { CardHead, ShowButton } from './parts';
+import { CardHead, Lines, ShowButton } from './parts';
 import { findNode, showPlace, showProcess, type State } from './state';
 
 const OUTLIER_DEVIATIONS = 4.5; /* median absolute deviations above the median: 3 standard ones */
@@ -129,25 +129,14 @@ function clockNotes(clocks: Data['clocks']): string[] {
 }
 
 function Notes({ data }: { data: Data }) {
-	const problems = problemsOf(data);
-	const notes = [...clockNotes(data.clocks), ...data.notes];
-
 	return (
 		<>
-			{problems.length ? (
-				<ul class={`notice ${data.unfinished.length || data.mismatches.length ? 'damaged' : 'degraded'}`} id="collectives-problems">
-					{problems.map((text) => (
-						<li>{text}</li>
-					))}
-				</ul>
-			) : null}
-			{notes.length ? (
-				<ul class="lines sub" id="collectives-notes">
-					{notes.map((text) => (
-						<li>{text}</li>
-					))}
-				</ul>
-			) : null}
+			<Lines
+				class={`notice ${data.unfinished.length || data.mismatches.length ? 'damaged' : 'degraded'}`}
+				id="collectives-problems"
+				texts={problemsOf(data)}
+			/>
+			<Lines class="lines sub" id="collectives-notes" texts={[...clockNotes(data.clocks), ...data.notes]} />
 		</>
 	);
 }

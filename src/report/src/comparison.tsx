@@ -201,21 +201,20 @@ function Method({ comparison }: { comparison: Comparison }) {
 				title="Method"
 				what={`A row is listed if it changed by more than the noise between runs. At most ${formatPercent(comparison.alpha, 1)} of the listed rows are expected to be false alarms. Confidence intervals exclude the noise that all call paths share.`}
 			/>
-			<ul class="lines">
-				{comparison.sides.map((side, s) => (
-					<li>
-						<b>{s ? 'new' : 'base'}</b> {side.run_count} × <code>{side.command || side.argument}</code>
-						{side.host ? ` on ${side.host}` : ''}
-						{side.clock_mhz ? `, SM clock ${Math.round(side.clock_mhz)} MHz` : ''}
-					</li>
-				))}
-				{comparison.history_count ? (
-					<li>The noise estimate also uses {formatCount(comparison.history_count)} older runs.</li>
-				) : null}
-				{comparison.notes.map((note) => (
-					<li>{note}</li>
-				))}
-			</ul>
+			<Lines
+				class="lines"
+				texts={[
+					...comparison.sides.map((side, s) => (
+						<>
+							<b>{s ? 'new' : 'base'}</b> {side.run_count} × <code>{side.command || side.argument}</code>
+							{side.host ? ` on ${side.host}` : ''}
+							{side.clock_mhz ? `, SM clock ${Math.round(side.clock_mhz)} MHz` : ''}
+						</>
+					)),
+					...(comparison.history_count ? [`The noise estimate also uses ${formatCount(comparison.history_count)} older runs.`] : []),
+					...comparison.notes,
+				]}
+			/>
 		</section>
 	);
 }

@@ -5,15 +5,15 @@
  */
 
 import type {
-	ApiCallsRow,
+	ApiCallsRow as CallRow,
 	ByProcessRow,
 	ClocksRow,
-	CollectiveGroupsRow,
+	CollectiveGroupsRow as CollectiveGroup,
 	CommunicatorsRow,
-	CopiesRow,
+	CopiesRow as TransferRow,
 	CpuIdleRow,
 	DevicesRow,
-	FailedCallsRow,
+	FailedCallsRow as FailureRow,
 	FindingsRow,
 	KernelsRow,
 	MemoryRow,
@@ -21,10 +21,10 @@ import type {
 	MpiRow,
 	NamelessRow,
 	ProcessesRow,
-	RankWaitsRow,
-	SpreadRow,
+	RankWaitsRow as CollectiveRank,
+	SpreadRow as CollectiveSpread,
 	UnfinishedRow,
-	WaitCausesRow,
+	WaitCausesRow as CollectiveCause,
 } from '../generated/rows'; /* of the declared tables */
 
 export interface Weight {
@@ -51,11 +51,8 @@ interface Track {
 	span_ns?: number; /* devices only: from the first to the last work */
 }
 
-export type CallRow = ApiCallsRow;
-export type FailureRow = FailedCallsRow;
-export type TransferRow = CopiesRow;
 export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { CpuIdleRow, MemoryRow, MpiRow, NamelessRow };
+export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, MemoryRow, MpiRow, NamelessRow, TransferRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -75,8 +72,7 @@ interface Rows<Row> {
 	rows: Row[];
 }
 
-export type Device = DevicesRow;
-export type Process = ProcessesRow & { devices: Device[] };
+export type Process = ProcessesRow & { devices: DevicesRow[] };
 export type ProcessRow = ByProcessRow & { gpus: { device: number; name: string; uuid: string }[] };
 
 /* A place in the program: function, with file and line if known. */
@@ -115,11 +111,7 @@ export interface Headline {
 	costs: HeadlineCost[];
 }
 
-export type CollectiveRank = RankWaitsRow;
-export type CollectiveGroup = CollectiveGroupsRow;
 export type Communicator = CommunicatorsRow & { operations: Record<string, number> };
-export type CollectiveCause = WaitCausesRow;
-export type CollectiveSpread = SpreadRow;
 
 /* Waits of ranks for each other. */
 export interface Collectives {

@@ -9,7 +9,7 @@ import type { Weight } from './data';
 import { Filters } from './selection';
 import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, type Change, childrenOf, Hits, layOut, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { CardHead, Fact, Select } from './parts';
+import { CardHead, Crumbs, Fact, Key, Select } from './parts';
 import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
@@ -104,12 +104,7 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 					more than base; full colour at 25 % change or more
 				</li>
 			) : (
-				kindNames.map(([kind, name]) => (
-					<li>
-						<i style={{ background: frameColour(kind, kind, dark) }} />
-						{name}
-					</li>
-				))
+				kindNames.map(([kind, name]) => <Key colour={frameColour(kind, kind, dark)}>{name}</Key>)
 			)}
 			<li class="keys">
 				<kbd>/</kbd> search <kbd>n</kbd> next match <kbd>c</kbd> callers and callees <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom in <kbd>Backspace</kbd> zoom out{' '}
@@ -151,15 +146,7 @@ function Details({ state, node }: { state: State; node: number }) {
 					),
 				)}
 			</dl>
-			{node ? (
-				<nav class="crumbs" aria-label="Call path">
-					{[0, ...tree.path(node)].map((n) => (
-						<button type="button" onClick={() => ((zoom.value = n), (selected.value = n))}>
-							{tree.text(n)}
-						</button>
-					))}
-				</nav>
-			) : null}
+			{node ? <Crumbs tree={tree} nodes={[0, ...tree.path(node)]} onPick={(n) => (zoom.value = selected.value = n)} /> : null}
 		</div>
 	);
 }

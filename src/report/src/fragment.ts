@@ -118,6 +118,11 @@ function flag(key: string, word: string, of: { value: boolean }): Field {
 	return { key, write: () => (of.value ? word : ''), read: (_, text) => (of.value = text === word) };
 }
 
+/* The same for a member of the view. */
+function viewFlag(key: string, word: string, member: 'ignoresLines' | 'foldsRecursion'): Field {
+	return { key, write: () => (view.value[member] ? word : ''), read: (_, text) => (view.value = { ...view.value, [member]: text === word }) };
+}
+
 /* A field is read after those before it. */
 const fields: Field[] = [
 	{
@@ -144,11 +149,7 @@ const fields: Field[] = [
 		write: () => (picked.value && picked.value.kind !== 'frame' ? `${picked.value.kind}-${picked.value.id}` : ''),
 		read: (state, text) => (picked.value = eventOf(state, text)),
 	},
-	{
-		key: 'lines',
-		write: () => (view.value.ignoresLines ? 'ignored' : ''),
-		read: (_, text) => (view.value = { ...view.value, ignoresLines: text === 'ignored' }),
-	},
+	viewFlag('lines', 'ignored', 'ignoresLines'),
 	{
 		key: 'pivot',
 		write: () => view.value.pivot,
@@ -174,11 +175,7 @@ const fields: Field[] = [
 		write: () => (view.value.keep === wholeView.keep ? '' : view.value.keep),
 		read: (_, text) => (view.value = { ...view.value, keep: keeps.find((k) => k === text) ?? wholeView.keep }),
 	},
-	{
-		key: 'recursion',
-		write: () => (view.value.foldsRecursion ? 'folded' : ''),
-		read: (_, text) => (view.value = { ...view.value, foldsRecursion: text === 'folded' }),
-	},
+	viewFlag('recursion', 'folded', 'foldsRecursion'),
 	flag('order', 'flame', isFlame),
 	{
 		key: 'search',

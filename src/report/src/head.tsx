@@ -19,10 +19,6 @@ const statusWords: Record<Status, string> = {
 	damaged: 'Damaged',
 };
 
-function statusOf({ report }: State): Status {
-	return report.summary.trust.word;
-}
-
 /* Returns the reasons for the trust level. */
 function meaningOf({ report }: State): string {
 	const { reasons, word } = report.summary.trust;
@@ -219,16 +215,12 @@ function Headline({ state }: { state: State }) {
 			<Fact name="Program">
 				<code>{headline.command}</code>
 			</Fact>
-			{headline.note ? (
-				<Fact name="Note" id="headline-note">
-					{headline.note}
-				</Fact>
-			) : null}
-			{headline.recorded ? (
-				<Fact name="Recorded" id="recorded">
-					{headline.recorded}
-				</Fact>
-			) : null}
+			<Fact name="Note" id="headline-note">
+				{headline.note}
+			</Fact>
+			<Fact name="Recorded" id="recorded">
+				{headline.recorded}
+			</Fact>
 			{headline.gpu_idle_ns ? (
 				<Fact name="GPU idle">
 					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the {shortTime(headline.span_ns)}
@@ -283,8 +275,8 @@ function Notice({ state, status }: { state: State; status: Status }) {
 export function Head({ state }: { state: State }) {
 	const { report } = state;
 	const { summary } = report;
-	const status = statusOf(state);
-	const [word, meaning] = [statusWords[status], meaningOf(state)];
+	const status = summary.trust.word;
+	const meaning = meaningOf(state);
 	const started = Math.min(...summary.processes.map((p) => p.start_realtime_ns));
 	const hosts = new Set(summary.processes.map((p) => p.host).filter(Boolean));
 	const gpus = new Set(summary.processes.flatMap((p) => p.devices.map((d) => d.name)).filter(Boolean));
@@ -301,7 +293,7 @@ export function Head({ state }: { state: State }) {
 			<div class="title-line">
 				<h1>{titleOf(state)}</h1>
 				<a class={`badge ${status}`} id="trust" title={meaning} href="#account">
-					{word}
+					{statusWords[status]}
 				</a>
 				{summary.simulated_gpu ? (
 					<span class="badge simulated" id="simulated" title="Recorded with the simulated GPU. Times are not real.">
@@ -341,7 +333,6 @@ function Counts({ rows }: { rows: [key: string, words: string, value: number][] 
 export function Account({ state }: { state: State }) {
 	const { summary } = state.report;
 	const { trust, totals } = summary;
-	const [word, meaning] = [statusWords[statusOf(state)], meaningOf(state)];
 	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
 		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? doubtWords[key] ?? key, value],
 	);
@@ -350,7 +341,7 @@ export function Account({ state }: { state: State }) {
 		<section id="account" class="card">
 			<CardHead title="Trust">
 				<p class="sub">
-					<b>{word}.</b> {meaning}{' '}
+					<b>{statusWords[trust.word]}.</b> {meaningOf(state)}{' '}
 					{totals.gpu_time_ns
 						? `${formatPercent(trust.attributed_gpu_time_ns, totals.gpu_time_ns)} of GPU time is attributed to a call path.`
 						: null}

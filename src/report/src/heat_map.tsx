@@ -10,6 +10,7 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { waitColours } from './colours';
 import type { CollectiveRank, Collectives } from './data';
 import { formatCount, formatPercent, shortTime } from './format';
+import { Key } from './parts';
 import { isDark, isOfBrowser, printing, watchWidth } from './state';
 import { Times } from './times';
 import { Axis } from './tracks';
@@ -122,11 +123,10 @@ function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left:
 			</div>
 			<ul class="tip-rows">
 				{figures.map(([name, colour, percent]) => (
-					<li>
-						<i style={{ background: colour }} />
+					<Key colour={colour}>
 						{name}
 						<b>{percent} %</b>
-					</li>
+					</Key>
 				))}
 			</ul>
 		</div>
@@ -138,14 +138,8 @@ function Legend({ hasBars, binNs }: { hasBars: boolean; binNs: number }) {
 
 	return (
 		<ul class="legend">
-			<li>
-				<i style={{ background: colours.waiting }} />
-				waits for others{hasBars ? ', from the bottom' : ''}
-			</li>
-			<li>
-				<i style={{ background: colours.late }} />
-				late, so others wait{hasBars ? ', from the top' : ''}
-			</li>
+			<Key colour={colours.waiting}>waits for others{hasBars ? ', from the bottom' : ''}</Key>
+			<Key colour={colours.late}>late, so others wait{hasBars ? ', from the top' : ''}</Key>
 			<li>
 				{hasBars ? 'A full bar' : 'Full colour'} is {shortTime(binNs)}
 			</li>

@@ -13,7 +13,7 @@ import { Account, Head, linksOf, Ranks, titleOf } from './head';
 import { Bar } from './parts';
 import { keepInAddress } from './fragment';
 import { SelectionBar } from './selection';
-import { isDark, printing, setTree, type State } from './state';
+import { isDark, printing, type State, wholeTree } from './state';
 import { Tables } from './tables';
 import { Tracks } from './tracks';
 import { Tree } from './tree';
@@ -60,7 +60,7 @@ async function start(): Promise<void> {
 	const state: State = { report: loaded.report, loaded, tree: new Tree(loaded) };
 	const { comparison } = loaded.report;
 
-	setTree(state.tree);
+	wholeTree.value = state.tree;
 	keepInAddress(state);
 	document.title = `${comparison ? comparisonTitle({ comparison }) : titleOf(state)} - xtrace`;
 	effect(() => {

@@ -4,14 +4,38 @@
  */
 import type { ComponentChildren } from 'preact';
 import { theme, type Theme } from './state';
+import type { PathTree } from './tree';
 
-/* A name and its value in a list. more: attributes of the value. */
+/* A name and its value in a list, if there is one. more: attributes of the value. */
 export function Fact({ name, children, ...more }: { name: string; children: ComponentChildren; id?: string; class?: string }) {
-	return (
+	return children ? (
 		<div>
 			<dt>{name}</dt>
 			<dd {...more}>{children}</dd>
 		</div>
+	) : null;
+}
+
+/* A colour and what it means, in a list. */
+export function Key({ colour, title, children }: { colour?: string; title?: string; children: ComponentChildren }) {
+	return (
+		<li title={title}>
+			<i style={{ background: colour }} />
+			{children}
+		</li>
+	);
+}
+
+/* A path, of which each frame can be picked. */
+export function Crumbs({ tree, nodes, onPick }: { tree: PathTree; nodes: number[]; onPick: (node: number) => void }) {
+	return (
+		<nav class="crumbs" aria-label="Call path">
+			{nodes.map((node) => (
+				<button type="button" onClick={() => onPick(node)}>
+					{tree.text(node)}
+				</button>
+			))}
+		</nav>
 	);
 }
 

@@ -30,14 +30,10 @@ export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */
 export const isFlame = signal(false); /* root at the bottom */
 export const view = signal<View>(wholeView);
-const wholeTree = signal<Tree | null>(null);
+export const wholeTree = signal<Tree | null>(null);
 
 /* The tree that the flame graph shows. zoom and selected are nodes of it. */
 export const shownTree = computed<PathTree | null>(() => (wholeTree.value ? viewOf(wholeTree.value, view.value) : null));
-
-export function setTree(tree: Tree): void {
-	wholeTree.value = tree;
-}
 
 /* Returns the name that a function has in the view. */
 function pivotIn(pivot: string, ignoresLines: boolean): string {

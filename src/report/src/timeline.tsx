@@ -9,7 +9,7 @@ import { EventRows, type Piece } from './event_rows';
 import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
-import { Fact, ShowButton } from './parts';
+import { Crumbs, Fact, Key, ShowButton } from './parts';
 import { exactTime, formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
@@ -92,7 +92,7 @@ function SampleFacts({ state, events, sample }: { state: State; events: Events; 
 	return (
 		<>
 			<Fact name="state">{stateMeanings[name] ? `${name}: the thread ${stateMeanings[name]}` : name}</Fact>
-			{waits ? <Fact name="waits for">{waits}</Fact> : null}
+			<Fact name="waits for">{waits}</Fact>
 			<Fact name="thread">{state.report.threads[samples.thread[sample] - 1] ?? 'unknown'}</Fact>
 		</>
 	);
@@ -155,13 +155,7 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 			{hit.kind === 'idle' ? <GapParts state={state} events={events} hit={hit} /> : null}
 			{node ? (
 				<>
-					<nav class="crumbs" aria-label="Call path">
-						{tree.path(node).map((n) => (
-							<button type="button" onClick={() => showNode(n)}>
-								{tree.text(n)}
-							</button>
-						))}
-					</nav>
+					<Crumbs tree={tree} nodes={tree.path(node)} onPick={showNode} />
 					<ShowButton id="event-in-flame" onClick={() => showNode(node)} />
 				</>
 			) : hit.kind === 'range' ? null : (
@@ -250,10 +244,9 @@ function StateLegend({ state, events }: { state: State; events: Events }) {
 		<ul class="legend" id="cpu-legend">
 			{state.report.cpu_states!.map((name, i) =>
 				seen.has(i) ? (
-					<li title={stateMeanings[name] ? `The thread ${stateMeanings[name]}.` : undefined}>
-						<i style={{ background: cpuColours[isDark.value ? 'dark' : 'light'][i] }} />
+					<Key title={stateMeanings[name] ? `The thread ${stateMeanings[name]}.` : undefined} colour={cpuColours[isDark.value ? 'dark' : 'light'][i]}>
 						{name}
-					</li>
+					</Key>
 				) : null,
 			)}
 		</ul>

@@ -7,6 +7,7 @@ import { ticks } from 'd3-array';
 import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
+import { Key } from './parts';
 import { exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime, shortTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
@@ -156,11 +157,10 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 
 					if (value <= 0 && chart.isShare) return null;
 					return (
-						<li>
-							<i style={{ background: s.colour }} />
+						<Key colour={s.colour}>
 							{s.name}
 							<b>{formatValue(chart, value)}</b>
-						</li>
+						</Key>
 					);
 				})}
 			</ul>
@@ -301,14 +301,13 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 			{chart.isShare ? (
 				<ul class="legend">
 					{chart.series.map((s) => (
-						<li title={idleMeanings[s.name.replace(/^idle: /, '')]}>
-							<i style={{ background: s.colour }} />
+						<Key title={idleMeanings[s.name.replace(/^idle: /, '')]} colour={s.colour}>
 							{s.name}{' '}
 							<b data-series={s.name} data-value={s.sum}>
 								{formatPercent(s.sum, spanNs)}
 							</b>{' '}
 							<span class="muted">{formatTime(s.sum)}</span>
-						</li>
+						</Key>
 					))}
 					{spanNs > drawnNs ? (
 						<li class="blank">
