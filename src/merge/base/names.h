@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "log/base/hash_table.h"
+#include "xtrace/reader.h"
 
 #define NAME_EMPTY  0 /* the empty text, in every table */
 #define NAME_FAILED UINT32_MAX
@@ -53,5 +54,13 @@ static inline uint32_t names_intern(struct names *names, const void *text, size_
 
 /* Returns the text of a name, valid until the next names_intern(); "" for an unknown number. */
 const char *names_text(const struct names *names, uint32_t name, size_t *length_out);
+
+static inline struct xt_bytes names_bytes(const struct names *names, uint32_t name)
+{
+	struct xt_bytes text;
+
+	text.data = names_text(names, name, &text.length);
+	return text;
+}
 
 #endif

@@ -388,15 +388,6 @@ static inline uint32_t model_string(const struct model *model, uint32_t string)
 	return string < model->strings.count ? model->strings.rows[string] : NAME_EMPTY;
 }
 
-/* The same as text, valid until the next text is interned. */
-static inline struct xt_bytes model_text(const struct model *model, uint32_t string)
-{
-	struct xt_bytes text;
-
-	text.data = names_text(&model->names, model_string(model, string), &text.length);
-	return text;
-}
-
 /* Returns the mangled kernel name of a shape as name. Accepts any id. */
 static inline uint32_t model_kernel_name(const struct model *model, uint32_t shape)
 {

@@ -117,11 +117,18 @@ static struct xla_range xla_range_parse(struct xt_bytes domain, struct xt_bytes 
 	return range;
 }
 
+static struct xt_bytes text_of(const struct model *model, uint32_t string)
+{
+	return names_bytes(&model->names, string < model->strings.count
+						  ? model->strings.rows[string]
+						  : NAME_EMPTY);
+}
+
 struct xla_range xla_range_of(const struct model *model, uint32_t range)
 {
 	const struct range_node *node = &model->ranges.nodes[range];
 
-	return xla_range_parse(model_text(model, node->domain), model_text(model, node->text));
+	return xla_range_parse(text_of(model, node->domain), text_of(model, node->text));
 }
 
 enum xla_kind xla_range_kind(const struct model *model, uint32_t range)

@@ -720,8 +720,8 @@ void build_tree(struct reading *reading)
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,
 		     const char *before, const char *after)
 {
-	struct xt_bytes domain_bytes = model_text(model, domain);
-	struct xt_bytes text_bytes = model_text(model, text);
+	struct xt_bytes domain_bytes = names_bytes(&model->names, model_string(model, domain));
+	struct xt_bytes text_bytes = names_bytes(&model->names, model_string(model, text));
 	size_t room = strlen(before) + text_clean_bound(domain_bytes.length) + 1 +
 		      text_clean_bound(text_bytes.length) + strlen("[no name]") + strlen(after);
 	char *label = xt_malloc(room + 1), *end = label;
