@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -21,19 +22,25 @@
 
 static int open_path(struct output *out)
 {
+	struct stat now;
+	bool makes_file;
 	int error;
 
 	if (!strcmp(out->path, "-")) {
 		out->fd = STDOUT_FILENO;
 		return 0;
 	}
-	unfinished_hold();
+	/* Opening a pipe makes no file, and waits for its reader: signals must end that. */
+	makes_file = stat(out->path, &now) || S_ISREG(now.st_mode);
+	if (makes_file)
+		unfinished_hold();
 	error = xt_new_file_open(&out->file, out->path);
 	if (!error) {
 		out->fd = out->file.fd;
 		unfinished_add(out->file.unfinished);
 	}
-	unfinished_release();
+	if (makes_file)
+		unfinished_release();
 	return error;
 }
 
