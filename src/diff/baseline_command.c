@@ -54,13 +54,13 @@ struct changes {
 };
 
 /* The point at which a movement is accepted. */
-static size_t place_of(const struct movement *movement)
+static size_t baseline_command_place_of(const struct movement *movement)
 {
 	return movement->is_drift ? movement->last : movement->place;
 }
 
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
-static void put_lead(FILE *out, const struct group_result *r, const struct finding *lead)
+static void put_lead(FILE *out, const struct group_result *r, const struct history_finding *lead)
 {
 	fprintf(out, "%s%s %s%s", lead->is_drift ? "slow drift of " : "",
 		row_title(finding_row(r, lead), finding_track(r, lead)->metric),
@@ -104,11 +104,12 @@ static char *list_changes(const struct changes *changes)
 			const struct movement *movement = &r->movements[m];
 
 			if (!count++)
-				first = xt_strdup(result_label(r, place_of(movement)));
+				first = xt_strdup(
+					result_label(r, baseline_command_place_of(movement)));
 			if (count > LISTED_MAX)
 				continue;
 			fprintf(out, "%s%s (", count > 1 ? ", " : "changes begin at ",
-				result_label(r, place_of(movement)));
+				result_label(r, baseline_command_place_of(movement)));
 			put_lead(out, r, &r->detection.findings[movement->lead]);
 			fprintf(out, "%s)", movement->reason ? ", accepted" : "");
 		}
@@ -163,7 +164,8 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 		return NULL;
 	}
 	if (count)
-		set = set_of(baseline, group_point(r->history, r->group, place_of(movement)));
+		set = set_of(baseline, group_point(r->history, r->group,
+						   baseline_command_place_of(movement)));
 	if (!set || (!set->time_ns && !*set->label)) {
 		print_error("cannot accept a change in '%s': its newest set has neither a start "
 			    "time nor a label; add it again with --label",
@@ -206,7 +208,7 @@ static bool has_row(const struct group_result *r, size_t place, const char *patt
 static char *describe(const struct group_result *r, size_t movement, const char *pattern)
 {
 	size_t count, matches = 0, paths = 0;
-	const struct finding **list = movement_findings(r, movement, &count);
+	const struct history_finding **list = movement_findings(r, movement, &count);
 	bool is_path = false;
 	char *text = NULL;
 	size_t bytes;
@@ -279,10 +281,11 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 			    const struct request *request, struct problems *lines)
 {
 	const char *label = result_label(r, place);
-	const char *begin = result_label(r, place_of(&r->movements[movement]));
+	const char *begin = result_label(r, baseline_command_place_of(&r->movements[movement]));
 	char *all = describe(r, movement, ""),
 	     *some = describe(r, movement, request->row ? request->row : "");
-	bool is_done = *some, is_apart = place_of(&r->movements[movement]) != place;
+	bool is_done = *some,
+	     is_apart = baseline_command_place_of(&r->movements[movement]) != place;
 
 	if (is_done)
 		problems_add(lines, "accepted at %s: %s%s%s%s: %s", label, some,
@@ -495,7 +498,8 @@ static bool check_new(const struct request *request)
 	return false;
 }
 
-static bool add(struct baseline *baseline, const struct request *request, struct said *said)
+static bool baseline_command_add(struct baseline *baseline, const struct request *request,
+				 struct said *said)
 {
 	struct run_set runs = {0};
 	bool is_good = load_side(&runs, request, &said->problems) &&
@@ -618,9 +622,10 @@ static const struct verb {
 	bool (*run)(struct baseline *baseline, const struct request *request, struct said *said);
 } verbs[] = {
 	{"save", "[--label LABEL] [--force] FILE RUNS", "Create a baseline from runs",
-	 .has_side = true, .makes_file = true, .check = check_new, .run = add},
+	 .has_side = true, .makes_file = true, .check = check_new, .run = baseline_command_add},
 	{"update", "[--label LABEL] [--keep N] FILE RUNS",
-	 "Add runs, and compare with them from now on", .has_side = true, .run = add},
+	 "Add runs, and compare with them from now on", .has_side = true,
+	 .run = baseline_command_add},
 	{"show", "FILE", "List the sets of runs", .only_reads = true, .run = show},
 	{"prune", "[--label LABEL] [--keep N] FILE",
 	 "Remove the sets of a label, or all but the newest N", .run = prune},
@@ -696,7 +701,7 @@ static bool run_verb(const struct verb *verb, const struct request *request)
 	return is_good;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int baseline_command_run(const struct command *command, int argc, char **argv)
 {
 	struct request request = {0};
 	const struct verb *verb;
@@ -740,5 +745,5 @@ const struct command command_baseline = {
 	.print_details = print_verbs,
 	.operand = "save|update|show|prune|accept",
 	.options = option_rows,
-	.run = run,
+	.run = baseline_command_run,
 };

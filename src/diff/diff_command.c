@@ -270,7 +270,7 @@ static int check(const struct diff_options *options, struct problems *problems)
 	return problems->count ? STATUS_FAILED : 0;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int diff_command_run(const struct command *command, int argc, char **argv)
 {
 	struct diff_options options;
 	struct problems problems = {0};
@@ -309,5 +309,5 @@ const struct command command_diff = {
 	.details = details,
 	.print_details = print_default_rules,
 	.list_options = list_options,
-	.run = run,
+	.run = diff_command_run,
 };

@@ -212,7 +212,7 @@ static int show(const struct request *request, char *const *sources, int count)
 	return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int history_command_run(const struct command *command, int argc, char **argv)
 {
 	struct request request = {
 		.source.load.workers_count = 2, .newest = NEWEST_DEFAULT, .top_count = TOP_DEFAULT};
@@ -240,5 +240,5 @@ const struct command command_history = {
 		"  1                           --fail found a movement for the worse\n"
 		"  2                           Wrong usage, or some input cannot be read\n",
 	.list_options = list_options,
-	.run = run,
+	.run = history_command_run,
 };

@@ -680,7 +680,7 @@ static void search_track(struct track *track, const struct history_group *group)
 }
 
 /* Sets what the step or the line of a track means in its unit. */
-static void describe(struct finding *finding, const struct track *track, double before,
+static void describe(struct history_finding *finding, const struct track *track, double before,
 		     double after, double low, double high)
 {
 	if (track->is_log) {
@@ -702,7 +702,7 @@ static void add_step(struct detection *d, size_t track_number, const struct step
 		     bool is_at_break)
 {
 	const struct track *track = &d->tracks[track_number];
-	struct finding finding = {
+	struct history_finding finding = {
 		.track = track_number,
 		.is_at_break = is_at_break,
 		.place = track->places[step->place],
@@ -758,7 +758,7 @@ static void add_drift(struct detection *d, const struct history_group *group, si
 {
 	struct places cuts = {0};
 	const struct track *track = &d->tracks[track_number];
-	struct finding finding = {.track = track_number, .is_drift = true};
+	struct history_finding finding = {.track = track_number, .is_drift = true};
 	struct trend trend;
 	double length, middle, mean = 0.0;
 	size_t begin, end;
@@ -786,7 +786,7 @@ static void add_drift(struct detection *d, const struct history_group *group, si
 
 /* Findings that are tested together have the same: level and metric, kind, and stretch of time. */
 static uint64_t family_of(const struct detection *d, const struct history *h,
-			  const struct finding *finding)
+			  const struct history_finding *finding)
 {
 	const struct track *track = &d->tracks[finding->track];
 	uint64_t block = finding->is_drift	? 0
@@ -854,7 +854,7 @@ static void adjust(struct detection *d, const struct history *h)
 }
 
 static double alpha_of(const struct detection *d, const struct history *h,
-		       const struct finding *finding)
+		       const struct history_finding *finding)
 {
 	bool is_total = h->rows.list[d->tracks[finding->track].row].level == LEVEL_TOTAL;
 
@@ -869,7 +869,7 @@ static void drop_insignificant(struct detection *d, const struct history *h)
 	size_t kept = 0;
 
 	for (size_t f = 0; f < d->finding_count; f++) {
-		const struct finding *finding = &d->findings[f];
+		const struct history_finding *finding = &d->findings[f];
 		struct track *track = &d->tracks[finding->track];
 
 		if (finding->p <= alpha_of(d, h, finding)) {

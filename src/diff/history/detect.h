@@ -42,7 +42,7 @@ struct track {
 };
 
 /* A step or a drift of a track. */
-struct finding {
+struct history_finding {
 	size_t track;
 	bool is_drift;
 	bool is_at_break;	   /* where the machine or the method changed */
@@ -58,7 +58,7 @@ struct finding {
 struct detection {
 	struct track *tracks;
 	size_t track_count, track_capacity;
-	struct finding *findings;
+	struct history_finding *findings;
 	size_t finding_count, finding_capacity;
 	struct places total_steps; /* points of the group where a total has a step */
 };

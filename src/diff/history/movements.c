@@ -133,14 +133,14 @@ const struct cause_spec cause_specs[CAUSES] = {
 	[CAUSE_NOISE] = {"noise", "noise"},
 };
 
-enum unit finding_unit(const struct group_result *r, const struct finding *finding)
+enum unit finding_unit(const struct group_result *r, const struct history_finding *finding)
 {
 	return finding_track(r, finding)->metric == METRIC_COUNT ? UNIT_COUNT
 								 : finding_row(r, finding)->unit;
 }
 
 /* Totals represent a movement better than a path does, and gpu-time better than other totals. */
-static int importance(const struct group_result *r, const struct finding *finding)
+static int importance(const struct group_result *r, const struct history_finding *finding)
 {
 	static const char *const totals[] = {"gpu-time", "wall", "gpu-busy"};
 	const struct history_row *row = finding_row(r, finding);
@@ -158,8 +158,8 @@ static const struct group_result *sorted;
 
 static int compare_importance(const void *a, const void *b)
 {
-	const struct finding *x = *(const struct finding *const *)a;
-	const struct finding *y = *(const struct finding *const *)b;
+	const struct history_finding *x = *(const struct history_finding *const *)a;
+	const struct history_finding *y = *(const struct history_finding *const *)b;
 	int first = importance(sorted, x), second = importance(sorted, y);
 	double change_x = fabs(x->after - x->before), change_y = fabs(y->after - y->before);
 
@@ -167,8 +167,8 @@ static int compare_importance(const void *a, const void *b)
 }
 
 /* The next finding of a movement. after: the one before, or NULL. */
-static struct finding *next_finding(const struct group_result *r, size_t movement,
-				    const struct finding *after)
+static struct history_finding *next_finding(const struct group_result *r, size_t movement,
+					    const struct history_finding *after)
 {
 	size_t f = after ? (size_t)(after - r->detection.findings) + 1 : 0;
 
@@ -177,13 +177,14 @@ static struct finding *next_finding(const struct group_result *r, size_t movemen
 	return f < r->detection.finding_count ? &r->detection.findings[f] : NULL;
 }
 
-const struct finding **movement_findings(const struct group_result *r, size_t movement,
-					 size_t *count_out)
+const struct history_finding **movement_findings(const struct group_result *r, size_t movement,
+						 size_t *count_out)
 {
-	const struct finding **list = xt_calloc(r->detection.finding_count + 1, sizeof(*list));
+	const struct history_finding **list =
+		xt_calloc(r->detection.finding_count + 1, sizeof(*list));
 
 	*count_out = 0;
-	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+	for (const struct history_finding *f = NULL; (f = next_finding(r, movement, f));)
 		list[(*count_out)++] = f;
 	sorted = r;
 	qsort(list, *count_out, sizeof(*list), compare_importance);
@@ -196,7 +197,7 @@ static size_t distance(size_t a, size_t b)
 }
 
 /* Can the change of this finding be at the place of the movement? */
-static bool is_near(const struct movement *movement, const struct finding *finding)
+static bool is_near(const struct movement *movement, const struct history_finding *finding)
 {
 	if (movement->is_drift || finding->is_drift)
 		return movement->is_drift && finding->is_drift;
@@ -206,7 +207,7 @@ static bool is_near(const struct movement *movement, const struct finding *findi
 }
 
 /* The nearest movement that a finding can belong to, or SIZE_MAX. */
-static size_t find_movement(const struct group_result *r, const struct finding *finding)
+static size_t find_movement(const struct group_result *r, const struct history_finding *finding)
 {
 	size_t best = SIZE_MAX, best_distance = SIZE_MAX;
 
@@ -230,7 +231,7 @@ static const struct group_break *find_break(const struct history_group *group, s
 }
 
 /* Joins the most certain findings first, so that their places count. */
-COMPARE_BY(compare_certainty, struct finding, DOWN(is_at_break) UP(p) UP(track))
+COMPARE_BY(compare_certainty, struct history_finding, DOWN(is_at_break) UP(p) UP(track))
 
 static void join_findings(struct group_result *r)
 {
@@ -238,7 +239,7 @@ static void join_findings(struct group_result *r)
 
 	SORT(d->findings, d->finding_count, compare_certainty);
 	for (size_t f = 0; f < d->finding_count; f++) {
-		struct finding *finding = &d->findings[f];
+		struct history_finding *finding = &d->findings[f];
 		struct movement movement = {
 			.is_drift = finding->is_drift,
 			.place = finding->place,
@@ -266,7 +267,7 @@ static size_t place_in(const struct group_result *r, const struct movement *move
 {
 	size_t index = (size_t)(movement - r->movements);
 
-	for (const struct finding *f = NULL; (f = next_finding(r, index, f));)
+	for (const struct history_finding *f = NULL; (f = next_finding(r, index, f));)
 		if (f->track == track)
 			return f->place;
 	return movement->place;
@@ -301,7 +302,7 @@ static bool explains_all(const struct group_result *r, size_t movement, double m
 {
 	double slack = TOGETHER_EXCESS * fabs(middle);
 
-	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));) {
+	for (const struct history_finding *f = NULL; (f = next_finding(r, movement, f));) {
 		enum level level = finding_row(r, f)->level;
 
 		if (level != LEVEL_TOTAL && level_specs[level].is_gpu_time &&
@@ -314,7 +315,7 @@ static bool explains_all(const struct group_result *r, size_t movement, double m
 /* A machine that became slower moves all paths alike; a change of the program does not. */
 static void find_together(struct group_result *r, struct movement *movement)
 {
-	const struct finding *lead = &r->detection.findings[movement->lead];
+	const struct history_finding *lead = &r->detection.findings[movement->lead];
 	struct shift *shifts = xt_calloc(r->detection.track_count + 1, sizeof(*shifts));
 	struct weighted_value *changes = xt_calloc(r->detection.track_count + 1, sizeof(*changes));
 	double middle, all = 0.0, alike = 0.0;
@@ -339,7 +340,7 @@ static void find_together(struct group_result *r, struct movement *movement)
 
 static bool has_counts(const struct group_result *r, size_t movement)
 {
-	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+	for (const struct history_finding *f = NULL; (f = next_finding(r, movement, f));)
 		if (finding_unit(r, f) == UNIT_COUNT)
 			return true;
 	return false;
@@ -349,7 +350,7 @@ static bool has_counts(const struct group_result *r, size_t movement)
 static void summarise(struct group_result *r, size_t index)
 {
 	struct movement *movement = &r->movements[index];
-	const struct finding **list = movement_findings(r, index, &movement->row_count);
+	const struct history_finding **list = movement_findings(r, index, &movement->row_count);
 	size_t worse = 0, worse_times = 0;
 
 	movement->lead = (size_t)(list[0] - r->detection.findings);
@@ -372,13 +373,13 @@ static void summarise(struct group_result *r, size_t index)
 static bool is_reverted(const struct group_result *r, const struct movement *movement,
 			const struct movement *next)
 {
-	const struct finding *lead = &r->detection.findings[movement->lead];
+	const struct history_finding *lead = &r->detection.findings[movement->lead];
 	size_t index = (size_t)(next - r->movements);
 
 	if (next->is_drift || next->place <= movement->place ||
 	    next->place - movement->place > EXCURSION_MAX)
 		return false;
-	for (const struct finding *back = NULL; (back = next_finding(r, index, back));)
+	for (const struct history_finding *back = NULL; (back = next_finding(r, index, back));)
 		if (back->track == lead->track &&
 		    fabs(back->after - lead->before) <
 			    REVERTED_REST * fabs(lead->after - lead->before))
@@ -433,7 +434,7 @@ size_t group_result_movement_at(const struct group_result *r, size_t place)
 static void accept_rows(struct group_result *r, size_t movement,
 			const struct baseline_acceptance *acceptance)
 {
-	for (struct finding *f = NULL; (f = next_finding(r, movement, f));)
+	for (struct history_finding *f = NULL; (f = next_finding(r, movement, f));)
 		if (row_pattern_matches(acceptance->row, finding_row(r, f)->level,
 					finding_row(r, f)->key))
 			f->reason = acceptance->reason;
@@ -454,7 +455,7 @@ static void apply_acceptances(struct group_result *r)
 		struct movement *movement = &r->movements[m];
 		bool is_open = false;
 
-		for (const struct finding *f = NULL; (f = next_finding(r, m, f));) {
+		for (const struct history_finding *f = NULL; (f = next_finding(r, m, f));) {
 			is_open |= !f->reason && (f->after > f->before || !movement->is_worse);
 			movement->reason = f->reason ? f->reason : movement->reason;
 		}
@@ -534,7 +535,7 @@ void history_results_free(struct history_results *results)
 /* Whether a total drifts upwards, almost certainly. */
 static bool has_sure_drift(const struct group_result *r, size_t movement)
 {
-	for (const struct finding *f = NULL; (f = next_finding(r, movement, f));)
+	for (const struct history_finding *f = NULL; (f = next_finding(r, movement, f));)
 		if (f->after > f->before && finding_row(r, f)->level == LEVEL_TOTAL &&
 		    f->p <= DRIFT_GATE_ALPHA)
 			return true;

@@ -18,7 +18,7 @@ const char *arguments_change(const char *before, const char *after);
 struct movement {
 	enum movement_cause cause;
 	bool is_drift;
-	size_t place, first, last;	  /* as in struct finding */
+	size_t place, first, last;	  /* as in struct history_finding */
 	const struct group_break *change; /* what else changed there; NULL: nothing */
 	bool is_together;		  /* all call paths moved alike */
 	size_t lead;			  /* index of the finding that represents it */
@@ -89,22 +89,22 @@ static inline const char *result_label(const struct group_result *result, size_t
 }
 
 static inline const struct track *finding_track(const struct group_result *result,
-						const struct finding *finding)
+						const struct history_finding *finding)
 {
 	return &result->detection.tracks[finding->track];
 }
 
 static inline const struct history_row *finding_row(const struct group_result *result,
-						    const struct finding *finding)
+						    const struct history_finding *finding)
 {
 	return &result->history->rows.list[finding_track(result, finding)->row];
 }
 
 /* The unit of the values of a finding. */
-enum unit finding_unit(const struct group_result *result, const struct finding *finding);
+enum unit finding_unit(const struct group_result *result, const struct history_finding *finding);
 
 /* The findings of a movement, the most important first. The caller frees the list. */
-const struct finding **movement_findings(const struct group_result *result, size_t movement,
-					 size_t *count_out);
+const struct history_finding **movement_findings(const struct group_result *result, size_t movement,
+						 size_t *count_out);
 
 #endif

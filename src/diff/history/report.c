@@ -25,7 +25,7 @@ static const char *movement_word(const struct group_result *r, const struct move
 		[UNIT_BYTES] = {"less", "more"},
 		[UNIT_COUNT] = {"fewer", "more"},
 	};
-	const struct finding *lead = &r->detection.findings[movement->lead];
+	const struct history_finding *lead = &r->detection.findings[movement->lead];
 	bool is_more = lead->after > lead->before;
 
 	if (movement->is_worse && !is_more)
@@ -34,7 +34,7 @@ static const char *movement_word(const struct group_result *r, const struct move
 }
 
 /* "+3.9 to +4.5 %" of a finding; "exact" if nothing varies. */
-static const char *finding_interval(const struct finding *finding)
+static const char *finding_interval(const struct history_finding *finding)
 {
 	if (!isfinite(finding->ratio) || !isfinite(finding->low))
 		return "exact";
@@ -73,7 +73,7 @@ const char *row_title(const struct history_row *row, enum metric metric)
 }
 
 static void put_finding(struct output *out, const struct group_result *r,
-			const struct finding *finding)
+			const struct history_finding *finding)
 {
 	enum unit unit = finding_unit(r, finding);
 
@@ -103,10 +103,10 @@ static void put_movement(struct output *out, const struct history_report *report
 			 const struct group_result *r, size_t index)
 {
 	const struct movement *movement = &r->movements[index];
-	const struct finding *lead = &r->detection.findings[movement->lead];
+	const struct history_finding *lead = &r->detection.findings[movement->lead];
 	const char *why = movement_why(r, movement);
 	size_t count;
-	const struct finding **list = movement_findings(r, index, &count);
+	const struct history_finding **list = movement_findings(r, index, &count);
 
 	output_string(out, "\n  ");
 	if (movement->is_drift)
@@ -223,7 +223,7 @@ static void json_put_points(struct json *json, const struct group_result *r)
 }
 
 static void json_put_finding(struct json *json, const struct group_result *r,
-			     const struct finding *finding)
+			     const struct history_finding *finding)
 {
 	static const char *const metrics[METRICS] = {"value", "count", "each"};
 	const struct history_row *row = finding_row(r, finding);
@@ -253,7 +253,7 @@ static void json_put_movements(struct json *json, const struct group_result *r)
 	for (size_t m = 0; m < r->movement_count; m++) {
 		const struct movement *movement = &r->movements[m];
 		size_t count;
-		const struct finding **list = movement_findings(r, m, &count);
+		const struct history_finding **list = movement_findings(r, m, &count);
 
 		json_begin_object(json, NULL);
 		json_string(json, "kind", movement->is_drift ? "drift" : "step");
@@ -538,7 +538,7 @@ static void put_means(const struct chart *chart)
 }
 
 /* A dashed line at a step, or along a drift, with its size. */
-static void put_mark(const struct chart *chart, const struct finding *finding)
+static void put_mark(const struct chart *chart, const struct history_finding *finding)
 {
 	double x = x_of(chart, (double)finding->place - 0.5), y = 11.0;
 	const char *class = class_of(&chart->r->movements[finding->movement]);
@@ -617,7 +617,7 @@ static const char style[] =
 	"\n";
 
 static void html_put_finding(struct output *out, const struct group_result *r,
-			     const struct finding *finding)
+			     const struct history_finding *finding)
 {
 	enum unit unit = finding_unit(r, finding);
 
@@ -650,7 +650,7 @@ static void html_put_movement(struct output *out, const struct group_result *r, 
 {
 	const struct movement *movement = &r->movements[index];
 	size_t count;
-	const struct finding **list = movement_findings(r, index, &count);
+	const struct history_finding **list = movement_findings(r, index, &count);
 
 	output_string(out, "<tr>");
 	put_where(out, r, movement);

@@ -188,8 +188,8 @@ static void put_rules(struct json *json, const struct verdict *verdict)
 	json_end_array(json);
 }
 
-static void put_row(struct json *json, const struct comparison *c, const struct comparison_row *row,
-		    uint32_t node)
+static void html_put_row(struct json *json, const struct comparison *c,
+			 const struct comparison_row *row, uint32_t node)
 {
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const struct profile_entry *entry = change_entry(row);
@@ -224,7 +224,7 @@ static void put_changes(struct json *json, const char *key, const struct compari
 
 	json_begin_array(json, key);
 	for (size_t r = 0; r < count && r < ROWS_MAX; r++)
-		put_row(json, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
+		html_put_row(json, c, rows[r], tree->node_of_row[rows[r] - c->rows]);
 	json_end_array(json);
 	free(rows);
 }
@@ -246,7 +246,7 @@ static void put_comparison(struct json *json, const struct diff_result *result,
 	put_rules(json, result->verdict);
 	json_begin_array(json, "totals");
 	for (size_t r = c->first_rows[LEVEL_TOTAL]; r < c->first_rows[LEVEL_TOTAL + 1]; r++)
-		put_row(json, c, &c->rows[r], 0);
+		html_put_row(json, c, &c->rows[r], 0);
 	json_end_array(json);
 	put_changes(json, "paths", c, tree, true);
 	put_changes(json, "others", c, tree, false);
@@ -278,7 +278,7 @@ static void collect_names(struct frame_names *names, const struct flame_tree *tr
 	names->count = kept;
 }
 
-static size_t place_of(const struct frame_names *names, const char *name)
+static size_t html_place_of(const struct frame_names *names, const char *name)
 {
 	const char **found = SEARCH(&name, names->list, names->count, compare_names);
 
@@ -296,7 +296,7 @@ static void put_columns(struct page_columns *columns, const struct flame_tree *t
 		page_column_put(column, tree->nodes[n].depth);
 	column = page_columns_add(columns, "node.name");
 	for (uint32_t n = 1; n < tree->count; n++)
-		page_column_put(column, place_of(names, tree->nodes[n].name));
+		page_column_put(column, html_place_of(names, tree->nodes[n].name));
 	column = page_columns_add(columns, "sample.node");
 	for (uint32_t n = 1; n < tree->count; n++)
 		page_column_put(column, 1);

@@ -43,7 +43,8 @@ static void put_changes(struct json *json, const struct comparison_row *row)
 	json_end_array(json);
 }
 
-static void put_row(struct json *json, const struct comparison *c, const struct comparison_row *row)
+static void json_put_row(struct json *json, const struct comparison *c,
+			 const struct comparison_row *row)
 {
 	json_begin_object(json, NULL);
 	json_string(json, "level", level_specs[row->level].word);
@@ -89,7 +90,7 @@ static void put_findings(struct json *json, const struct verdict *v,
 {
 	json_begin_array(json, "findings");
 	for (size_t f = 0; f < result->finding_count; f++) {
-		const struct finding *finding = &v->findings[result->first_finding + f];
+		const struct rule_finding *finding = &v->findings[result->first_finding + f];
 
 		json_begin_object(json, NULL);
 		json_string(json, "what", finding->what);
@@ -143,7 +144,7 @@ int diff_output_json(struct output *out, const void *context)
 		json_lines(&json, "notes", &result->verdict->notes);
 		json_begin_array(&json, "rows");
 		for (size_t i = 0; i < c->row_count; i++)
-			put_row(&json, c, &c->rows[i]);
+			json_put_row(&json, c, &c->rows[i]);
 		json_end_array(&json);
 	}
 	json_end_object(&json);

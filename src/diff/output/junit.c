@@ -26,7 +26,7 @@ static void put_attribute(struct output *out, const char *name, const char *valu
 	output_char(out, '"');
 }
 
-static void put_finding(struct output *out, const struct finding *finding)
+static void put_finding(struct output *out, const struct rule_finding *finding)
 {
 	const struct profile_entry *entry = finding->row ? change_entry(finding->row) : NULL;
 	const char *places[SOURCE_PLACES_MAX];

@@ -105,7 +105,7 @@ static void put_allowed(struct output *out, const struct verdict *verdict)
 	size_t count = 0;
 
 	for (size_t f = 0; f < verdict->finding_count; f++) {
-		const struct finding *finding = &verdict->findings[f];
+		const struct rule_finding *finding = &verdict->findings[f];
 		const struct rule *allowed = finding->allowed_by;
 
 		if (!allowed)

@@ -172,7 +172,7 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 	shown = shown < result->finding_count ? shown : result->finding_count;
 
 	for (size_t f = result->first_finding; f < result->first_finding + shown; f++) {
-		const struct finding *finding = &v->findings[f];
+		const struct rule_finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;
 
 		output_format(t->out, "      %-5s  ", marks[finding->outcome]);
@@ -266,7 +266,7 @@ static const char *excuse_of(const struct text *t, const struct comparison_row *
 }
 
 /* title: of the table that begins with this row; NULL: another row is before it. */
-static void put_row(const struct text *t, const struct comparison_row *row, const char *title)
+static void text_put_row(const struct text *t, const struct comparison_row *row, const char *title)
 {
 	size_t columns = columns_of(t);
 	const char *name = leaf_of(row);
@@ -321,7 +321,7 @@ static void put_totals(const struct text *t)
 
 		if (!row || !row_has_values(row))
 			continue;
-		put_row(t, row, title);
+		text_put_row(t, row, title);
 		title = NULL;
 	}
 }
@@ -336,7 +336,7 @@ static void put_level(const struct text *t, enum level level)
 		const struct comparison_row *row = &c->rows[i];
 
 		if (is_shown(row) && row_has_values(row) && ++count <= top)
-			put_row(t, row, count == 1 ? level_specs[level].title : NULL);
+			text_put_row(t, row, count == 1 ? level_specs[level].title : NULL);
 	}
 	if (count > top)
 		output_format(t->out, "  and %zu more; use --top\n", count - top);

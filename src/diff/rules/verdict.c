@@ -362,12 +362,12 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 			enum outcome outcome)
 {
 	struct verdict *v = e->verdict;
-	struct finding *finding;
+	struct rule_finding *finding;
 	const char *why_not = NULL;
 
 	xt_grow(v->findings, v->finding_capacity, v->finding_count + 1);
 	finding = &v->findings[v->finding_count];
-	*finding = (struct finding){
+	*finding = (struct rule_finding){
 		.row = row,
 		.metric = rule->metric,
 		.outcome = outcome,
@@ -541,7 +541,7 @@ static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 static void drop_findings(struct verdict *v, size_t first)
 {
 	while (v->finding_count > first) {
-		struct finding *finding = &v->findings[--v->finding_count];
+		struct rule_finding *finding = &v->findings[--v->finding_count];
 
 		free(finding->what);
 		free(finding->why);
@@ -610,7 +610,7 @@ static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule
 static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
 	const struct comparison_row *row = e->count == 1 ? row_at(e, 0) : NULL;
-	const struct finding *finding;
+	const struct rule_finding *finding;
 	struct effect effect;
 
 	if (row) {
@@ -648,7 +648,7 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 static int compare_findings(const void *a, const void *b)
 {
 	static const int order[] = {[OUTCOME_FAIL] = 0, [OUTCOME_UNKNOWN] = 1, [OUTCOME_PASS] = 2};
-	const struct finding *x = a, *y = b;
+	const struct rule_finding *x = a, *y = b;
 	/* Rows without a change come last. */
 	double dx = isnan(x->effect.change) ? -INFINITY : x->effect.change;
 	double dy = isnan(y->effect.change) ? -INFINITY : y->effect.change;

@@ -9,7 +9,7 @@
 #include "diff/rules/rule.h"
 
 /* A row that breaks a rule or is inconclusive. */
-struct finding {
+struct rule_finding {
 	const struct comparison_row *row; /* NULL: a sum of several rows, see what */
 	enum metric metric;
 	enum outcome outcome; /* OUTCOME_PASS: it breaks the rule, but is allowed */
@@ -31,7 +31,7 @@ struct verdict {
 	enum outcome outcome; /* also the exit status */
 	struct rule_result *results;
 	size_t result_count;
-	struct finding *findings;
+	struct rule_finding *findings;
 	size_t finding_count, finding_capacity;
 	size_t grown_count;	  /* call paths that grew significantly */
 	size_t uncovered_count;	  /* those of them that no rule covers */

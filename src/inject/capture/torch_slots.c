@@ -414,8 +414,8 @@ static bool is_same(const struct torch_node_key *a, const struct torch_node_key 
 }
 
 /* The place to store a state: that for no node, or a free one of the two, or the first. */
-static struct torch_recent *place_of(struct torch_thread *torch, const struct torch_node_key *key,
-				     uint64_t task)
+static struct torch_recent *torch_slots_place_of(struct torch_thread *torch,
+						 const struct torch_node_key *key, uint64_t task)
 {
 	struct torch_recent *pair;
 
@@ -455,7 +455,7 @@ const struct torch_recent *torch_slots_find(struct thread_buffer *tb,
 	errno = saved_errno;
 	if (!is_defined)
 		return NULL;
-	recent = place_of(torch, key, torch_task_of(task_id));
+	recent = torch_slots_place_of(torch, key, torch_task_of(task_id));
 	*recent = (struct torch_recent){
 		.key = *key, .task = is_whole ? torch_task_of(task_id) : 0, .slot = slot};
 	/* The next launch defines the slot again if it lacks the caller's frames. */

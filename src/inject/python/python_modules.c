@@ -576,7 +576,7 @@ static uint32_t search(struct naming *naming, uintptr_t above, uintptr_t wanted)
 }
 
 /* Appends to a path, separated by a dot. Cuts its beginning if it gets too long. */
-static void append(char *path, const char *part)
+static void modules_append(char *path, const char *part)
 {
 	size_t used = strlen(path), bytes = strlen(part);
 
@@ -604,7 +604,7 @@ static bool append_child(struct naming *naming, uintptr_t parent, uintptr_t chil
 	object_note_entry(&naming->reader, &entry);
 	if (!object_text(&naming->reader, entry.key, name, sizeof(name), &bytes))
 		return false;
-	append(path, name);
+	modules_append(path, name);
 	return true;
 }
 
@@ -680,7 +680,7 @@ static const char *name_module(struct naming *naming, uintptr_t module, char *sh
 	else if (naming->is_outermost)
 		naming->path[0] = '\0';
 	naming->is_certain = naming->is_outermost = false;
-	append(naming->path, quoted);
+	modules_append(naming->path, quoted);
 	return naming->path;
 }
 

@@ -54,7 +54,7 @@ static struct {
 } state;
 
 /* The result of a search, evaluated after the loader's lock is released. */
-struct finding {
+struct python_finding {
 	uintptr_t address[SYMBOLS];
 	size_t bytes[SYMBOLS];
 	char path[PATH_MAX];
@@ -73,7 +73,7 @@ static bool is_rejected(const char *path)
 
 static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
-	struct finding *finding = arg;
+	struct python_finding *finding = arg;
 	bool is_program = !info->dlpi_name || !info->dlpi_name[0];
 	char program[PATH_MAX];
 	const char *path = info->dlpi_name;
@@ -106,7 +106,7 @@ static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg
 }
 
 /* True if its frames can be read; otherwise sets *why_not. */
-static bool check_interpreter(const struct finding *finding)
+static bool check_interpreter(const struct python_finding *finding)
 {
 	struct python_runtime *runtime = &state.runtime;
 	struct python_info *about = &state.about;
@@ -170,7 +170,7 @@ static bool check_interpreter(const struct finding *finding)
 /* Skips interpreters that were rejected before. */
 static bool find_next(void)
 {
-	static struct finding finding;
+	static struct python_finding finding;
 
 	memset(&finding, 0, sizeof(finding));
 	loader_iterate(search_module, &finding);

@@ -37,7 +37,7 @@ static struct {
 	bool found; /* readable or not */
 } state;
 
-struct finding {
+struct torch_finding {
 	uintptr_t address[SYMBOLS];
 	size_t tls_module;
 	char path[PATH_MAX];
@@ -50,7 +50,7 @@ bool torch_is_module(const char *path)
 
 static int search_module(struct dl_phdr_info *info, size_t info_bytes, void *arg)
 {
-	struct finding *finding = arg;
+	struct torch_finding *finding = arg;
 	struct module_symbols symbols;
 
 	(void)info_bytes;
@@ -83,7 +83,7 @@ static void read_version(const char *library, char *out, size_t out_bytes)
 }
 
 /* Sets about.why_not if the state cannot be read. */
-static void check_library(const struct finding *finding)
+static void check_library(const struct torch_finding *finding)
 {
 	struct torch_runtime *runtime = &state.runtime;
 	struct torch_info *about = &state.about;
@@ -118,7 +118,7 @@ static void check_library(const struct finding *finding)
 
 bool torch_find(void)
 {
-	static struct finding finding;
+	static struct torch_finding finding;
 
 	if (!torch_wanted || state.found)
 		return false;

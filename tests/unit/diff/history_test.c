@@ -196,10 +196,10 @@ static void release(struct found *f)
 }
 
 /* The first step of path 0, or NULL. */
-static const struct finding *find_step(const struct found *f)
+static const struct history_finding *find_step(const struct found *f)
 {
 	for (size_t i = 0; i < f->result.detection.finding_count; i++) {
-		const struct finding *finding = &f->result.detection.findings[i];
+		const struct history_finding *finding = &f->result.detection.findings[i];
 		const struct history_row *row = finding_row(&f->result, finding);
 
 		if (!finding->is_drift && row->level == LEVEL_PATH && strstr(row->key, "kernel_0"))
@@ -211,7 +211,7 @@ static const struct finding *find_step(const struct found *f)
 static bool has_step(const struct model *m)
 {
 	struct found f;
-	const struct finding *finding;
+	const struct history_finding *finding;
 	bool is_found;
 
 	search(&f, m);
