@@ -117,7 +117,7 @@ static void switch_recording(unsigned batch)
 		CHECK(cuProfilerStart());
 }
 
-static void *run(void *argument)
+static void *launches_run(void *argument)
 {
 	struct job *job = argument;
 
@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 		jobs[t].issue_ns = calloc(bench.batches, sizeof(double));
 		jobs[t].done_ns = calloc(bench.batches, sizeof(double));
 		if (!jobs[t].issue_ns || !jobs[t].done_ns ||
-		    pthread_create(&jobs[t].thread, NULL, run, &jobs[t]))
+		    pthread_create(&jobs[t].thread, NULL, launches_run, &jobs[t]))
 			return 1;
 	}
 	for (unsigned t = 0; t < bench.threads; t++)

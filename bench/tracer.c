@@ -250,7 +250,7 @@ static __attribute__((noinline)) void below(unsigned depth)
 	__asm__ volatile("" ::: "memory");
 }
 
-static void *run(void *argument)
+static void *tracer_run(void *argument)
 {
 	own_job = argument;
 	if (!thread_buffer_claim())
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
 	if (pthread_barrier_init(&bench.together, NULL, bench.threads))
 		return 1;
 	for (unsigned t = 0; t < bench.threads; t++)
-		if (pthread_create(&jobs[t].thread, NULL, run, &jobs[t]))
+		if (pthread_create(&jobs[t].thread, NULL, tracer_run, &jobs[t]))
 			return 1;
 	for (unsigned t = 0; t < bench.threads; t++)
 		pthread_join(jobs[t].thread, NULL);

@@ -60,7 +60,8 @@ static void put(struct block_contents *contents, size_t offset, const void *from
 }
 
 /* Appends a string with its end. False if it does not fit. */
-static bool append(struct block_contents *contents, const char *a, const char *b, const char *c)
+static bool attach_append(struct block_contents *contents, const char *a, const char *b,
+			  const char *c)
 {
 	size_t room = sizeof(contents->bytes) - contents->byte_count;
 	int length =
@@ -76,8 +77,9 @@ static bool append(struct block_contents *contents, const char *a, const char *b
 static bool append_setting(struct block_contents *contents, const struct attach_setting *setting)
 {
 	size_t before = contents->byte_count;
-	bool fits = !setting->value || (append(contents, setting->name, "=", setting->value) &&
-					contents->byte_count < sizeof(contents->bytes));
+	bool fits =
+		!setting->value || (attach_append(contents, setting->name, "=", setting->value) &&
+				    contents->byte_count < sizeof(contents->bytes));
 
 	if (!fits && setting->is_optional)
 		contents->byte_count = before;
@@ -96,12 +98,12 @@ static int fill_contents(struct attempt *attempt, const struct attach_request *r
 		return refuse(&attempt->why, -errno, "getrandom: %s", strerror(errno));
 	put(contents, STUB_TOKEN, &attempt->token, sizeof(attempt->token));
 	put(contents, STUB_ENTRY, request->entry, strlen(request->entry) + 1);
-	fits = append(contents, request->library, "", "");
+	fits = attach_append(contents, request->library, "", "");
 	settings = contents->byte_count;
 	put(contents, STUB_SETTINGS, &settings, sizeof(settings));
 	for (size_t i = 0; i < request->setting_count; i++)
 		fits &= append_setting(contents, &request->settings[i]);
-	fits &= append(contents, "", "", "");
+	fits &= attach_append(contents, "", "", "");
 	return fits ? 0
 		    : refuse(&attempt->why, -E2BIG, "the settings are longer than %d bytes",
 			     STUB_DATA_BYTES_MAX);

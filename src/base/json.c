@@ -53,7 +53,7 @@ static void begin_value(struct json *json, const char *key)
 	output_text(json->out, "\":", 2);
 }
 
-static void begin(struct json *json, const char *key, const char *bracket)
+static void json_begin(struct json *json, const char *key, const char *bracket)
 {
 	begin_value(json, key);
 	output_text(json->out, bracket, 1);
@@ -61,7 +61,7 @@ static void begin(struct json *json, const char *key, const char *bracket)
 	json->is_first = true;
 }
 
-static void end(struct json *json, const char *bracket)
+static void json_end(struct json *json, const char *bracket)
 {
 	json->depth--;
 	if (!json->is_first && json->depth < json->lines_depth)
@@ -74,22 +74,22 @@ static void end(struct json *json, const char *bracket)
 
 void json_begin_object(struct json *json, const char *key)
 {
-	begin(json, key, "{");
+	json_begin(json, key, "{");
 }
 
 void json_end_object(struct json *json)
 {
-	end(json, "}");
+	json_end(json, "}");
 }
 
 void json_begin_array(struct json *json, const char *key)
 {
-	begin(json, key, "[");
+	json_begin(json, key, "[");
 }
 
 void json_end_array(struct json *json)
 {
-	end(json, "]");
+	json_end(json, "]");
 }
 
 void json_text(struct json *json, const char *key, const char *text, size_t length)

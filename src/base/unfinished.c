@@ -43,7 +43,7 @@ void unfinished_delete(void)
 			rmdir(paths[i]);
 }
 
-static void end(int signal_number)
+static void unfinished_end(int signal_number)
 {
 	unfinished_delete();
 	signal(signal_number, SIG_DFL);
@@ -58,7 +58,7 @@ void unfinished_add(const char *path)
 		struct sigaction now;
 
 		if (!sigaction(ending_signals[s], NULL, &now) && now.sa_handler == SIG_DFL)
-			signal(ending_signals[s], end);
+			signal(ending_signals[s], unfinished_end);
 	}
 	for (int i = 0; i < UNFINISHED_MAX; i++) {
 		if (paths[i])

@@ -129,7 +129,7 @@ static int add_stack(struct live_hot *hot, const struct xt_row_stack *in)
 	return 0;
 }
 
-static int add_call(struct live_hot *hot, const struct xt_row_call *in)
+static int follow_add_call(struct live_hot *hot, const struct xt_row_call *in)
 {
 	if (!hot->calls)
 		hot->calls = calloc(CALLS, sizeof(*hot->calls));
@@ -207,7 +207,7 @@ XT_DEFINE_ROWS_READER(add_shapes, shape, struct live_hot, add_shape)
 XT_DEFINE_ROWS_READER(add_modules, module, struct live_hot, add_module)
 XT_DEFINE_ROWS_READER(add_python_frames, python_frame, struct live_hot, add_python_frame)
 XT_DEFINE_ROWS_READER(add_stacks, stack, struct live_hot, add_stack)
-XT_DEFINE_ROWS_READER(add_calls, call, struct live_hot, add_call)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_hot, follow_add_call)
 XT_DEFINE_ROWS_READER(add_kernels, kernel, struct live_hot, add_kernel)
 XT_DEFINE_ROWS_READER(add_transfers, copy, struct live_hot, add_transfer)
 

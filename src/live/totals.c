@@ -579,7 +579,7 @@ static uint64_t end_of(uint64_t start_ns, uint64_t duration_ns)
 	return duration_ns < UINT64_MAX - start_ns ? start_ns + duration_ns : UINT64_MAX;
 }
 
-static int add_call(struct live_totals *totals, const struct xt_row_call *row)
+static int totals_add_call(struct live_totals *totals, const struct xt_row_call *row)
 {
 	uint8_t class = ids_get(&totals->tables.class_of_api, row->api);
 	uint8_t state = ids_get(&totals->tables.state_of_api, row->api);
@@ -736,7 +736,7 @@ XT_DEFINE_ROWS_READER(add_accounts, account, struct live_totals, add_account)
 XT_DEFINE_ROWS_READER(add_streams, stream, struct live_totals, add_stream)
 XT_DEFINE_ROWS_READER(add_copy_shapes, copy_shape, struct live_totals, add_copy_shape)
 XT_DEFINE_ROWS_READER(add_apis, api, struct live_totals, add_api)
-XT_DEFINE_ROWS_READER(add_calls, call, struct live_totals, add_call)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_totals, totals_add_call)
 XT_DEFINE_ROWS_READER(add_memories, memory, struct live_totals, add_memory)
 XT_DEFINE_ROWS_READER(add_switches, switch, struct live_totals, add_switch)
 XT_DEFINE_ROWS_READER(add_clocks, clock, struct live_totals, add_clock)

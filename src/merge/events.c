@@ -620,7 +620,7 @@ static bool lost_kernels(const struct model *model, const struct xt_damage *dama
 	       model_account(model, "kernels.lost.leaving");
 }
 
-static void begin(struct reading *reading)
+static void events_begin(struct reading *reading)
 {
 	struct work_receiver receiver = {attribute_work, reading, reading->model->times.from_ns};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
@@ -699,7 +699,7 @@ void reading_events(struct reading *reading, struct xt_reader *reader, size_t he
 	uint64_t done_bytes, all_bytes;
 	struct prefetch *prefetch;
 
-	begin(reading);
+	events_begin(reading);
 	prefetch = prefetch_open(reader, row_kinds(false), row_kinds(true),
 				 helpers_wanted(reader, helper_count));
 	while ((chunk = prefetch_next(prefetch))) {

@@ -137,7 +137,7 @@ static int run_merge(const struct command *command, struct cluster *cluster, int
 	return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int merge_command_run(const struct command *command, int argc, char **argv)
 {
 	return run_merge(command, NULL, argc, argv);
 }
@@ -155,7 +155,7 @@ const struct command command_merge = {
 	.summary = "Export a recording as text, HTML, flame graphs, timelines and other formats",
 	.details = details,
 	.list_options = options_list,
-	.run = run,
+	.run = merge_command_run,
 };
 
 /* Reads the logs that the coordinator names, and leaves all messages to it. */

@@ -99,7 +99,7 @@ static void deflate_all(struct packed *packed, z_stream *stream, int flush)
 	} while (flush == Z_FINISH ? result != Z_STREAM_END : stream->avail_in > 0);
 }
 
-static void add(struct packed *packed, z_stream *stream, const void *bytes, size_t length)
+static void page_add(struct packed *packed, z_stream *stream, const void *bytes, size_t length)
 {
 	const uint8_t *from = bytes;
 
@@ -125,10 +125,10 @@ static void pack(struct packed *packed, const char *document, size_t document_by
 		xt_out_of_memory(0);
 	for (int i = 0; i < 4; i++)
 		head[i] = (uint8_t)(document_bytes >> 8 * i);
-	add(packed, &stream, head, sizeof(head));
-	add(packed, &stream, document, document_bytes);
+	page_add(packed, &stream, head, sizeof(head));
+	page_add(packed, &stream, document, document_bytes);
 	for (size_t c = 0; c < columns->count; c++)
-		add(packed, &stream, columns->list[c].bytes, columns->list[c].used);
+		page_add(packed, &stream, columns->list[c].bytes, columns->list[c].used);
 	deflate_all(packed, &stream, Z_FINISH);
 	deflateEnd(&stream);
 }

@@ -567,7 +567,7 @@ static uint32_t python_frame_id(struct cpu_log *log, const struct python_process
 	return definitions_id(&log->frames, &key, sizeof(key), now_ns);
 }
 
-static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
+static uint8_t *cpu_log_append(uint8_t *at, const void *data, size_t bytes)
 {
 	memcpy(at, data, bytes);
 	return at + bytes;
@@ -577,11 +577,11 @@ static uint8_t *append_native(struct cpu_log *log, uint8_t *at, const struct cpu
 {
 	const struct native_stack *native = stack->native;
 
-	at = append(at, native->frames, native->frame_count * sizeof(native->frames[0]));
+	at = cpu_log_append(at, native->frames, native->frame_count * sizeof(native->frames[0]));
 	for (uint32_t i = 0; i < native->frame_count; i++) {
 		uint32_t id = module_id(log, stack->modules, native->frames[i]);
 
-		at = append(at, &id, sizeof(id));
+		at = cpu_log_append(at, &id, sizeof(id));
 	}
 	return at;
 }
@@ -609,9 +609,9 @@ uint32_t cpu_log_stack(struct cpu_log *log, const struct cpu_stack *stack, uint6
 
 		if (!id)
 			return 0;
-		at = append(at, &id, sizeof(id));
+		at = cpu_log_append(at, &id, sizeof(id));
 	}
-	at = append(at, stack->places, key.python_count * sizeof(*stack->places));
+	at = cpu_log_append(at, stack->places, key.python_count * sizeof(*stack->places));
 	memcpy(stack_bytes, &key, sizeof(key));
 	return definitions_id(&log->stacks, stack_bytes, (size_t)(at - stack_bytes), now_ns);
 }

@@ -59,7 +59,7 @@ struct page_set {
 static struct unwind_entry *entries;
 static struct page_set *page_sets;
 
-static size_t place_of(uint64_t key, uint64_t image_id, unsigned bits)
+static size_t remote_unwind_place_of(uint64_t key, uint64_t image_id, unsigned bits)
 {
 	return (key ^ image_id << 40) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits);
 }
@@ -69,7 +69,8 @@ static struct unwind_entry *unwind_tables_entry(const struct process_module *mod
 						uint64_t address)
 {
 	uint64_t image_id = module->elf->id;
-	struct unwind_entry *entry = &entries[place_of(address, image_id, ENTRY_BITS)];
+	struct unwind_entry *entry =
+		&entries[remote_unwind_place_of(address, image_id, ENTRY_BITS)];
 
 	if (entry->address != address || entry->image_id != image_id ||
 	    entry->bias != module->bias) {
@@ -117,7 +118,8 @@ static const struct cached_page *page_at(const struct process_module *module, pi
 					 uint64_t address)
 {
 	uint64_t image_id = module->elf->id;
-	struct page_set *set = &page_sets[place_of(address / PAGE_BYTES, image_id, SET_BITS)];
+	struct page_set *set =
+		&page_sets[remote_unwind_place_of(address / PAGE_BYTES, image_id, SET_BITS)];
 	const Elf64_Phdr *segment;
 
 	if (has_address(&set->pages[set->last_used], image_id, address))

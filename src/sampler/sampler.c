@@ -212,7 +212,7 @@ static void record_totals(struct sampler *sampler)
 		cpu_log_account(root->log, rows[i].name, rows[i].value);
 }
 
-static void *run(void *context)
+static void *sampler_run(void *context)
 {
 	struct sampler *sampler = context;
 	struct sampling *sampling = &sampler->sampling;
@@ -339,7 +339,7 @@ static int start_thread(struct sampler *sampler)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	error = pthread_create(&sampler->thread, NULL, run, sampler);
+	error = pthread_create(&sampler->thread, NULL, sampler_run, sampler);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return -error;
 }

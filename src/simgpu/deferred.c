@@ -627,7 +627,7 @@ static struct item *item_make(enum kind kind, CUstream stream, uint64_t earliest
 }
 
 /* Under lock. */
-static void append(struct item *item)
+static void deferred_append(struct item *item)
 {
 	*items_end = item;
 	items_end = &item->next;
@@ -650,7 +650,7 @@ static void lock_with_place(CUstream stream)
 static void defer(struct item *item)
 {
 	lock_with_place(item->stream);
-	append(item);
+	deferred_append(item);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -697,7 +697,7 @@ CUresult sim_defer_collective(CUstream stream, uint64_t earliest_ns,
 	if (result)
 		free(item);
 	else
-		append(item);
+		deferred_append(item);
 	pthread_mutex_unlock(&lock);
 	return result;
 }
@@ -712,7 +712,7 @@ void sim_defer_event(CUstream stream, CUevent event)
 	lock_with_place(stream);
 	mark_release(event->mark);
 	event->mark = mark;
-	append(item);
+	deferred_append(item);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -774,7 +774,7 @@ bool sim_defer_wait(CUstream stream, CUevent event)
 		item->mark = sim_alloc(sizeof(*item->mark), "an event");
 		*item->mark = (struct sim_mark){1, true, atomic_load(&event->done_ns)};
 	}
-	append(item);
+	deferred_append(item);
 	pthread_mutex_unlock(&lock);
 	return true;
 }

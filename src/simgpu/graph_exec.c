@@ -266,16 +266,16 @@ static uint64_t count_kernels(CUgraph graph, bool is_counted)
 	return count;
 }
 
-static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
-		struct nesting nesting);
+static void graph_exec_run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
+			   struct nesting nesting);
 
 static void run_child(CUgraphNode node, const struct launch *launch, uint64_t start_ns,
 		      struct nesting nesting)
 {
 	nesting.is_in_body |= node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 	for (uint32_t i = 0; i < node->run_count; i++) {
-		run(node->children[node->running_child], launch, start_ns + i * node->run_period_ns,
-		    nesting);
+		graph_exec_run(node->children[node->running_child], launch,
+			       start_ns + i * node->run_period_ns, nesting);
 		nesting.is_repeated = true;
 	}
 }
@@ -332,8 +332,8 @@ static void run_node(CUgraphNode node, const struct launch *launch, uint64_t sta
 	}
 }
 
-static void run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
-		struct nesting nesting)
+static void graph_exec_run(CUgraph graph, const struct launch *launch, uint64_t start_ns,
+			   struct nesting nesting)
 {
 	for (size_t i = 0; i < graph->node_count; i++)
 		run_node(graph->nodes[i], launch, start_ns, nesting);
@@ -410,7 +410,7 @@ static void launch_now(struct launch *launch)
 	sim_raise(&exec->tail_ns, span.end_ns);
 	if (atomic_compare_exchange_strong(&stream->context->fault, &no_fault, failure) && failure)
 		atomic_store(&stream->context->fault_ns, span.start_ns);
-	run(exec->graph, launch, span.start_ns, (struct nesting){false, false});
+	graph_exec_run(exec->graph, launch, span.start_ns, (struct nesting){false, false});
 	report_whole(launch, span);
 }
 
@@ -638,8 +638,9 @@ CUresult sim_graph_clone_call(CUgraph *out, CUgraph original)
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult add(CUgraph graph, struct content content, const CUgraphNode *dependencies,
-		    size_t dependency_count, CUgraphNode *out)
+static CUresult graph_exec_add(CUgraph graph, struct content content,
+			       const CUgraphNode *dependencies, size_t dependency_count,
+			       CUgraphNode *out)
 {
 	if (content.error)
 		return content.error;
@@ -649,21 +650,23 @@ static CUresult add(CUgraph graph, struct content content, const CUgraphNode *de
 CUresult sim_graph_add_kernel_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_KERNEL_NODE_PARAMS *params)
 {
-	return add(graph, kernel_content(params), dependencies, dependency_count, out);
+	return graph_exec_add(graph, kernel_content(params), dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_memcpy_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_MEMCPY3D *copy,
 				   CUcontext context)
 {
-	return add(graph, copy_content(copy, context), dependencies, dependency_count, out);
+	return graph_exec_add(graph, copy_content(copy, context), dependencies, dependency_count,
+			      out);
 }
 
 CUresult sim_graph_add_memset_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
 				   size_t dependency_count, const CUDA_MEMSET_NODE_PARAMS *set,
 				   CUcontext context)
 {
-	return add(graph, set_content(set, context), dependencies, dependency_count, out);
+	return graph_exec_add(graph, set_content(set, context), dependencies, dependency_count,
+			      out);
 }
 
 CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,
@@ -674,7 +677,7 @@ CUresult sim_graph_add_host_node(CUgraphNode *out, CUgraph graph, const CUgraphN
 	if (!params || !params->fn)
 		return CUDA_ERROR_INVALID_VALUE;
 	content.node.host_call = (struct sim_host_call){params->fn, params->userData};
-	return add(graph, content, dependencies, dependency_count, out);
+	return graph_exec_add(graph, content, dependencies, dependency_count, out);
 }
 
 CUresult sim_graph_add_empty_node(CUgraphNode *out, CUgraph graph, const CUgraphNode *dependencies,

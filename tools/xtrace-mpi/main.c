@@ -270,7 +270,7 @@ static void set_numbers(struct transport *transport, unsigned process, unsigned 
 	pthread_mutex_unlock(&transport->lock);
 }
 
-static void *run(void *argument)
+static void *xtrace_mpi_run(void *argument)
 {
 	struct transport *transport = argument;
 	struct timespec pause = {.tv_nsec = SLEEP_MIN_NS};
@@ -326,7 +326,7 @@ static void start(struct transport *transport)
 	read_numbers(transport);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&transport->thread, NULL, run, transport))
+	if (pthread_create(&transport->thread, NULL, xtrace_mpi_run, transport))
 		give_up("cannot start a thread");
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	transport->is_started = true;

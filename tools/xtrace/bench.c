@@ -898,7 +898,7 @@ static int measure(struct bench *bench, char **command)
 	return make_runs(bench) ? STATUS_FAILED : report(bench);
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int bench_command_run(const struct command *command, int argc, char **argv)
 {
 	struct bench bench = {
 		.output = DEFAULT_BENCH_DIR, .runs = DEFAULT_RUNS, .warmups = DEFAULT_WARMUPS};
@@ -963,5 +963,5 @@ const struct command command_bench = {
 	.needed = "program",
 	.stops_at_operand = true,
 	.list_options = list_options,
-	.run = run,
+	.run = bench_command_run,
 };

@@ -316,7 +316,7 @@ static int set_up(const struct ci_setup *setup)
 	return error;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int ci_command_run(const struct command *command, int argc, char **argv)
 {
 	struct ci_setup setup = {0};
 	struct install_paths paths;
@@ -354,5 +354,5 @@ const struct command command_ci = {
 	.operand = "init",
 	.stops_at_operand = true,
 	.options = option_rows,
-	.run = run,
+	.run = ci_command_run,
 };

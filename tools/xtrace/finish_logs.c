@@ -86,13 +86,13 @@ static int add_api(struct reading *reading, const struct xt_row_api *row)
 }
 XT_DEFINE_ROWS_READER(read_apis, api, struct reading, add_api)
 
-static int add_call(struct reading *reading, const struct xt_row_call *row)
+static int finish_logs_add_call(struct reading *reading, const struct xt_row_call *row)
 {
 	reading->summary->launch_count += is_launch(reading, row->api);
 	reading->call_count++;
 	return 0;
 }
-XT_DEFINE_ROWS_READER(read_calls, call, struct reading, add_call)
+XT_DEFINE_ROWS_READER(read_calls, call, struct reading, finish_logs_add_call)
 
 static int add_sample(struct reading *reading, const struct xt_row_cpu_sample *row)
 {

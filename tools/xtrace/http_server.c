@@ -67,7 +67,7 @@ static void forget(struct http_connection *connection)
 }
 
 /* libevent sees the end of the connection, and frees it. */
-static void end(struct http_connection *connection)
+static void http_end(struct http_connection *connection)
 {
 	if (is_open(connection))
 		shutdown(bufferevent_getfd(connection->socket), SHUT_RDWR);
@@ -88,7 +88,7 @@ static struct http_connection *make_room(struct http_server *server)
 						    : other->is_idle)
 			best = other;
 	}
-	end(best);
+	http_end(best);
 	return best;
 }
 
@@ -113,14 +113,14 @@ static void sweep(evutil_socket_t unused, short what, void *context)
 		if (connection->socket && !is_open(connection))
 			forget(connection);
 		else if (connection->socket && connection->until_ns < now_ns)
-			end(connection);
+			http_end(connection);
 		if (connection->socket)
 			start_timer(server);
 	}
 }
 
 /* libevent calls this for each connection that it accepts. */
-static struct bufferevent *begin(struct event_base *base, void *context)
+static struct bufferevent *http_begin(struct event_base *base, void *context)
 {
 	struct bufferevent *socket = bufferevent_socket_new(base, -1, 0);
 	struct http_connection *connection;
@@ -239,7 +239,7 @@ int http_server_open(struct http_server *server, unsigned methods, int timeout_s
 	evhttp_set_gencb(server->http, answer_if_addressed, server);
 	server->idle_s = timeout_s;
 	server->timer = event_new(server->base, -1, 0, sweep, server);
-	evhttp_set_bevcb(server->http, begin, server);
+	evhttp_set_bevcb(server->http, http_begin, server);
 	return server->timer ? 0 : -1;
 }
 

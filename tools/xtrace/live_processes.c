@@ -284,7 +284,7 @@ static bool is_followed_path(const struct live_processes *processes, const char 
 	return false;
 }
 
-static void add(struct live_processes *processes, const struct traced_process *found)
+static void live_add(struct live_processes *processes, const struct traced_process *found)
 {
 	struct live_process row;
 
@@ -327,11 +327,11 @@ static void search(struct live_processes *processes)
 	if (processes->directory_count && has_new_process(processes, &list))
 		processes_find_pids(&list);
 	for (size_t i = 0; i < list.count; i++)
-		add(processes, &list.rows[i]);
+		live_add(processes, &list.rows[i]);
 	processes_free(&list);
 }
 
-static void end(struct live_process *row)
+static void live_end(struct live_process *row)
 {
 	if (!row->has_ended)
 		row->ended_ns = monotonic_ns();
@@ -358,7 +358,7 @@ static bool read_row(struct live_process *row)
 		print_note("cannot follow '%s': %s", row->traced.log, strerror(-outcome));
 	row->has_failed |= outcome < 0;
 	if (outcome == -ESTALE || (!is_alive && outcome <= 0))
-		end(row);
+		live_end(row);
 	return outcome > 0;
 }
 

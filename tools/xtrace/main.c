@@ -228,7 +228,7 @@ static int run_completion(const struct command *command, int argc, char **argv)
 	return status == COMMAND_GO_ON ? completion_print(argv[1]) : status;
 }
 
-static int run(int argc, char **argv)
+static int xtrace_run(int argc, char **argv)
 {
 	static char name[64];
 	const struct command *command;
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
 	int status;
 
 	commands_register(commands, COMMAND_COUNT);
-	status = run(argc, argv);
+	status = xtrace_run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
 		print_error("cannot write to stdout: %m");
 		return STATUS_FAILED;

@@ -27,7 +27,8 @@
 
 #define ENDING ".xtr.spool"
 
-static int add(struct process_list *list, pid_t pid, const char *crash_buffer, const char *log)
+static int processes_add(struct process_list *list, pid_t pid, const char *crash_buffer,
+			 const char *log)
 {
 	struct traced_process row = {pid, strdup(crash_buffer), strdup(log)};
 	struct traced_process *rows =
@@ -122,7 +123,7 @@ static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 	if (log && asprintf(&inside, "/proc/%d/root%s", pid, path) > 0) {
 		error = read_header(inside, O_RDONLY, &header, NULL);
 		if (!error)
-			error = has_own_pid(pid, header.pid) ? add(list, pid, inside, log)
+			error = has_own_pid(pid, header.pid) ? processes_add(list, pid, inside, log)
 							     : -ENOENT;
 	}
 	free(inside);
@@ -272,7 +273,7 @@ static int add_log(struct process_list *list, const char *log)
 	if (asprintf(&crash_buffer, "%s.spool", log) < 0)
 		return -ENOMEM;
 	if (!access(crash_buffer, F_OK))
-		error = add(list, 0, crash_buffer, log);
+		error = processes_add(list, 0, crash_buffer, log);
 	free(crash_buffer);
 	return error;
 }

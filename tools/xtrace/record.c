@@ -113,7 +113,7 @@ static int choose_torch_trace(struct recording *recording)
 }
 
 /* Returns the exit status of the program. Sets info.finished if it ran. */
-static int run(struct recording *recording)
+static int record_command_run(struct recording *recording)
 {
 	const struct child_care care = {
 		.output = -1, .forked = cpu_sampling_start, .context = &recording->cpu};
@@ -358,7 +358,7 @@ static int run_record(const struct command *command, int argc, char **argv)
 	start_ns = monotonic_ns();
 	if (recording_dir_begin(&recording.dir, info))
 		goto out;
-	status = run(&recording);
+	status = record_command_run(&recording);
 	recording.finished.end_ns = monotonic_ns();
 	if (!info->finished) {
 		keep_last_trace(&recording);

@@ -241,7 +241,7 @@ static int show(const struct request *request, const char **arguments)
 	return status;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int report_command_run(const struct command *command, int argc, char **argv)
 {
 	/* One word per option, one per input, and five that show() adds. */
 	struct request request = {.passed = xt_calloc((size_t)argc + 1, sizeof(char *)),
@@ -285,5 +285,5 @@ const struct command command_report = {
 		"--from, --filter and --top.\n"
 		"The address of the page goes to stdout.\n",
 	.list_options = list_options,
-	.run = run,
+	.run = report_command_run,
 };

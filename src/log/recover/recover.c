@@ -265,7 +265,7 @@ static bool add_call_row(struct walk *walk, const struct xt_record_call *call, u
 	return true;
 }
 
-static void add_call(struct walk *walk, const struct xt_record *record)
+static void recover_add_call(struct walk *walk, const struct xt_record *record)
 {
 	const struct xt_record_call *call = (const void *)record;
 	const struct xt_ring_header *header = &walk->ring->header;
@@ -376,7 +376,7 @@ static void pass_over(struct walk *walk, const struct xt_record *record)
 }
 
 static void (*const adders[])(struct walk *, const struct xt_record *) = {
-	[XT_RECORD_CALL] = add_call,	     [XT_RECORD_STACK] = add_stack,
+	[XT_RECORD_CALL] = recover_add_call, [XT_RECORD_STACK] = add_stack,
 	[XT_RECORD_NODE] = add_node,	     [XT_RECORD_RANGE] = add_range,
 	[XT_RECORD_SKIP] = pass_over,	     [XT_RECORD_SWITCH] = add_switch,
 	[XT_RECORD_MODULE] = add_module,     [XT_RECORD_SHUTDOWN_DROP] = pass_over,
@@ -552,7 +552,7 @@ static bool has_anything(const struct xt_recovered *out)
 	       out->copies || out->sets || out->memory;
 }
 
-static int append(struct recovery *recovery, const char *log_path)
+static int recover_append(struct recovery *recovery, const char *log_path)
 {
 	int error = recovery_read_crash_buffer(recovery);
 
@@ -641,7 +641,7 @@ static int recover(struct recovery *recovery, const char *log_path, const char *
 		recovery->out->log_is_cut = true;
 		xt_writer_leave_gap(recovery->writer);
 	}
-	error = append(recovery, log_path);
+	error = recover_append(recovery, log_path);
 	if (error) {
 		*recovery->out = (struct xt_recovered){.found = true};
 		return error;

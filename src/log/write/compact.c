@@ -217,7 +217,7 @@ static int compact_open_draft(const char *path, struct xt_guarded_fd *file)
 	return error;
 }
 
-static int begin(struct xt_writer *writer, size_t cut, uint64_t calls_bytes)
+static int compact_begin(struct xt_writer *writer, size_t cut, uint64_t calls_bytes)
 {
 	struct compaction *new = calloc(1, sizeof(*new));
 	int error;
@@ -254,7 +254,7 @@ int xt_compact_begin(struct xt_writer *writer, uint64_t keep_bytes)
 	size_t cut;
 	int error = choose_cut(writer, keep_bytes - calls_bytes, &cut);
 
-	return error ? error : begin(writer, cut, calls_bytes);
+	return error ? error : compact_begin(writer, cut, calls_bytes);
 }
 
 int xt_compact_begin_since(struct xt_writer *writer, uint64_t since_ns)
@@ -262,7 +262,7 @@ int xt_compact_begin_since(struct xt_writer *writer, uint64_t since_ns)
 	size_t cut;
 	int error = choose_cut_at(writer, since_ns, &cut);
 
-	return error ? error : begin(writer, cut, UINT64_MAX);
+	return error ? error : compact_begin(writer, cut, UINT64_MAX);
 }
 
 static bool is_kept(const struct compaction *new, size_t index, const struct chunk_note *note)

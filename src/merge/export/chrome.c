@@ -114,7 +114,7 @@ static void make_pieces(struct chrome *c)
 							track_categories[i]);
 }
 
-static void append(struct chrome *c, const char *text, size_t length)
+static void chrome_append(struct chrome *c, const char *text, size_t length)
 {
 	xt_grow(c->buffer.data, c->buffer_capacity, c->buffer.length + length);
 	if (length) /* the buffer may not exist yet */
@@ -124,16 +124,16 @@ static void append(struct chrome *c, const char *text, size_t length)
 
 static void append_quoted(struct chrome *c, const char *text, size_t length)
 {
-	append(c, "\"", 1);
-	append(c, text, length);
-	append(c, "\"", 1);
+	chrome_append(c, "\"", 1);
+	chrome_append(c, text, length);
+	chrome_append(c, "\"", 1);
 }
 
 static void append_pairs(struct chrome *c, const struct track_arg *arg)
 {
 	char *json = range_values_json(c->tracks.process->model, arg->pairs.begin, arg->pairs.end);
 
-	append(c, json, strlen(json));
+	chrome_append(c, json, strlen(json));
 	free(json);
 }
 
@@ -166,7 +166,7 @@ static void append_arg(struct chrome *c, const struct track_arg *arg)
 	char number[NUMBER_BYTES];
 	const struct text *name;
 
-	append(c, c->keys[arg->key].text, c->keys[arg->key].length);
+	chrome_append(c, c->keys[arg->key].text, c->keys[arg->key].length);
 	switch ((enum track_arg_type)arg->type) {
 	case ARG_PAIRS:
 		append_pairs(c, arg);
@@ -179,9 +179,9 @@ static void append_arg(struct chrome *c, const struct track_arg *arg)
 		append_quoted(c, name->data, name->length);
 		break;
 	default:
-		append(c, number, (size_t)format_numbers(number, arg));
+		chrome_append(c, number, (size_t)format_numbers(number, arg));
 	}
-	append(c, ",", 1);
+	chrome_append(c, ",", 1);
 }
 
 /* Formats an argument as `"key":value,`. The text is valid until the next call. */
@@ -199,7 +199,7 @@ static struct text format_args(struct chrome *c, const char *prefix, const struc
 	struct text text;
 
 	c->buffer.length = 0;
-	append(c, prefix, strlen(prefix));
+	chrome_append(c, prefix, strlen(prefix));
 	for (size_t i = 0; i < count; i++)
 		append_arg(c, &args[i]);
 	text = (struct text){xt_malloc(c->buffer.length + 1), c->buffer.length};
@@ -552,7 +552,7 @@ static const struct track_writer writer = {
 	.counter = put_counter,
 };
 
-static int begin(struct sink *sink)
+static int chrome_begin(struct sink *sink)
 {
 	struct chrome *c = sink->state;
 
@@ -605,7 +605,7 @@ static void put_selection(struct sink *sink, const struct run *run)
 	free(text.data);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void chrome_end(struct sink *sink, const struct run *run)
 {
 	output_format(&sink->out, "\n],\"stackFrames\":{");
 	put_stack_frames(sink, &run->paths);
@@ -615,7 +615,7 @@ static void end(struct sink *sink, const struct run *run)
 	output_format(&sink->out, "}\n");
 }
 
-static void free_state(struct sink *sink)
+static void chrome_free_state(struct sink *sink)
 {
 	struct chrome *c = sink->state;
 
@@ -631,7 +631,7 @@ const struct exporter exporter_chrome = {
 	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	TRACKS_EVENTS,
 	.state_bytes = sizeof(struct chrome),
-	.begin = begin,
-	.end = end,
-	.free = free_state,
+	.begin = chrome_begin,
+	.end = chrome_end,
+	.free = chrome_free_state,
 };

@@ -134,7 +134,7 @@ static int open_file(struct sink *sink, const char *table)
 const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
 					       &analysis_processes, NULL};
 
-static int begin(struct sink *sink)
+static int csv_begin(struct sink *sink)
 {
 	int error = 0;
 
@@ -143,7 +143,7 @@ static int begin(struct sink *sink)
 	return error;
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void csv_end(struct sink *sink, const struct run *run)
 {
 	for (size_t t = 0; table_defs[t]; t++)
 		put_table(&sink->files[t].out, run, table_defs[t]);
@@ -155,6 +155,6 @@ const struct exporter exporter_csv = {
 	.value = "DIR",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FOLDER | USES_FINDINGS | USES_RANKS,
 	.analyses = all_analyses,
-	.begin = begin,
-	.end = end,
+	.begin = csv_begin,
+	.end = csv_end,
 };

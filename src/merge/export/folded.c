@@ -27,7 +27,7 @@ static uint64_t weigh(const struct settings *settings, const struct path_node *n
 	return weight;
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void folded_end(struct sink *sink, const struct run *run)
 {
 	const struct paths *paths = &run->paths;
 	uint32_t *chain = NULL, leaf_count;
@@ -62,5 +62,5 @@ const struct exporter exporter_folded = {
 	.name = "folded",
 	.what = "Write folded stacks weighted by GPU time, for flamegraph.pl and inferno",
 	.uses = USES_PATHS | USES_WEIGHT | USES_UNIT,
-	.end = end,
+	.end = folded_end,
 };

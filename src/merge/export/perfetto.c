@@ -725,7 +725,7 @@ static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns,
 	put_short(perfetto_of(t), &own_of(track)->sequence, &event);
 }
 
-static int begin(struct sink *sink)
+static int perfetto_begin(struct sink *sink)
 {
 	static const struct track_writer writer = {
 		.track_bytes = sizeof(struct perfetto_track),
@@ -747,7 +747,7 @@ static int begin(struct sink *sink)
 	return 0;
 }
 
-static void free_state(struct sink *sink)
+static void perfetto_free_state(struct sink *sink)
 {
 	struct perfetto *p = sink->state;
 
@@ -762,6 +762,6 @@ const struct exporter exporter_perfetto = {
 	.uses = USES_TIMELINE | USES_CPU_LOGS,
 	TRACKS_EVENTS,
 	.state_bytes = sizeof(struct perfetto),
-	.begin = begin,
-	.free = free_state,
+	.begin = perfetto_begin,
+	.free = perfetto_free_state,
 };

@@ -606,7 +606,7 @@ static void put_rank_weights(struct pprof *pprof, const struct run *run)
 	}
 }
 
-static int begin(struct sink *sink)
+static int pprof_begin(struct sink *sink)
 {
 	struct pprof *pprof = sink->state;
 
@@ -684,7 +684,7 @@ static void put_strings(struct pprof *pprof)
 	}
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void pprof_end(struct sink *sink, const struct run *run)
 {
 	struct pprof *pprof = sink->state;
 
@@ -695,7 +695,7 @@ static void end(struct sink *sink, const struct run *run)
 		;
 }
 
-static void free_state(struct sink *sink)
+static void pprof_free_state(struct sink *sink)
 {
 	struct pprof *pprof = sink->state;
 
@@ -712,9 +712,9 @@ const struct exporter exporter_pprof = {
 		"Parca (gzip)",
 	.uses = USES_GRAPH_STACKS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_CPU_LOGS,
 	.state_bytes = sizeof(struct pprof),
-	.begin = begin,
+	.begin = pprof_begin,
 	.process = begin_process,
 	.total = put_total,
-	.end = end,
-	.free = free_state,
+	.end = pprof_end,
+	.free = pprof_free_state,
 };

@@ -84,7 +84,7 @@ static void put_profile(struct json *json, const struct paths *paths, enum weigh
 	free(leaves);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void speedscope_end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = LINES_DEPTH};
 	char name[WANTED_BYTES + 64];
@@ -116,5 +116,5 @@ const struct exporter exporter_speedscope = {
 	.name = "speedscope",
 	.what = "Write call paths with all weights, for speedscope (JSON)",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS,
-	.end = end,
+	.end = speedscope_end,
 };

@@ -62,7 +62,7 @@ struct layout {
 };
 
 /* Adds with saturation. Only corrupt logs overflow. */
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t svg_add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
@@ -72,10 +72,10 @@ static uint32_t add_up(struct layout *layout, const struct paths *paths, enum we
 	uint32_t count = 0;
 
 	for (uint32_t n = paths->node_count; n-- > 0;) {
-		layout->values[n] = add(layout->values[n], paths->nodes[n].weights[weight]);
+		layout->values[n] = svg_add(layout->values[n], paths->nodes[n].weights[weight]);
 		if (n)
 			layout->values[paths->nodes[n].parent] =
-				add(layout->values[paths->nodes[n].parent], layout->values[n]);
+				svg_add(layout->values[paths->nodes[n].parent], layout->values[n]);
 		if (n && layout->values[n])
 			layout->sorted[count++] = n;
 	}
@@ -189,7 +189,7 @@ static const char *const headings[WEIGHTS] = {
 	[WEIGHT_UNTIMED] = "Launches of kernels in CUDA graphs recorded as a whole",
 };
 
-static void end(struct sink *sink, const struct run *run)
+static void svg_end(struct sink *sink, const struct run *run)
 {
 	enum weight weight = sink->settings->weight;
 	struct svg_flame svg = {.out = &sink->out};
@@ -219,5 +219,5 @@ const struct exporter exporter_svg = {
 	.name = "svg",
 	.what = "Write a searchable flame graph of one weight",
 	.uses = USES_PATHS | USES_WEIGHT,
-	.end = end,
+	.end = svg_end,
 };

@@ -254,7 +254,7 @@ static void open_rows(struct table_rows *rows)
 	table_records(rows, findings->list, findings->count);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void findings_put_row(struct table_rows *rows, struct cells *cells)
 {
 	const struct finding *finding = rows->record;
 	const struct paths *paths = &rows->run->paths;
@@ -348,7 +348,7 @@ const struct table_def table_findings = {
 	.what = "Problems that cost time, largest cost first.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
-	.row = put_row,
+	.row = findings_put_row,
 	.is_complete = true,
 	.json_head = put_rule_count,
 	.json_more = put_evidence,

@@ -169,7 +169,7 @@ static char *describe_row(const struct rank_row *row, const char *host)
 	return text;
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void ranks_put_row(struct table_rows *rows, struct cells *cells)
 {
 	const struct rank_row *row = rows->record;
 	const struct input *log = &rows->run->inputs->logs[row->first];
@@ -212,7 +212,7 @@ const struct table_def table_by_process = {
 	HAS_COLUMNS(columns),
 	.shows = "gpu_time_ns gpu_busy_ns gpu_idle_ns own_ns text",
 	.open = open_rows,
-	.row = put_row,
+	.row = ranks_put_row,
 	.is_complete = true,
 	.json_head = put_slowest,
 	.json_more = put_gpus,

@@ -303,7 +303,7 @@ struct result {
  * Demangler callback. Leaving it with longjmp() leaks nothing, because the callback interface does
  * not allocate.
  */
-static void append(const char *text, size_t length, void *context)
+static void demangle_append(const char *text, size_t length, void *context)
 {
 	struct result *result = context;
 
@@ -319,10 +319,10 @@ static bool run_demangler(struct result *result, const char *mangled, enum deman
 
 	if (setjmp(result->too_long))
 		return false;
-	if (rust_demangle_callback(mangled, options, append, result))
+	if (rust_demangle_callback(mangled, options, demangle_append, result))
 		return true;
 	result->length = 0;
-	return cplus_demangle_v3_callback(mangled, options, append, result);
+	return cplus_demangle_v3_callback(mangled, options, demangle_append, result);
 }
 
 size_t demangle_length(const char *name, size_t length)

@@ -298,7 +298,8 @@ static size_t engine_call(const struct frames *frames, const struct path_items *
 	return first;
 }
 
-static void append(struct path_items *path, const struct path_item *items, size_t count)
+static void joined_paths_append(struct path_items *path, const struct path_item *items,
+				size_t count)
 {
 	xt_grow(path->items, path->capacity, path->count + count);
 	if (count)
@@ -320,7 +321,7 @@ static void list_caller(const struct frames *frames, const struct joined_stack *
 		return;
 	}
 	path->count = 0;
-	append(path, own->items, engine_call(frames, own, first));
+	joined_paths_append(path, own->items, engine_call(frames, own, first));
 }
 
 /* Finds the path up to the forward line. */
@@ -368,7 +369,7 @@ static void append_label(const struct frames *frames, struct path_items *path, c
 	size_t length = text_clean(clean, label, strlen(label), ';');
 	struct path_item item = {MERGED_LABEL, names_intern(&frames->paths->names, clean, length)};
 
-	append(path, &item, 1);
+	joined_paths_append(path, &item, 1);
 }
 
 /*
@@ -425,7 +426,7 @@ static void append_node(const struct frames *frames, const struct joined_stack *
 	append_label(frames, path, label);
 	if (frames->backward == BACKWARD_FORWARD)
 		first = first_python(own, first);
-	append(path, own->items + first, own->count - first);
+	joined_paths_append(path, own->items + first, own->count - first);
 }
 
 static void compose(const struct frames *frames, const struct joined_stack *join,
@@ -445,7 +446,7 @@ static void compose(const struct frames *frames, const struct joined_stack *join
 		cut_at_checkpoint(frames, &path);
 		result = JOIN_EXACT; /* its own frames follow */
 		append_label(frames, &path, LABEL_RECOMPUTE);
-		append(&path, own.items + again, own.count - again);
+		joined_paths_append(&path, own.items + again, own.count - again);
 	} else {
 		append_node(frames, join, &own, first, result, &path);
 	}
@@ -488,7 +489,7 @@ void joined_paths_list(const struct frames *frames, uint32_t stack, struct path_
 	if (is_joined(frames, stack)) {
 		const struct joined_path *path = find_path(frames, stack);
 
-		append(list, path->items.items, path->items.count);
+		joined_paths_append(list, path->items.items, path->items.count);
 	} else {
 		frames_list(frames, stack, list);
 	}

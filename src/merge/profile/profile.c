@@ -80,7 +80,7 @@ struct profile {
 	bool has_iterations;   /* another log has it */
 };
 
-static int begin(struct sink *sink)
+static int profile_begin(struct sink *sink)
 {
 	struct profile *p = sink->state;
 
@@ -111,7 +111,7 @@ static uint32_t named(struct profile *p, enum profile_level level, const char *t
 }
 
 /* batch: -1 outside the iterations. */
-static void add(struct profile *p, uint32_t place, int batch, double value, double count)
+static void profile_add(struct profile *p, uint32_t place, int batch, double value, double count)
 {
 	subject_add(&p->subjects.list[place], batch, batch < 0 ? 0.0 : p->shares[batch], value,
 		    count);
@@ -120,7 +120,7 @@ static void add(struct profile *p, uint32_t place, int batch, double value, doub
 /* The same, for the batch at this time. */
 static void add_at(struct profile *p, uint32_t place, uint64_t time_ns, double value, double count)
 {
-	add(p, place, windows_batch(&p->windows, time_ns), value, count);
+	profile_add(p, place, windows_batch(&p->windows, time_ns), value, count);
 }
 
 /* A moment until which the run lasted. */
@@ -349,8 +349,8 @@ static void settle_call(struct profile *p, const struct process *process, const 
 	known->path_subject = subjects_index(&p->subjects, PROFILE_CALL, node);
 }
 
-static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		     uint64_t duration_ns, uint64_t result)
+static void profile_add_call(struct sink *sink, const struct process *process,
+			     const struct launch *call, uint64_t duration_ns, uint64_t result)
 {
 	struct profile *p = sink->state;
 	uint32_t class = process->model->apis.rows[call->api].class;
@@ -386,10 +386,10 @@ static void add_bytes(struct profile *p, const struct process *process, const st
 		place->time_subject = named(p, PROFILE_COPY, label);
 		place->bytes_subject = named(p, PROFILE_BYTES, label);
 	}
-	add(p, place->time_subject, batch, (double)work->duration_ns, 1.0);
-	add(p, place->bytes_subject, batch, (double)work->bytes, 1.0);
-	add(p, TOTAL_COPIES, batch, (double)work->duration_ns, 1.0);
-	add(p, TOTAL_BYTES, batch, (double)work->bytes, 1.0);
+	profile_add(p, place->time_subject, batch, (double)work->duration_ns, 1.0);
+	profile_add(p, place->bytes_subject, batch, (double)work->bytes, 1.0);
+	profile_add(p, TOTAL_COPIES, batch, (double)work->duration_ns, 1.0);
+	profile_add(p, TOTAL_BYTES, batch, (double)work->bytes, 1.0);
 }
 
 static void add_work(struct sink *sink, const struct process *process, const struct work *work,
@@ -409,7 +409,8 @@ static void add_work(struct sink *sink, const struct process *process, const str
 		return;
 	}
 	if (launch && work->start_ns > launch->enter_ns && !work->graph_node)
-		add(p, TOTAL_LATENCY, batch, (double)(work->start_ns - launch->enter_ns), 1.0);
+		profile_add(p, TOTAL_LATENCY, batch, (double)(work->start_ns - launch->enter_ns),
+			    1.0);
 }
 
 static void add_stretch(struct sink *sink, const struct process *process,
@@ -443,8 +444,8 @@ static void fold(struct profile *p, enum profile_level level, uint32_t id, const
 	uint32_t place = subjects_index(&p->subjects, level, id);
 
 	for (int b = 0; b < CELLS; b++)
-		add(p, place, b == PROFILE_BATCHES ? -1 : b, (double)cells[b].value,
-		    (double)cells[b].count);
+		profile_add(p, place, b == PROFILE_BATCHES ? -1 : b, (double)cells[b].value,
+			    (double)cells[b].count);
 }
 
 static void add_total(struct sink *sink, const struct process *process, const struct total *total,
@@ -604,8 +605,8 @@ static void put_error(struct json *json, double error, double mean)
 	json_rounded(json, NULL, mean != 0.0 ? error / fabs(mean) : error, ERROR_DIGITS);
 }
 
-static void put_row(struct json *json, const struct subject *s, uint32_t batch_count,
-		    const double *factors)
+static void profile_put_row(struct json *json, const struct subject *s, uint32_t batch_count,
+			    const double *factors)
 {
 	struct profile_stats stats = profile_stats(s, batch_count, factors);
 
@@ -642,7 +643,7 @@ static void put_levels(struct json *json, const struct profile *p, const double 
 		json_begin_array(json, level_names[level]);
 		for (size_t i = 0; i < p->subjects.count; i++)
 			if ((int)p->subjects.list[i].level == level)
-				put_row(json, &p->subjects.list[i], batch_count, factors);
+				profile_put_row(json, &p->subjects.list[i], batch_count, factors);
 		json_end_array(json);
 	}
 }
@@ -670,7 +671,7 @@ static void put_profile(struct json *json, const struct profile *p, const struct
 	json_end_object(json);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void profile_end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out, .lines_depth = 2};
 	struct profile *p = sink->state;
@@ -687,7 +688,7 @@ static void end(struct sink *sink, const struct run *run)
 			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
 }
 
-static void free_state(struct sink *sink)
+static void profile_free_state(struct sink *sink)
 {
 	struct profile *p = sink->state;
 
@@ -706,13 +707,13 @@ const struct exporter exporter_profile = {
 		"iteration to iteration",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ITERATIONS,
 	.state_bytes = sizeof(struct profile),
-	.begin = begin,
+	.begin = profile_begin,
 	.process = add_process,
-	.on.call = add_call,
+	.on.call = profile_add_call,
 	.on.work = add_work,
 	.on.stretch = add_stretch,
 	.total = add_total,
 	.process_end = end_process,
-	.end = end,
-	.free = free_state,
+	.end = profile_end,
+	.free = profile_free_state,
 };

@@ -561,7 +561,8 @@ static void add_path_times(struct blame *blame, const struct rank_log *log, size
 		add_path_time(blame, suspect, time.node, time.ns, time.beside_ns);
 }
 
-static struct place_in place_of(const struct blame *blame, const struct rank_log *log, size_t index)
+static struct place_in blame_place_of(const struct blame *blame, const struct rank_log *log,
+				      size_t index)
 {
 	const struct log_places *places = &blame->places[log->log];
 	struct place_in place = places->members[log->list[index].member];
@@ -588,7 +589,8 @@ static void add_times(struct blame *blame, size_t m, size_t number)
 			continue;
 		add_path_times(blame, log, index, suspect);
 		if (index < until)
-			add_other(blame, &log->list[index], place_of(blame, log, index), suspect);
+			add_other(blame, &log->list[index], blame_place_of(blame, log, index),
+				  suspect);
 	}
 }
 
@@ -847,7 +849,7 @@ static void find_places(struct blame *blame, const struct run *run)
 		}
 }
 
-static void begin(struct blame *blame, const struct run *run)
+static void blame_begin(struct blame *blame, const struct run *run)
 {
 	const struct communicators *communicators = &blame->report->communicators;
 	struct path_sums *sums = &blame->sums;
@@ -869,7 +871,7 @@ static void begin(struct blame *blame, const struct run *run)
 	find_places(blame, run);
 }
 
-static void end(struct blame *blame, const struct run *run)
+static void blame_end(struct blame *blame, const struct run *run)
 {
 	struct path_sums *sums = &blame->sums;
 
@@ -887,10 +889,10 @@ void blame_waits(struct collectives_report *report, const struct run *run)
 	struct blame blame = {.report = report};
 	float **absorbed_ns = find_absorbed(report, run);
 
-	begin(&blame, run);
+	blame_begin(&blame, run);
 	comm_blocks_find(&blame.blocks, &report->communicators, &report->clocks, absorbed_ns);
 	free_lists(absorbed_ns, run->inputs->count);
 	for (size_t b = 0; b < blame.blocks.count; b++)
 		blame_block(&blame, &blame.blocks.list[b]);
-	end(&blame, run);
+	blame_end(&blame, run);
 }

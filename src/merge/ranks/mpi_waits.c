@@ -123,8 +123,8 @@ struct function_sums {
 	size_t count;
 };
 
-static void add_call(void *context, const struct cpu_log *log, const struct cpu_sample *sample,
-		     uint64_t ns)
+static void mpi_waits_add_call(void *context, const struct cpu_log *log,
+			       const struct cpu_sample *sample, uint64_t ns)
 {
 	struct function_sums *sums = context;
 	uint32_t name = call_of(log, sample).name;
@@ -299,7 +299,7 @@ void mpi_waits_find(struct mpi_waits *waits, const struct run *run)
 		return;
 	}
 	for (size_t r = 0; r < waits->rank_count; r++)
-		visit_samples(waits, log_of(run, &waits->ranks[r]), add_call,
+		visit_samples(waits, log_of(run, &waits->ranks[r]), mpi_waits_add_call,
 			      &(struct function_sums){.rank = &waits->ranks[r]});
 	find_late(waits, run);
 	if (waits->late != SIZE_MAX)

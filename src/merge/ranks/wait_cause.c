@@ -179,8 +179,8 @@ static void judge_link(struct collectives_report *report, const struct run *run)
 }
 
 /* Returns the place of a cause, which is added if needed. */
-static struct cause_place *place_of(struct cause_places *places, const struct run *run,
-				    const struct wait_cause *cause)
+static struct cause_place *wait_cause_place_of(struct cause_places *places, const struct run *run,
+					       const struct wait_cause *cause)
 {
 	bool is_late = wait_cause_is_launch_late(&run->paths, cause->node);
 	const struct cause_place place = {
@@ -237,7 +237,7 @@ static void find_main_cause(struct rank_verdict *verdict, const struct collectiv
 		const struct wait_cause *cause = &report->causes.list[c];
 
 		if (cause->node != PATH_ROOT && (log == SIZE_MAX || cause->log == log))
-			place_of(&places, run, cause)->ns += cause->cost_ns;
+			wait_cause_place_of(&places, run, cause)->ns += cause->cost_ns;
 	}
 	choose_place(verdict, &places);
 	free(places.list);

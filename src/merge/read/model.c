@@ -504,15 +504,15 @@ static void load_symbol(struct model *model, const struct xt_row_symbol *row)
 			row->start, row->bytes, (uint32_t)row->module, name};
 }
 
-static struct place place_of(struct model *model, struct xt_bytes function, struct xt_bytes file,
-			     uint64_t line)
+static struct place model_place_of(struct model *model, struct xt_bytes function,
+				   struct xt_bytes file, uint64_t line)
 {
 	return (struct place){intern(model, function), intern(model, file), narrow(line)};
 }
 
 static void load_source(struct model *model, const struct xt_row_source *row)
 {
-	struct place place = place_of(model, row->function, row->file, row->line);
+	struct place place = model_place_of(model, row->function, row->file, row->line);
 	uint32_t order = (uint32_t)model->sources.count;
 
 	if (row->module <= MODEL_IDS_MAX && order <= MODEL_IDS_MAX)
@@ -522,7 +522,7 @@ static void load_source(struct model *model, const struct xt_row_source *row)
 
 static void load_compiled(struct model *model, const struct xt_row_compiled *row)
 {
-	struct place place = place_of(model, row->function, row->file, row->line);
+	struct place place = model_place_of(model, row->function, row->file, row->line);
 
 	if (row->frame <= MODEL_IDS_MAX && model->compiled.count <= MODEL_IDS_MAX)
 		*(struct compiled_place *)NEXT_ROW(model->compiled) =

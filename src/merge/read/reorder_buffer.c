@@ -189,7 +189,7 @@ static void add_run(struct reorder_buffer *buffer)
 	buffer->ends.rows[buffer->ends.count++].run = run;
 }
 
-static void append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
+static void reorder_buffer_append(struct reorder_buffer *buffer, uint32_t end, uint32_t slot)
 {
 	uint32_t number = buffer->ends.rows[end].run;
 	struct reorder_run *run = &buffer->runs.rows[number];
@@ -226,7 +226,7 @@ void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const 
 	slot_at(buffer, slot)->time_ns = time_ns;
 	slot_at(buffer, slot)->sequence = buffer->sequence++;
 	slot_at(buffer, slot)->next = REORDER_NONE;
-	append(buffer, end, slot);
+	reorder_buffer_append(buffer, end, slot);
 	buffer->count++;
 }
 

@@ -117,7 +117,7 @@ static struct xla_range xla_range_parse(struct xt_bytes domain, struct xt_bytes 
 	return range;
 }
 
-static struct xt_bytes text_of(const struct model *model, uint32_t string)
+static struct xt_bytes xla_text(const struct model *model, uint32_t string)
 {
 	return names_bytes(&model->names, string < model->strings.count
 						  ? model->strings.rows[string]
@@ -128,7 +128,7 @@ struct xla_range xla_range_of(const struct model *model, uint32_t range)
 {
 	const struct range_node *node = &model->ranges.nodes[range];
 
-	return xla_range_parse(text_of(model, node->domain), text_of(model, node->text));
+	return xla_range_parse(xla_text(model, node->domain), xla_text(model, node->text));
 }
 
 enum xla_kind xla_range_kind(const struct model *model, uint32_t range)

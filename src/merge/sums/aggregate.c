@@ -42,7 +42,7 @@ void aggregate_index_all(struct aggregate *aggregate)
 }
 
 /* Appends an owner that has no entry yet. Returns the number of the entry, from 1. */
-static uint32_t add(struct aggregate *aggregate, const struct owner *owner)
+static uint32_t aggregate_add(struct aggregate *aggregate, const struct owner *owner)
 {
 	xt_grow(aggregate->entries, aggregate->capacity, aggregate->count + 1);
 	aggregate->entries[aggregate->count].owner = *owner;
@@ -61,7 +61,7 @@ uint32_t aggregate_search(struct aggregate *aggregate, struct owner owner)
 	while (slot->item && !total_is_of(&aggregate->entries[slot->item - 1], &owner))
 		slot = xt_hash_next(&aggregate->table, slot);
 	if (!slot->item)
-		*slot = (struct xt_hash_slot){hash, add(aggregate, &owner)};
+		*slot = (struct xt_hash_slot){hash, aggregate_add(aggregate, &owner)};
 	place = slot->item - 1;
 	aggregate->entries[aggregate->last].next = place;
 	aggregate->last = place;

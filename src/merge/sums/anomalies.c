@@ -87,7 +87,7 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, a);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void anomalies_put_row(struct table_rows *rows, struct cells *cells)
 {
 	cells_put(cells, cell_number(anomaly_count(rows->run, &anomalies[rows->index])));
 	cells_put(cells, cell_text(anomalies[rows->index].name));
@@ -101,5 +101,5 @@ const struct table_def table_doubts = {
 	.what = "Inconsistent or unmatched events in the logs.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
-	.row = put_row,
+	.row = anomalies_put_row,
 };

@@ -478,7 +478,8 @@ static uint32_t add_leaf(struct tree_builder *p, uint32_t node, const struct own
 					: node;
 }
 
-static uint32_t add_call(struct tree_builder *p, uint32_t node, const struct owner *owner)
+static uint32_t build_tree_add_call(struct tree_builder *p, uint32_t node,
+				    const struct owner *owner)
 {
 	if (owner_stand_in(owner))
 		return paths_child(p->paths, node, intern(p, owner_stand_in(owner)));
@@ -509,7 +510,7 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 	if (owner->leaf == LEAF_CPU)
 		return add_cpu_path(p, node, owner);
 	if (owner_has_call(owner))
-		node = add_call(p, node, owner);
+		node = build_tree_add_call(p, node, owner);
 	if (owner->marks & OWNER_IN_GRAPH)
 		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
 	if (owner->creation) {

@@ -50,8 +50,8 @@ static void add_failure(struct calls *calls, const struct failure *failure)
 }
 
 /* Adds a call. node: as in struct failure. */
-static void add(struct calls *calls, struct failure *failure, const struct launch *call,
-		uint64_t duration_ns)
+static void calls_count(struct calls *calls, struct failure *failure, const struct launch *call,
+			uint64_t duration_ns)
 {
 	struct call_row *row = row_of(calls, failure->name);
 
@@ -83,7 +83,7 @@ void calls_add(struct calls *calls, uint32_t process, const struct frames *frame
 		.result = result,
 	};
 
-	add(calls, &failure, call, duration_ns);
+	calls_count(calls, &failure, call, duration_ns);
 }
 
 void calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
@@ -95,7 +95,7 @@ void calls_add_apart(struct calls *calls, const struct frames *frames, const str
 		.result = result,
 	};
 
-	add(calls, &failure, call, duration_ns);
+	calls_count(calls, &failure, call, duration_ns);
 }
 
 static void join_row(struct calls *calls, const struct frames *frames, struct call_row *from)
@@ -174,8 +174,8 @@ void calls_sort(struct calls *calls)
 	SORT(calls->failures, calls->failure_count, compare_failures);
 }
 
-static void add_call(struct sink *sink, const struct process *process, const struct launch *call,
-		     uint64_t duration_ns, uint64_t result)
+static void calls_add_call(struct sink *sink, const struct process *process,
+			   const struct launch *call, uint64_t duration_ns, uint64_t result)
 {
 	if (sink->is_apart) {
 		calls_add_apart(sink->state, process->frames, call, duration_ns, result);
@@ -190,22 +190,22 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 	calls_pack(sink->state, process_root(process, sink->settings), process->frames, pack);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void calls_end(struct sink *sink, const struct run *run)
 {
 	(void)run;
 	calls_sort(sink->state);
 }
 
-static void free_state(struct sink *sink)
+static void calls_free_state(struct sink *sink)
 {
 	calls_free(sink->state);
 }
 
 const struct exporter analysis_calls = {.state_bytes = sizeof(struct calls),
-					.on.call = add_call,
+					.on.call = calls_add_call,
 					.pack = pack_log,
-					.end = end,
-					.free = free_state};
+					.end = calls_end,
+					.free = calls_free_state};
 
 static const struct column_def call_columns[] = {
 	COLUMN("count", COUNT, FROM(call_row, durations.count), "calls", HEAD("calls", 12)),

@@ -248,7 +248,7 @@ static struct owner leaf_of(const struct model *model, const struct work *work)
 }
 
 /* The place of a leaf in log_places. */
-static size_t place_of(const struct model *model, const struct owner *leaf)
+static size_t kernels_place_of(const struct model *model, const struct owner *leaf)
 {
 	return leaf->leaf == LEAF_KERNEL ? model_kernel_name(model, leaf->what)
 	       : leaf->leaf == LEAF_COPY ? model->names.count + leaf->what
@@ -283,7 +283,7 @@ static void note_shape(struct kernels *kernels, const struct model *model, const
 static struct kernel_row *row_of(struct kernels *kernels, const struct model *model,
 				 const struct owner *leaf)
 {
-	uint32_t *place = &kernels->log_places[place_of(model, leaf)];
+	uint32_t *place = &kernels->log_places[kernels_place_of(model, leaf)];
 
 	if (!*place && kernels->log_count < KERNELS_MAX) {
 		xt_append(kernels->log_rows, kernels->log_count, kernels->log_capacity,
@@ -345,7 +345,7 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 			   row->owner.leaf == LEAF_KERNEL || row->owner.leaf == LEAF_MEMSET ||
 				   (row->owner.leaf == LEAF_COPY && row->owner.what < COPY_KINDS));
 		if (pack->is_reading && !pack->error)
-			kernels->log_places[place_of(model, &row->owner)] = (uint32_t)r + 1;
+			kernels->log_places[kernels_place_of(model, &row->owner)] = (uint32_t)r + 1;
 	}
 }
 
@@ -431,7 +431,7 @@ static void end_log(struct sink *sink, const struct process *process)
 	add_shapes(kernels, process->model);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void kernels_end(struct sink *sink, const struct run *run)
 {
 	struct kernels *kernels = sink->state;
 
@@ -446,7 +446,7 @@ static void end(struct sink *sink, const struct run *run)
 	}
 }
 
-static void free_state(struct sink *sink)
+static void kernels_free_state(struct sink *sink)
 {
 	struct kernels *kernels = sink->state;
 
@@ -464,8 +464,8 @@ const struct exporter analysis_kernels = {.state_bytes = sizeof(struct kernels),
 					  .on.work = add_work,
 					  .pack = pack_log,
 					  .process_end = end_log,
-					  .end = end,
-					  .free = free_state};
+					  .end = kernels_end,
+					  .free = kernels_free_state};
 
 static const struct column_def columns[] = {
 	COLUMN("kind", WORD, OTHER, "kernel, collective, copy or set"),
@@ -549,7 +549,7 @@ static struct cell cell_sides(struct table_rows *rows, const uint32_t sides[3])
 	return cell_list(rows, &list);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void kernels_put_row(struct table_rows *rows, struct cells *cells)
 {
 	const struct table_row *leaf = rows->record;
 	const struct kernel_row *kernel = durations_of(rows, leaf);
@@ -613,6 +613,6 @@ const struct table_def table_kernels = {
 	.shows = "gpu_time_ns share count name",
 	.view = "kernels",
 	.open = open_rows,
-	.row = put_row,
+	.row = kernels_put_row,
 	.json_more = put_occupancy,
 };

@@ -379,7 +379,7 @@ static void open_rows(struct table_rows *rows)
 			table_add(rows, loss);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void losses_put_row(struct table_rows *rows, struct cells *cells)
 {
 	cells_put(cells, cell_number(rows->run->sums->losses.counts[rows->index]));
 	cells_put(cells, cell_text(losses_name((unsigned)rows->index)));
@@ -395,7 +395,7 @@ const struct table_def table_losses = {
 	HAS_COLUMNS(columns),
 	.view = "loss",
 	.open = open_rows,
-	.row = put_row,
+	.row = losses_put_row,
 };
 
 #define KERNELS_UNKNOWN UINT64_MAX
@@ -415,7 +415,7 @@ static bool may_lack_nodes(const struct model *model)
 	       model->damage.chunks_damaged || model->damage.chunks_missing;
 }
 
-static struct graph_launches begin(const struct model *model, uint32_t graph_exec)
+static struct graph_launches losses_begin(const struct model *model, uint32_t graph_exec)
 {
 	struct graph_nodes nodes = nodes_of_graph(&model->nodes, graph_exec);
 	bool is_known = model->nodes.count && !may_lack_nodes(model);
@@ -441,7 +441,7 @@ static struct graph_launches *find(struct missing *missing, const struct model *
 	xt_grow(missing->graphs, missing->graph_capacity, place + 1);
 	missing->graph_count = place + 1 > missing->graph_count ? place + 1 : missing->graph_count;
 	if (is_new)
-		missing->graphs[place] = begin(model, graph_exec);
+		missing->graphs[place] = losses_begin(model, graph_exec);
 	missing->last = place;
 	return &missing->graphs[place];
 }

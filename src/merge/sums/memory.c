@@ -289,7 +289,7 @@ static void open_rows(struct table_rows *rows)
 	table_records(rows, run->sums->memory.rows, run->sums->memory.row_count);
 }
 
-static void put_row(struct table_rows *rows, struct cells *cells)
+static void memory_put_row(struct table_rows *rows, struct cells *cells)
 {
 	const struct memory_row *row = rows->record;
 
@@ -321,7 +321,7 @@ const struct table_def table_memory = {
 	.shows = "alloc_count free_count alloc_bytes peak_bytes peak_at_ns leaked_bytes name",
 	.view = "memory_peaks",
 	.open = open_rows,
-	.row = put_row,
+	.row = memory_put_row,
 	.notes = notes,
 	.is_whole = true,
 };

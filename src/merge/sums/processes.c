@@ -121,7 +121,7 @@ static void add_total(struct sink *sink, const struct process *process, const st
 		sums->idle_ns[IDLE_WHAT_CLASS(total->owner.what)] += idle_ns;
 }
 
-static void free_state(struct sink *sink)
+static void processes_free_state(struct sink *sink)
 {
 	struct processes *s = sink->state;
 
@@ -144,7 +144,7 @@ const struct exporter analysis_processes = {.uses = USES_ORIGINS | USES_CPU_LOGS
 					    .on.stretch = add_stretch,
 					    .total = add_total,
 					    .pack = pack_log,
-					    .free = free_state};
+					    .free = processes_free_state};
 
 static const struct column_def process_columns[] = {
 	COLUMN("label", TEXT, FROM(process_sums, label), "unique name"),

@@ -465,7 +465,7 @@ static void add_to(struct search *search, struct wanted *wanted, const struct to
 						       .file = xt_strdup("")});
 }
 
-static void add(struct search *search, const struct torch_call *call)
+static void compiled_lines_add(struct search *search, const struct torch_call *call)
 {
 	for (size_t w = find_wanted(search, call->file, call->line); w < search->count; w++) {
 		struct wanted *wanted = &search->wanted[w];
@@ -529,8 +529,8 @@ static void free_traced_file(struct generated_file *file)
 	*file = (struct generated_file){0};
 }
 
-static void add_call(struct reading *r, const struct generated_file *file, const struct call *call,
-		     const cJSON *traces)
+static void compiled_lines_add_call(struct reading *r, const struct generated_file *file,
+				    const struct call *call, const cJSON *traces)
 {
 	const char *texts[TRACES_MAX];
 	struct torch_call found = {
@@ -543,7 +543,7 @@ static void add_call(struct reading *r, const struct generated_file *file, const
 		if (cJSON_IsString(trace) && found.trace_count < TRACES_MAX)
 			texts[found.trace_count++] = trace->valuestring;
 	}
-	add(r->search, &found);
+	compiled_lines_add(r->search, &found);
 }
 
 /* Hands over the calls of a file, and forgets it. */
@@ -552,7 +552,7 @@ static void finish_file(struct reading *r, size_t index, const cJSON *traces)
 	struct generated_file *file = &r->files[index];
 
 	for (size_t i = 0; i < file->count && file->is_wanted; i++)
-		add_call(r, file, &file->calls[i], traces);
+		compiled_lines_add_call(r, file, &file->calls[i], traces);
 	free_traced_file(file);
 	r->file_count--;
 	memmove(file, file + 1, (r->file_count - index) * sizeof(*file));

@@ -170,8 +170,8 @@ static bool is_embedded(const struct model *model)
 }
 
 /* Does not mark an unfinished log as closed: only its own process knows whether it is complete. */
-static int append(const char *path, struct model *model, const struct addresses *addresses,
-		  const struct compiled_lines *compiled, uint64_t *function_count)
+static int embed_append(const char *path, struct model *model, const struct addresses *addresses,
+			const struct compiled_lines *compiled, uint64_t *function_count)
 {
 	struct embedding e = {.model = model, .addresses = addresses};
 	uint32_t *sorted = xt_calloc(addresses->count + 1, sizeof(*sorted));
@@ -267,7 +267,7 @@ int embed_symbols(const struct input *log, const char *torch_trace, struct debug
 			    log->path);
 		goto out;
 	}
-	error = append(log->path, model, &addresses, &compiled, &function_count);
+	error = embed_append(log->path, model, &addresses, &compiled, &function_count);
 	if (error)
 		report_error(report, STATUS_FAILED, "%s: cannot embed symbols: %s", log->path,
 			     strerror(-error));

@@ -200,7 +200,7 @@ void arg_interned(struct tracks *t, struct track_arg *arg, enum track_arg_key ke
 	free(text);
 }
 
-static void append(struct track_list *list, struct track *track)
+static void track_state_append(struct track_list *list, struct track *track)
 {
 	xt_append(list->rows, list->count, list->capacity, track);
 }
@@ -217,7 +217,7 @@ struct track *tracks_add(struct tracks *t, const struct track *track)
 	struct track *copy = xt_calloc(1, sizeof(*copy) + t->writer->track_bytes);
 
 	*copy = *track;
-	append(&t->all, copy);
+	track_state_append(&t->all, copy);
 	declare(t, copy, track->name);
 	return copy;
 }
@@ -310,7 +310,7 @@ struct track *tracks_find_thread(struct tracks *t, uint32_t thread)
 						       .name = track_thread_name(model, thread),
 						       .number = tid,
 						       .id = tid ? thread : 0});
-		append(&t->known, *place);
+		track_state_append(&t->known, *place);
 	}
 	return *place;
 }
@@ -344,11 +344,12 @@ struct track *tracks_device(struct tracks *t, uint32_t device)
 			return t->log.devices.rows[i];
 	short_name = track_device_name(model, device);
 	name = xt_asprintf("%s%s", short_name, is_simulated ? " [simulated]" : "");
-	append(&t->log.devices, tracks_add(t, &(struct track){.kind = TRACK_DEVICE,
-							      .parent = t->root,
-							      .name = name,
-							      .number = device,
-							      .order = t->root->order + 1}));
+	track_state_append(&t->log.devices,
+			   tracks_add(t, &(struct track){.kind = TRACK_DEVICE,
+							 .parent = t->root,
+							 .name = name,
+							 .number = device,
+							 .order = t->root->order + 1}));
 	free(short_name);
 	free(name);
 	return t->log.devices.rows[t->log.devices.count - 1];

@@ -100,7 +100,7 @@ static void add_stretch(struct sink *sink, const struct process *process,
 }
 
 /* The place of a counter's chart in the list, from 1; 0: it was left out. */
-static size_t *place_of(struct track *track)
+static size_t *html_place_of(struct track *track)
 {
 	return (size_t *)track->data;
 }
@@ -113,7 +113,7 @@ static void put_track(struct tracks *t, struct track *track)
 	if (track->kind == TRACK_COUNTER &&
 	    add_chart(html, is_of_device ? track->parent->number : MEMORY_POOL_HOST,
 		      track->counter))
-		*place_of(track) = html->chart_count;
+		*html_place_of(track) = html->chart_count;
 }
 
 static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
@@ -122,11 +122,11 @@ static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns,
 	uint64_t now_ns = html_time(t->process, time_ns);
 	struct chart *chart;
 
-	if (!*place_of(track)) {
+	if (!*html_place_of(track)) {
 		html->chart_left_out_count++;
 		return;
 	}
-	chart = &html->charts[*place_of(track) - 1];
+	chart = &html->charts[*html_place_of(track) - 1];
 	now_ns = larger(now_ns, chart->level_ns);
 	if (bins_used(&chart->bins))
 		bins_raise(&chart->bins, 0, chart->level_ns, now_ns, chart->level);
@@ -193,8 +193,8 @@ static void note_times(struct html *html, const struct process *process, uint64_
 		html->process_last_ns = until_ns;
 }
 
-static void add_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
-		     uint64_t result)
+static void html_add_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
+			  uint64_t result)
 {
 	struct html *html = (struct html *)t;
 
@@ -229,13 +229,13 @@ static void add_sample(struct tracks *t, const struct cpu_sample *sample)
 	html_events_add_sample(html, t->process, sample);
 }
 
-static int begin(struct sink *sink)
+static int html_begin(struct sink *sink)
 {
 	static const struct track_writer writer = {
 		.track_bytes = sizeof(size_t),
 		.track = put_track,
 		.counter = put_counter,
-		.call = add_call,
+		.call = html_add_call,
 		.work = add_work,
 		.sample = add_sample,
 	};
@@ -287,7 +287,7 @@ static uint32_t only_device(const struct html *html, size_t process)
 }
 
 /* Adds the weights that compare ranks, which belong to no thread and range. */
-static void end(struct sink *sink, const struct run *run)
+static void html_end(struct sink *sink, const struct run *run)
 {
 	struct html *html = sink->state;
 	const struct rank_weights *weights = &run->compared->weights;
@@ -313,7 +313,7 @@ static void end_process(struct sink *sink, const struct process *process)
 	html_events_end_process(html, process);
 }
 
-static void free_state(struct sink *sink)
+static void html_free_state(struct sink *sink)
 {
 	struct html *html = sink->state;
 
@@ -339,7 +339,7 @@ const struct exporter exporter_html = {
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_ORIGINS | USES_FINDINGS | USES_SIZE |
 		USES_CPU_LOGS | USES_TIMELINE,
 	.state_bytes = sizeof(struct html),
-	.begin = begin,
+	.begin = html_begin,
 	.process = add_process,
 	.on.call = tracks_call,
 	.on.work = tracks_work,
@@ -348,6 +348,6 @@ const struct exporter exporter_html = {
 	.on.cpu_sample = tracks_sample,
 	.total = add_total,
 	.process_end = end_process,
-	.end = end,
-	.free = free_state,
+	.end = html_end,
+	.free = html_free_state,
 };

@@ -548,7 +548,7 @@ static void put_table_defs(struct sink *sink, const struct run *run)
 			put_table(sink, run, table_defs[t]);
 }
 
-static void run(struct sink *sink, const char *commands)
+static void sqlite_run(struct sink *sink, const char *commands)
 {
 	struct sqlite *s = sink->state;
 
@@ -556,7 +556,7 @@ static void run(struct sink *sink, const char *commands)
 		sqlite_note_error(sink, sqlite3_exec(s->database, commands, NULL, NULL, NULL));
 }
 
-static int begin(struct sink *sink)
+static int sqlite_begin(struct sink *sink)
 {
 	struct sqlite *s = sink->state;
 	int result;
@@ -569,10 +569,11 @@ static int begin(struct sink *sink)
 	result = sqlite3_open_v2(sink->out.file.unfinished, &s->database,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	sqlite_note_error(sink, result);
-	run(sink, "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-		  "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
-		  "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
-	run(sink, sqlite_tables);
+	sqlite_run(sink,
+		   "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+		   "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
+		   "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
+	sqlite_run(sink, sqlite_tables);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		s->gap_idle_ns[class] = -1;
 	for (int i = 0; i < STATEMENTS && !sink->out.error; i++)
@@ -595,7 +596,7 @@ static void end_process(struct sink *sink, const struct process *process)
 	return tracks_process_end(sink, process);
 }
 
-static void end(struct sink *sink, const struct run *all)
+static void sqlite_end(struct sink *sink, const struct run *all)
 {
 	struct sqlite *s = sink->state;
 
@@ -603,10 +604,10 @@ static void end(struct sink *sink, const struct run *all)
 	sqlite_put_paths(sink, &all->paths);
 	put_run(sink, all);
 	if (s->has_gaps_left_out)
-		run(sink, "DELETE FROM gap WHERE end_id NOT IN (SELECT id FROM gap_end);");
+		sqlite_run(sink, "DELETE FROM gap WHERE end_id NOT IN (SELECT id FROM gap_end);");
 	put_table_defs(sink, all);
-	run(sink, sqlite_indexes_and_views);
-	run(sink, "COMMIT;");
+	sqlite_run(sink, sqlite_indexes_and_views);
+	sqlite_run(sink, "COMMIT;");
 	for (int i = 0; i < STATEMENTS; i++) {
 		sqlite3_finalize(s->statements[i]);
 		s->statements[i] = NULL;
@@ -615,7 +616,7 @@ static void end(struct sink *sink, const struct run *all)
 	s->database = NULL;
 }
 
-static void free_state(struct sink *sink)
+static void sqlite_free_state(struct sink *sink)
 {
 	struct sqlite *s = sink->state;
 
@@ -636,7 +637,7 @@ const struct exporter exporter_sqlite = {
 		USES_TIMELINE | USES_FINDINGS,
 	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
 	.state_bytes = sizeof(struct sqlite),
-	.begin = begin,
+	.begin = sqlite_begin,
 	.process = begin_process,
 	.on.call = tracks_call,
 	.on.work = tracks_work,
@@ -646,6 +647,6 @@ const struct exporter exporter_sqlite = {
 	.on.cpu_sample = tracks_sample,
 	.total = add_total,
 	.process_end = end_process,
-	.end = end,
-	.free = free_state,
+	.end = sqlite_end,
+	.free = sqlite_free_state,
 };

@@ -855,7 +855,7 @@ static void put_call_tree(struct sink *sink, const struct run *run)
 	free_all(tree.totals, tree.first_child, tree.sibling, tree.chain, tree.line.buffer);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void summary_end(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {
 		&text_time_by_path, &table_kernels,   &text_untimed,
@@ -890,5 +890,5 @@ const struct exporter exporter_text = {
 		"losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
 	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
-	.end = end,
+	.end = summary_end,
 };

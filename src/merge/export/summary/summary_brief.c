@@ -146,8 +146,8 @@ static void put_mpi(struct output *out, const struct run *run)
 	output_format(out, "\n`xtrace merge --summary - DIR | jq .mpi`\n\n");
 }
 
-static void put_row(struct output *out, const struct run *run, const struct table_row *row,
-		    const char *name)
+static void brief_put_row(struct output *out, const struct run *run, const struct table_row *row,
+			  const char *name)
 {
 	char time[TIME_BYTES];
 
@@ -172,7 +172,7 @@ static void put_rows(struct output *out, const struct run *run, const struct tab
 				     ? paths_frame_where(&run->paths, row->id)
 				     : xt_strdup(leaf_name(&run->paths, row->id, &length));
 
-		put_row(out, run, row, name);
+		brief_put_row(out, run, row, name);
 		free(name);
 	}
 	put_query(out, summary_query(query)->sql);
@@ -239,7 +239,7 @@ static size_t fitting(const char *text, size_t length)
 	return kept;
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void brief_end(struct sink *sink, const struct run *run)
 {
 	struct output memory;
 	struct output_bytes bytes;
@@ -261,5 +261,5 @@ const struct exporter exporter_brief = {
 		"KB, "
 		"with the queries that give the same numbers",
 	.uses = USES_PATHS | USES_FINDINGS,
-	.end = end,
+	.end = brief_end,
 };

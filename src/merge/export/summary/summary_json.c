@@ -415,7 +415,7 @@ void summary_json_put(struct json *json, const char *key, const struct run *run,
 	json_end_object(json);
 }
 
-static void end(struct sink *sink, const struct run *run)
+static void summary_json_end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out,
 			    .lines_depth = SUMMARY_LINES_DEPTH,
@@ -429,5 +429,5 @@ const struct exporter exporter_summary = {
 	.what = "Write all tables in full as one JSON document",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_TOP | USES_FINDINGS | USES_CPU_LOGS,
 	.analyses = all_analyses,
-	.end = end,
+	.end = summary_json_end,
 };

@@ -147,8 +147,8 @@ static void put_head(struct output *out, struct layout *layout)
 	put_heads(out, layout->columns, layout->count, last);
 }
 
-static void put_row(struct output *out, struct table_rows *rows, size_t row,
-		    const struct layout *layout)
+static void table_text_put_row(struct output *out, struct table_rows *rows, size_t row,
+			       const struct layout *layout)
 {
 	char texts[COLUMNS_MAX][FIGURE_BYTES];
 	const char *figures[COLUMNS_MAX];
@@ -193,7 +193,7 @@ void table_put_text(struct sink *sink, const struct run *run, const struct table
 		put_head(out, &layout);
 	}
 	for (size_t r = 0; r < shown; r++)
-		put_row(out, &rows, r, &layout);
+		table_text_put_row(out, &rows, r, &layout);
 	if (rows.left_out_count) {
 		format_count(count, rows.left_out_count);
 		output_format(out, "%12s  %s\n", count, def->left_out_text);
