@@ -10,6 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "log/base/compare.h"
+
 #define TEXT_BYTES 1024
 
 static const char *const file_names[THREAD_FILES] = {
@@ -89,15 +91,20 @@ int proc_file_number(const char *path, const char *before)
 
 pid_t proc_innermost_id(const char *path)
 {
-	char text[16384], *line = NULL, *last = NULL;
+	FILE *file = fopen(path, "re");
+	char *line = NULL, *last = NULL;
+	size_t capacity = 0;
+	pid_t id = 0;
 
-	if (proc_file_read(path, text, sizeof(text)) > 0)
-		line = strstr(text, "\nNSpid:");
-	if (line) {
-		line[1 + strcspn(line + 1, "\n")] = '\0';
-		last = strrchr(line, '\t');
-	}
-	return last ? (pid_t)strtol(last, NULL, 10) : 0;
+	/* The line with the groups comes before, and may be longer than half a megabyte. */
+	while (file && !last && getline(&line, &capacity, file) > 0)
+		last = begins_with(line, "NSpid:") ? strrchr(line, '\t') : NULL;
+	if (last)
+		id = (pid_t)strtol(last, NULL, 10);
+	free(line);
+	if (file)
+		fclose(file);
+	return id;
 }
 
 char *process_variable(pid_t pid, const char *name)
