@@ -110,6 +110,8 @@ static int remove_entry(const char *folder, const char *name)
 		error = data_dir_remove(path);
 	} else if (!strcmp(name, HISTORY_INDEX)) {
 		error = unlink(path) ? -errno : 0;
+		if (error)
+			print_error("cannot remove '%s': %s", path, strerror(-error));
 	} else if (is_part && is_bench(path)) {
 		error = remove_bench(path);
 	} else {
