@@ -7,9 +7,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -411,6 +413,50 @@ static void refuses_logs_that_expand_beyond_a_limit(void **state)
 	}
 }
 
+static void limit_memory(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* A chunk that memory is too small for is not damaged: the next attempt may read it. */
+static void tells_lack_of_memory_from_damage(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	(void)state;
+	skip(); /* they end the process */
+#else
+	struct blob log = expanding_log(XT_KIND_STRING, 1, 1, XT_CHUNK_RAW_BYTES_MAX);
+	struct xt_reader *reader;
+	unsigned long pages;
+	FILE *file;
+
+	(void)state;
+	malloc_trim(0); /* what earlier tests freed */
+	file = fopen("/proc/self/statm", "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	for (int is_limited = 1; is_limited >= 0; is_limited--) {
+		reader = open_blob(&log);
+		limit_memory(is_limited ? pages * (rlim_t)sysconf(_SC_PAGESIZE) : RLIM_INFINITY);
+		assert_int_equal(xt_reader_next(reader, 0) != NULL, !is_limited);
+		limit_memory(RLIM_INFINITY);
+		assert_int_equal(xt_reader_damage(reader)->lacks_memory, is_limited);
+		xt_reader_close(reader);
+	}
+	log.data[log.bytes - 1] ^= 1;
+	reader = open_blob(&log);
+	assert_null(xt_reader_next(reader, 0));
+	assert_false(xt_reader_damage(reader)->lacks_memory);
+	xt_reader_close(reader);
+	blob_free(&log);
+#endif
+}
+
 /* The limits grow with the size of the log. */
 static void does_not_refuse_large_logs(void **state)
 {
@@ -480,6 +526,7 @@ int main(void)
 		cmocka_unit_test(rejects_chunk_above_the_limit),
 		cmocka_unit_test(reads_growing_log),
 		cmocka_unit_test(refuses_logs_that_expand_beyond_a_limit),
+		cmocka_unit_test(tells_lack_of_memory_from_damage),
 		cmocka_unit_test(does_not_refuse_large_logs),
 		cmocka_unit_test(reads_logs_without_expansion_limit_on_request),
 		cmocka_unit_test(does_not_append_to_a_refused_log),
