@@ -86,7 +86,7 @@ const char *format_amount(enum unit unit, double value)
 
 	if (isnan(value))
 		return "?";
-	if (unit == UNIT_COUNT && fabs(value) < 1e5 && fabs(value - round(value)) >= 5e-4)
+	if (unit == UNIT_COUNT && decimals_of(value) && fabs(value - round(value)) >= 5e-4)
 		return text_print("%.*f", decimals_of(value), value);
 	if (unit == UNIT_COUNT)
 		return text_print("%s%s", value <= -0.5 ? "-" : "",
