@@ -208,7 +208,7 @@ def check_collectives(reference, ask, folder):
     if "collectives" not in reference.summary:
         return
     summary = reference.summary["collectives"]
-    expect(ask("SELECT count(*), sum(wait_ns), sum(exposed_wait_ns) FROM collective") ==
+    expect(ask("SELECT count(*), total(wait_ns), total(exposed_wait_ns) FROM collective") ==
            [(summary["count"], summary["wait_ns"], summary["exposed_wait_ns"])], "collectives")
     expect(ask("SELECT process_id, start_ns, end_ns FROM collective ORDER BY 1, 2, 3") ==
            ask("SELECT process_id, start_ns, start_ns + duration_ns FROM work "
