@@ -7,9 +7,9 @@ usage: check-names.py [--all]
 - --all: print all names that several files define, the most frequent first
 """
 import collections
-import importlib.util
 import os
 import re
+import runpy
 import sys
 
 FILES_MAX = 8
@@ -17,22 +17,13 @@ DEFINITION = re.compile(r'^[a-z][^\n;{}#/=]*?\b(\w+)\([^;{}]*\)\n\{', re.M)
 EXEMPT = {'main', '__attribute__'}
 
 
-def load_cycles():
-    """The module of check-cycles.py, whose name is not one of Python."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'check-cycles.py')
-    spec = importlib.util.spec_from_file_location('check_cycles', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def main(arguments):
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
-    cycles, files = load_cycles(), collections.defaultdict(set)
-    for path in cycles.sources():
+    cycles, files = runpy.run_path('tools/check-cycles.py'), collections.defaultdict(set)
+    for path in cycles['sources']():
         if path.endswith('.c'):
             with open(path, encoding='utf-8') as file:
-                for name in DEFINITION.findall(cycles.strip_noise(file.read())):
+                for name in DEFINITION.findall(cycles['strip_noise'](file.read())):
                     files[name].add(path)
     shared = {name: paths for name, paths in files.items() if len(paths) > 1 and name not in EXEMPT}
     breaches = 0

@@ -96,7 +96,7 @@ struct history {
 		struct interner ids;  /* key to index + 1 */
 		size_t indexed_count; /* that are from the index */
 	} sources;
-	/* Of the sources of this call. The set of one can be a point, several, or none. */
+	/* This call's sources accept these. The set of one can be a point, several, or none. */
 	struct baseline_acceptances accepted;
 	struct {
 		const char **list;
