@@ -362,8 +362,8 @@ static void add_part(struct run *run, const struct idle_path_part *part,
 }
 
 /*
- * Fills an empty place with the frames of the thread. If it waited for another thread, the frames of
- * that thread follow, and the line to look at is theirs.
+ * Fills an empty place with the frames of the thread. If it waited for another thread, the frames
+ * of that thread follow, and the line to look at is theirs.
  */
 static void cpu_place(struct run *run, const struct idle_path *path, struct finding_place *place)
 {
