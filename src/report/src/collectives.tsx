@@ -4,7 +4,7 @@
  */
 import { type Column, countColumn, percentColumn, shareColumn, Table, Tabs, timeColumn } from './table';
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
-import { formatBytes, formatCount, formatRate, formatTime } from './format';
+import { exactWeight, formatBytes, formatCount, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
 import { CardHead, Lines, ShowButton } from './parts';
 import { findNode, showPlace, showProcess, type State } from './state';
@@ -56,7 +56,7 @@ function listOf(names: string[]): string {
 	return names.slice(0, NAMED).join(', ') + (names.length > NAMED ? ` and ${formatCount(names.length - NAMED)} more` : '');
 }
 
-/* "64.000 MiB in rank 2 (a); 32.000 MiB in 4 other ranks" */
+/* "64 bytes in rank 2 (a); 32 bytes in 4 other ranks" */
 function differences({ what, processes, values }: Data['mismatches'][0]): string {
 	const groups = new Map<number | string, string[]>();
 
@@ -66,7 +66,7 @@ function differences({ what, processes, values }: Data['mismatches'][0]): string
 		.map(([value, ranks], i) => {
 			const isRest = i === groups.size - 1 && ranks.length > 1;
 
-			return `${what === 'bytes' ? formatBytes(Number(value)) : value} in ${isRest ? `${formatCount(ranks.length)} other ranks` : listOf(ranks)}`;
+			return `${what === 'bytes' ? exactWeight(Number(value), { unit: what }) : value} in ${isRest ? `${formatCount(ranks.length)} other ranks` : listOf(ranks)}`;
 		})
 		.join('; ');
 }

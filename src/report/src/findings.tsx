@@ -4,9 +4,9 @@
  */
 import { useSignal } from '@preact/signals';
 import type { Finding, FindingPlace } from './data';
-import { formatCount, formatPercent, formatTime, shortBytes, shortTime } from './format';
+import { formatCount, formatPercent, formatTime } from './format';
 import { idleCauses } from './head';
-import { CardHead, Fact, ShowButton } from './parts';
+import { Amount, CardHead, Fact, ShowButton } from './parts';
 import { findNode, printing, showPlace, type State } from './state';
 
 const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
@@ -41,14 +41,14 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 
 				return (
 					<li>
-						<span class="finding-cost">{place.cost_ns ? shortTime(place.cost_ns) : ''}</span>
+						<span class="finding-cost">{place.cost_ns ? <Amount value={place.cost_ns} /> : ''}</span>
 						<span class="finding-path">
 							<PlaceLine place={place} /> calls <code>{place.call}</code>
 							<span class="muted"> {formatCount(place.count)}×</span>
 							{place.path_cost_ns < place.cost_ns ? (
 								<span class="muted" data-path-cost={place.path_cost_ns}>
 									{' '}
-									from several call stacks, {shortTime(place.path_cost_ns)} of it from this one
+									from several call stacks, {formatTime(place.path_cost_ns)} of it from this one
 								</span>
 							) : null}
 							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
@@ -64,9 +64,8 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 	);
 }
 
-function evidenceText(name: string, value: number): string {
-	if (name.endsWith('_ns')) return formatTime(value);
-	return name.endsWith('_bytes') ? shortBytes(value) : formatCount(value);
+function unitOf(name: string): string {
+	return /_(ns|bytes)$/.exec(name)?.[1] ?? 'count';
 }
 
 function Evidence({ finding }: { finding: Finding }) {
@@ -74,10 +73,12 @@ function Evidence({ finding }: { finding: Finding }) {
 		<dl class="counts finding-evidence">
 			{Object.entries(finding.evidence).map(([name, value]) => (
 				<Fact name={name.replace(/_(ns|bytes)$/, '').replaceAll('_', ' ')} data-evidence={name} data-value={value}>
-					{evidenceText(name, value)}
+					<Amount value={value} unit={unitOf(name)} />
 				</Fact>
 			))}
-			<Fact name={`time that could be saved: ${finding.estimate}`}>{formatTime(finding.cost_ns)}</Fact>
+			<Fact name={`time that could be saved: ${finding.estimate}`}>
+				<Amount value={finding.cost_ns} />
+			</Fact>
 		</dl>
 	);
 }
@@ -144,8 +145,8 @@ export function Findings({ state }: { state: State }) {
 						<span data-whole={rows[0].whole_ns}>
 							{' '}
 							{rows[0].whole === 'active time'
-								? `Active time is ${shortTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`
-								: `Shares are of ${shortTime(rows[0].whole_ns)}, ${rows[0].whole}.`}
+								? `Active time is ${formatTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`
+								: `Shares are of ${formatTime(rows[0].whole_ns)}, ${rows[0].whole}.`}
 						</span>
 					) : null}
 				</p>

@@ -7,9 +7,9 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { changeColour, frameColour, kindNames } from './colours';
 import type { Weight } from './data';
 import { Filters } from './selection';
-import { formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
+import { exactWeight, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, type Change, childrenOf, Hits, layOut, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { CardHead, Crumbs, Fact, Key, Select } from './parts';
+import { Amount, CardHead, Crumbs, Fact, Key, Select } from './parts';
 import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
@@ -78,10 +78,10 @@ function ChangeNumbers({ change, node, spec }: { change: Change; node: number; s
 	return (
 		<>
 			<Fact name="base" data-side="base" data-value={base}>
-				{formatWeight(base, spec)}
+				<Amount value={base} unit={spec.unit} />
 			</Fact>
 			<Fact name="new" data-side="new" data-value={now}>
-				{formatWeight(now, spec)}
+				<Amount value={now} unit={spec.unit} />
 			</Fact>
 			<Fact name="change" class={now > base ? 'grew' : now < base ? 'shrank' : ''}>
 				{formatDelta(now - base, spec)} {formatChange(base, now)}
@@ -133,16 +133,22 @@ function Details({ state, node }: { state: State; node: number }) {
 			) : null}
 			<dl class="details-numbers">
 				<Fact name={titleOf(spec)} data-value={sums.total[node]}>
-					{formatWeight(sums.total[node], spec)}
+					<Amount value={sums.total[node]} unit={spec.unit} />
 				</Fact>
 				<Fact name={isFiltered.value ? 'of the selection' : 'of total'}>{formatPercent(sums.total[node], whole)}</Fact>
 				<Fact name="of view">{formatPercent(sums.total[node], sums.total[root])}</Fact>
-				{tree.leadsToCallers(node) ? null : <Fact name="self">{formatWeight(sums.self[node], spec)}</Fact>}
+				{tree.leadsToCallers(node) ? null : (
+					<Fact name="self">
+						<Amount value={sums.self[node]} unit={spec.unit} />
+					</Fact>
+				)}
 				{change ? <ChangeNumbers change={change} node={node} spec={spec} /> : null}
 				{report.weights.map((other, w) =>
 					change ||
 					w === weight.value || (other.name !== 'gpu-time' && other.name !== 'count') ? null : (
-						<Fact name={weightTitles[other.name]?.title ?? other.name}>{formatWeight(tree.sums(w, filter.value).total[node], other)}</Fact>
+						<Fact name={weightTitles[other.name]?.title ?? other.name}>
+							<Amount value={tree.sums(w, filter.value).total[node]} unit={other.unit} />
+						</Fact>
 					),
 				)}
 			</dl>
@@ -172,7 +178,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 					: tree.text(cell.node)}
 			</div>
 			<div class="tip-numbers">
-				<b>{formatWeight(total, spec)}</b>
+				<b>{exactWeight(total, spec)}</b>
 				<span>
 					{formatPercent(total, whole)} {isFiltered.value ? 'of the selection' : 'of total'}
 				</span>
@@ -461,7 +467,7 @@ export function Flame({ state }: { state: State }) {
 			</div>
 			<div class="flame-line">
 				<span id="flame-total" data-value={sums.total[root]}>
-					{formatWeight(sums.total[root], spec)}
+					<Amount value={sums.total[root]} unit={spec.unit} />
 				</span>
 				<span class="muted">
 					{sums.total[root] !== whole

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats numbers with the same digits as the text summary.
+ * Formats numbers: three significant digits where they are read, and all digits on request. Counts
+ * are always exact.
  */
 
 const counts = new Intl.NumberFormat('en-US');
@@ -9,13 +10,22 @@ export function formatCount(value: number): string {
 	return counts.format(value);
 }
 
-export function formatTime(ns: number): string {
-	const size = Math.abs(ns);
+/* Three significant digits, but no fewer than those before the point. */
+function digits(value: number): string {
+	return Math.abs(value) < 999.5 ? value.toPrecision(3) : counts.format(Math.round(value));
+}
 
-	if (size >= 1e9) return `${(ns / 1e9).toFixed(3)} s`;
-	if (size >= 1e6) return `${(ns / 1e6).toFixed(3)} ms`;
-	if (size >= 1e3) return `${(ns / 1e3).toFixed(3)} us`;
-	return `${Math.round(ns)} ns`;
+const timeUnits: [ns: number, name: string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
+
+/* Returns the largest unit in which the rounded time is at least 1. */
+function timeUnit(ns: number, rounding: number): [ns: number, name: string] | undefined {
+	return timeUnits.find(([unit]) => Math.abs(ns) >= unit * rounding);
+}
+
+export function formatTime(ns: number): string {
+	const unit = timeUnit(ns, 0.9995);
+
+	return unit ? `${digits(ns / unit[0])} ${unit[1]}` : `${Math.round(ns)} ns`;
 }
 
 /* Returns the number in the largest unit that fits. */
@@ -24,43 +34,34 @@ function scaledBytes(bytes: number): [value: number, unit: string] {
 	let value = bytes;
 	let unit = 0;
 
-	for (; value >= 1024 && unit + 1 < units.length; unit++) value /= 1024;
+	for (; Math.abs(value) >= 1023.5 && unit + 1 < units.length; unit++) value /= 1024;
 	return [value, units[unit]];
 }
 
 export function formatBytes(bytes: number): string {
 	const [value, unit] = scaledBytes(bytes);
 
-	return unit === 'B' ? `${Number(value.toFixed(3))} B` : `${value.toFixed(3)} ${unit}`;
+	return `${unit === 'B' ? Math.round(value) : digits(value)} ${unit}`;
 }
 
-/* Short forms for axes and tiles. */
-export function shortTime(ns: number): string {
-	const steps: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
+/* For axes, whose labels may differ in the fourth digit only. */
+export function axisTime(ns: number): string {
+	const unit = timeUnit(ns, 1);
 
-	for (const [unit, name] of steps)
-		if (Math.abs(ns) >= unit) return `${Number((ns / unit).toPrecision(4))} ${name}`;
-	return `${Math.round(ns)} ns`;
+	return unit ? `${Number((ns / unit[0]).toPrecision(4))} ${unit[1]}` : `${Math.round(ns)} ns`;
 }
 
 /* All digits. */
 export function exactTime(ns: number): string {
-	const [whole, rest] = (ns >= 1e9 ? (ns / 1e9).toFixed(9) : (ns / 1e6).toFixed(6)).split('.');
-	const digits = rest.replace(/0+$/, '');
+	const unit = timeUnit(ns, 1);
 
-	return `${whole}${digits ? `.${digits}` : ''} ${ns >= 1e9 ? 's' : 'ms'}`;
+	return unit ? `${Number((Math.round(ns) / unit[0]).toFixed(9))} ${unit[1]}` : `${Math.round(ns)} ns`;
 }
 
 /* Short form with minutes and hours. */
 export function longTime(ns: number): string {
 	if (ns >= 3.6e12) return `${Number((ns / 3.6e12).toPrecision(3))} h`;
-	return ns >= 6e10 ? `${Number((ns / 6e10).toPrecision(3))} min` : shortTime(ns);
-}
-
-export function shortBytes(bytes: number): string {
-	const [value, unit] = scaledBytes(bytes);
-
-	return `${Number(value.toPrecision(4))} ${unit}`;
+	return ns >= 6e10 ? `${Number((ns / 6e10).toPrecision(3))} min` : formatTime(ns);
 }
 
 /* Reserve "100.0" for complete values: show 99.99 % as 99.9. */
@@ -73,12 +74,18 @@ export function formatPercent(part: number, whole: number): string {
 }
 
 export function formatRate(bytes: number, ns: number): string {
-	return ns ? `${(bytes / ns).toFixed(3)} GB/s` : '-';
+	return ns ? `${digits(bytes / ns)} GB/s` : '-';
 }
 
 export function formatWeight(value: number, spec: { unit: string }): string {
 	if (spec.unit === 'ns') return formatTime(value);
 	return spec.unit === 'bytes' ? formatBytes(value) : formatCount(Math.round(value));
+}
+
+export function exactWeight(value: number, spec: { unit: string }): string {
+	if (spec.unit === 'ns') return exactTime(value);
+	if (spec.unit === 'bytes') return `${formatCount(Math.round(value))} bytes`;
+	return spec.unit === 'count' ? formatCount(Math.round(value)) : `${Number(value.toPrecision(6))} ${spec.unit}`;
 }
 
 /* Returns the signed change in percent, or "new" or "gone". */

@@ -5,10 +5,10 @@
  */
 import type { HeadlineCost, HeadlineGap, Place, ProcessRow } from './data';
 import type { Events, Hit } from './events';
-import { formatCount, formatPercent, longTime, shortBytes, shortTime } from './format';
-import { CardHead, Fact, Lines, ShowButton } from './parts';
+import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
+import { Amount, CardHead, Fact, Lines, ShowButton } from './parts';
 import { showEvent, showProcess, showSearch, type State, weight } from './state';
-import { type Column, Table } from './table';
+import { type Column, Table, timeColumn } from './table';
 import { countWords, doubtWords, idleName } from './words';
 
 type Status = State['report']['summary']['trust']['word'];
@@ -52,11 +52,14 @@ export function linksOf(state: State): [id: string, title: string][] {
 	return links.filter(([, , isPresent]) => isPresent).map(([id, title]) => [id, title]);
 }
 
-function Tile({ title, value, note }: { title: string; value: string; note?: string }) {
+/* exact: the value with all digits. */
+function Tile({ title, value, exact, note }: { title: string; value: string; exact?: string; note?: string }) {
 	return (
 		<div class="tile">
 			<div class="tile-title">{title}</div>
-			<div class="tile-value">{value}</div>
+			<div class="tile-value" title={exact}>
+				{value}
+			</div>
 			{note ? <div class="tile-note">{note}</div> : null}
 		</div>
 	);
@@ -85,17 +88,19 @@ function Tiles({ state }: { state: State }) {
 
 	return (
 		<div class="tiles">
-			<Tile title="GPU time" value={shortTime(totals.gpu_time_ns)} note={ownCode + backward} />
+			<Tile title="GPU time" value={formatTime(totals.gpu_time_ns)} exact={exactTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busy, spanNs)}
-				note={isPart ? `of the ${shortTime(spanNs)} of this part` : `${shortTime(idle)} idle`}
+				exact={`${exactTime(busy)} of ${exactTime(spanNs)}`}
+				note={isPart ? `of the ${formatTime(spanNs)} of this part` : `${formatTime(idle)} idle`}
 			/>
 			{collectives ? (
 				<Tile
 					title="Collectives"
 					value={formatPercent(collectives, spanNs)}
-					note={`${shortTime(collectives)}, no other work running`}
+					exact={exactTime(collectives)}
+					note={`${formatTime(collectives)}, no other work running`}
 				/>
 			) : null}
 			<Tile
@@ -106,10 +111,10 @@ function Tiles({ state }: { state: State }) {
 			<Tile
 				title="Copies and memsets"
 				value={formatCount(totals.copy_count + totals.set_count)}
-				note={shortBytes(bytes)}
+				note={formatBytes(bytes)}
 			/>
-			<Tile title="CPU wait" value={shortTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
-			{peak ? <Tile title="Peak memory" value={shortBytes(peak)} note="of one device or the host" /> : null}
+			<Tile title="CPU wait" value={formatTime(totals.cpu_wait_ns)} exact={exactTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
+			{peak ? <Tile title="Peak memory" value={formatBytes(peak)} exact={exactWeight(peak, { unit: 'bytes' })} note="of one device or the host" /> : null}
 		</div>
 	);
 }
@@ -149,7 +154,9 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 
 	return (
 		<Fact name={name} id={id} data-value={gap.idle_ns}>
-			<b>{shortTime(gap.idle_ns)}</b>
+			<b>
+				<Amount value={gap.idle_ns} />
+			</b>
 			{when},{' '}
 			{gap.cpu ? (
 				<span data-cpu={gap.cpu.ns}>
@@ -223,7 +230,7 @@ function Headline({ state }: { state: State }) {
 			</Fact>
 			{headline.gpu_idle_ns ? (
 				<Fact name="GPU idle">
-					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the {shortTime(headline.span_ns)}
+					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the <Amount value={headline.span_ns} />
 					{addedOver(state)} from first to last GPU work: {idleCauses(state)}
 				</Fact>
 			) : null}
@@ -233,7 +240,7 @@ function Headline({ state }: { state: State }) {
 					name="Start-up"
 					id="start-up"
 					gap={start_up}
-					when={start_up.start_ns < 0 ? ` (${shortTime(-start_up.start_ns)} of it before the recording began)` : ''}
+					when={start_up.start_ns < 0 ? ` (${formatTime(-start_up.start_ns)} of it before the recording began)` : ''}
 					find={(events) => events.firstWork()}
 				/>
 			) : null}
@@ -243,7 +250,7 @@ function Headline({ state }: { state: State }) {
 					name="Longest gap"
 					id="longest-gap"
 					gap={longest_gap}
-					when={longest_gap.start_ns >= 0 ? ` at ${shortTime(longest_gap.start_ns)}` : ''}
+					when={longest_gap.start_ns >= 0 ? ` at ${formatTime(longest_gap.start_ns)}` : ''}
 					find={(events) => events.longestGap()}
 				/>
 			) : null}
@@ -410,26 +417,21 @@ export function Ranks({ state }: { state: State }) {
 	const slowest = table.rows.find((row) => row.label === table.slowest);
 	const fastest = Math.min(...table.rows.filter((row) => row.gpus.length).map((row) => row.own_ns));
 	const hasCollectives = table.rows.some((row) => row.collective_alone_ns);
-	const timeColumn = (title: string, value: (row: ProcessRow) => number): Column<ProcessRow> => ({
-		title,
-		value,
-		show: (row) => shortTime(value(row)),
-	});
 	const shareColumn = (title: string, value: (row: ProcessRow) => number): Column<ProcessRow> => ({
 		title,
 		value,
-		show: (row) => <span title={shortTime(value(row))}>{formatPercent(value(row), row.span_ns)}</span>,
+		show: (row) => <span title={exactTime(value(row))}>{formatPercent(value(row), row.span_ns)}</span>,
 		share: (row) => (row.span_ns ? value(row) / row.span_ns : 0),
 	});
 	const columns: Column<ProcessRow>[] = [
 		...(table.rows.some((row) => rankOf(row) < Number.MAX_SAFE_INTEGER)
 			? [{ title: 'Rank', value: rankOf, show: (row: ProcessRow) => row.rank ?? row.local_rank ?? '' }]
 			: []),
-		timeColumn('Own time', (row) => row.own_ns),
+		timeColumn<ProcessRow>('Own time', (row) => row.own_ns),
 		shareColumn('Busy', (row) => row.gpu_busy_ns),
 		shareColumn('Idle', (row) => row.gpu_idle_ns),
 		...(hasCollectives ? [shareColumn('Only collectives', (row) => row.collective_alone_ns)] : []),
-		timeColumn('GPU time', (row) => row.gpu_time_ns),
+		timeColumn<ProcessRow>('GPU time', (row) => row.gpu_time_ns),
 		{ title: 'Host', value: (row) => row.host, isText: true },
 		{
 			title: 'GPU',
@@ -456,7 +458,7 @@ export function Ranks({ state }: { state: State }) {
 				<p class="sub">
 					{slowest ? (
 						<>
-							<b>{slowest.label}</b> is slowest: {shortTime(slowest.own_ns - fastest)} more own time than the fastest.{' '}
+							<b>{slowest.label}</b> is slowest: {formatTime(slowest.own_ns - fastest)} more own time than the fastest.{' '}
 						</>
 					) : null}
 					Own time is the time from the first to the last GPU work

@@ -9,7 +9,7 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { waitColours } from './colours';
 import type { CollectiveRank, Collectives } from './data';
-import { formatCount, formatPercent, shortTime } from './format';
+import { formatCount, formatPercent, formatTime } from './format';
 import { Key } from './parts';
 import { isDark, isOfBrowser, printing, watchWidth } from './state';
 import { Times } from './times';
@@ -84,12 +84,12 @@ function readAloud({ ranks, job_ns }: Collectives, outliers: Set<string>): strin
 	const waits = mean(ranks.map((row) => mean(row.waiting_percent)));
 
 	return (
-		`Waits and lateness of ${formatCount(ranks.length)} ranks over ${shortTime(job_ns)}. ` +
+		`Waits and lateness of ${formatCount(ranks.length)} ranks over ${formatTime(job_ns)}. ` +
 		`On average, a rank waits ${percent(waits)} of the time. ` +
 		(late.length
 			? late
 					.slice(0, 3)
-					.map((row) => `${row.process} is late ${percent(mean(row.late_percent))} of the time: others wait ${shortTime(row.cost_ns)} for it.`)
+					.map((row) => `${row.process} is late ${percent(mean(row.late_percent))} of the time: others wait ${formatTime(row.cost_ns)} for it.`)
 					.join(' ')
 			: 'No rank is an outlier.') +
 		' Arrow keys read single values.'
@@ -119,7 +119,7 @@ function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left:
 		<div class="tip" role="status" style={{ left: `${props.left}px`, top: `${props.top}px` }}>
 			<div class="tip-name">{row.process}</div>
 			<div class="tip-numbers">
-				from {shortTime(bin * binNs)} to {shortTime((bin + 1) * binNs)}
+				from {formatTime(bin * binNs)} to {formatTime((bin + 1) * binNs)}
 			</div>
 			<ul class="tip-rows">
 				{figures.map(([name, colour, percent]) => (
@@ -141,7 +141,7 @@ function Legend({ hasBars, binNs }: { hasBars: boolean; binNs: number }) {
 			<Key colour={colours.waiting}>waits for others{hasBars ? ', from the bottom' : ''}</Key>
 			<Key colour={colours.late}>late, so others wait{hasBars ? ', from the top' : ''}</Key>
 			<li>
-				{hasBars ? 'A full bar' : 'Full colour'} is {shortTime(binNs)}
+				{hasBars ? 'A full bar' : 'Full colour'} is {formatTime(binNs)}
 			</li>
 		</ul>
 	);

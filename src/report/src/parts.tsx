@@ -3,6 +3,7 @@
  * Elements that several sections have.
  */
 import type { ComponentChildren } from 'preact';
+import { exactWeight, formatWeight } from './format';
 import { theme, type Theme } from './state';
 import type { PathTree } from './tree';
 
@@ -14,6 +15,11 @@ export function Fact({ name, children, ...more }: { name: string; children: Comp
 			<dd {...more}>{children}</dd>
 		</div>
 	) : null;
+}
+
+/* A number with few digits. Its tooltip has all of them. */
+export function Amount({ value, unit = 'ns' }: { value: number; unit?: string }) {
+	return <span title={exactWeight(value, { unit })}>{formatWeight(value, { unit })}</span>;
 }
 
 /* A colour and what it means, in a list. */

@@ -4,7 +4,7 @@
  * computed from call paths: its controls, the bar that states it and its comparison, and the shade
  * over selected time.
  */
-import { exactTime, formatCount, shortTime } from './format';
+import { exactTime, formatCount, formatTime } from './format';
 import { Select } from './parts';
 import { baseFilter, comparesShares, endComparison, filter, isComparing, isFiltered, type State, swapWithBase, useAsBase } from './state';
 import type { Times, TimeView } from './times';
@@ -17,7 +17,7 @@ function describe({ report }: State, { process, device, thread, range, span }: F
 		device ? report.devices[device - 1] : '',
 		thread ? `thread ${report.threads[thread - 1]}` : '',
 		range ? `NVTX range ${report.ranges[range - 1].name}` : '',
-		span ? `${shortTime(span.untilNs - span.fromNs)} from ${exactTime(Math.round(span.fromNs))} on` : '',
+		span ? `${formatTime(span.untilNs - span.fromNs)} from ${exactTime(Math.round(span.fromNs))} on` : '',
 	];
 
 	return parts.filter(Boolean).join(', ') || 'the whole run';

@@ -9,7 +9,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Weight } from './data';
-import { formatBytes, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
+import { exactWeight, formatBytes, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { isComparing, isOfBrowser, printing, type State } from './state';
 import { matcher, patternError } from './tree';
 
@@ -68,6 +68,7 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 	const share = value === undefined ? undefined : column.share?.(row);
 	const open = value === undefined ? null : column.open?.(row);
 	const content = value === undefined ? '' : column.show ? column.show(row) : String(value);
+	const exact = typeof value === 'number' && column.unit ? exactWeight(value, { unit: column.unit }) : undefined;
 
 	return (
 		<td
@@ -85,9 +86,9 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 					{content}
 				</button>
 			) : (
-				<span class="cell" title={column.isMain ? String(value) : undefined}>
+				<span class="cell" title={column.isMain ? String(value) : exact}>
 					{open ? (
-						<button type="button" class="link" title={column.what} onClick={open}>
+						<button type="button" class="link" title={[exact, column.what].filter(Boolean).join('\n')} onClick={open}>
 							{content}
 						</button>
 					) : (

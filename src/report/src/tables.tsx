@@ -4,7 +4,7 @@
  */
 import { useMemo } from 'preact/hooks';
 import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, NamelessRow, TransferRow } from './data';
-import { formatCount, formatRate, formatWeight, shortTime } from './format';
+import { formatCount, formatRate, formatWeight, formatTime } from './format';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
 import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
@@ -72,7 +72,7 @@ const BARS_HEIGHT = 16;
 /* Returns what the bars say: "1.2 us to 1.5 us: 30, ...". */
 function histogramText({ histogram, min_ns, max_ns }: Partial<KernelRow>): string {
 	const ratio = max_ns! / (min_ns || 1);
-	const bound = (i: number) => shortTime((min_ns || 1) * ratio ** (i / histogram!.length));
+	const bound = (i: number) => formatTime((min_ns || 1) * ratio ** (i / histogram!.length));
 
 	return histogram!.map((count, i) => `${bound(i)} to ${bound(i + 1)}: ${formatCount(count)}`).join('\n');
 }

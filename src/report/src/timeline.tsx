@@ -9,7 +9,7 @@ import { EventRows, type Piece } from './event_rows';
 import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
-import { Crumbs, Fact, Key, ShowButton } from './parts';
+import { Amount, Crumbs, Fact, Key, ShowButton } from './parts';
 import { exactTime, formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
@@ -65,11 +65,15 @@ function WorkFacts({ state, events, work }: { state: State; events: Events; work
 					<Fact name="grid">{shape.grid.join(' × ')}</Fact>
 					<Fact name="block">{shape.block.join(' × ')}</Fact>
 					<Fact name="registers">{formatCount(shape.registers)}</Fact>
-					<Fact name="shared memory">{formatBytes(shape.shared_bytes)}</Fact>
+					<Fact name="shared memory">
+						<Amount value={shape.shared_bytes} unit="bytes" />
+					</Fact>
 				</>
 			) : detail[work] ? (
 				<>
-					<Fact name="size">{formatBytes(detail[work])}</Fact>
+					<Fact name="size">
+						<Amount value={detail[work]} unit="bytes" />
+					</Fact>
 					<Fact name="rate">{formatRate(detail[work], duration[work])}</Fact>
 				</>
 			) : null}
@@ -147,7 +151,7 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 			<dl class="details-numbers">
 				<Fact name="start">{exactTime(hit.startNs)}</Fact>
 				<Fact name="duration" data-value={hit.endNs - hit.startNs}>
-					{formatTime(hit.endNs - hit.startNs)}
+					<Amount value={hit.endNs - hit.startNs} />
 				</Fact>
 				{hit.kind === 'work' ? <WorkFacts state={state} events={events} work={hit.id} /> : null}
 				{hit.kind === 'cpu' ? <SampleFacts state={state} events={events} sample={hit.id} /> : null}
@@ -206,8 +210,8 @@ function EventTip(props: { state: State; events: Events; rows: EventRows; hit: H
 		<div class="tip" style={{ left: `${Math.max(Math.min(x + 14, width - 330), 0)}px`, top: `${y + 18}px` }}>
 			<div class="tip-name">{(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}</div>
 			<div class="tip-numbers">
-				<b>{hit.kind === 'frame' ? '' : formatTime(hit.endNs - hit.startNs)}</b>
-				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${formatTime(hit.startNs)}`}</span>
+				<b>{hit.kind === 'frame' ? '' : exactTime(hit.endNs - hit.startNs)}</b>
+				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${exactTime(hit.startNs)}`}</span>
 				{shape ? <span>{shape}</span> : null}
 				<span>click for the whole path</span>
 			</div>

@@ -7,8 +7,8 @@ import { ticks } from 'd3-array';
 import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
-import { Key } from './parts';
-import { exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime, shortTime } from './format';
+import { Amount, Key } from './parts';
+import { axisTime, exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
 import { Shades } from './selection';
@@ -150,7 +150,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 		);
 	return (
 		<div class="tip below" style={{ left: `${left}px` }}>
-			<div class="tip-name">at {shortTime(part.fromNs)}</div>
+			<div class="tip-name">at {axisTime(part.fromNs)}</div>
 			<ul class="tip-rows">
 				{chart.series.map((s) => {
 					const value = valueIn(chart, s.values, part);
@@ -251,7 +251,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 				<h3>{chart.name}</h3>
 				{chart.isShare ? null : <span class="muted">peak {formatValue(chart, chart.top)}</span>}
 				{chart.isShare && width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
-					<span class="muted coarse">mean of {shortTime(chart.binNs)}; the single events are below</span>
+					<span class="muted coarse">mean of {formatTime(chart.binNs)}; the single events are below</span>
 				) : null}
 			</div>
 			<div
@@ -306,7 +306,9 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 							<b data-series={s.name} data-value={s.sum}>
 								{formatPercent(s.sum, spanNs)}
 							</b>{' '}
-							<span class="muted">{formatTime(s.sum)}</span>
+							<span class="muted">
+								<Amount value={s.sum} />
+							</span>
 						</Key>
 					))}
 					{spanNs > drawnNs ? (
@@ -361,7 +363,7 @@ export function Axis({ id, times, span }: { id: string; times: Times; span: Span
 		<div class="axis" id={id} aria-hidden="true">
 			{list.map(([at, ns], i) => (
 				<span style={{ left: `${100 * at}%` }}>
-					{!isRelative ? shortTime(ns) : i ? `+${shortTime(ns - list[0][1])}` : exactTime(ns)}
+					{!isRelative ? axisTime(ns) : i ? `+${axisTime(ns - list[0][1])}` : exactTime(ns)}
 				</span>
 			))}
 		</div>

@@ -145,7 +145,7 @@ async function checkRank() {
 
 	assert.ok(collectives.clocks.length > 1);
 	for (const { host, error_ns } of collectives.clocks.slice(1))
-		assert.match(await page.textContent('#collectives-notes'), new RegExp(`clock of ${host} agrees with that of ${collectives.clocks[0].host} to ${(error_ns / 1000).toFixed(3)} us`));
+		assert.match(await page.textContent('#collectives-notes'), new RegExp(`clock of ${host} agrees with that of ${collectives.clocks[0].host} to ${(error_ns / 1000).toPrecision(3)} us`));
 	assert.equal(await page.locator('#collectives-problems').count(), 0);
 	await checkTables(page, collectives);
 	await checkMap(page, collectives);
@@ -211,11 +211,11 @@ async function checkProblems() {
 	const [{ index, processes, values }] = mixed.summary.collectives.mismatches;
 	const odd = values.findIndex((value) => values.indexOf(value) === values.lastIndexOf(value));
 	const page = await open(mixed.html);
-	const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(3)} MiB`;
+	const exact = (bytes) => `${bytes.toLocaleString('en-US')} bytes`;
 
 	assert.ok(
 		(await page.textContent('#collectives-problems')).startsWith(
-			`Collective number ${index} differs between ranks in its size: ${mib(values[odd])} in ${processes[odd]}; ${mib(values[odd ? 0 : 1])} in ${values.length - 1} other ranks.`,
+			`Collective number ${index} differs between ranks in its size: ${exact(values[odd])} in ${processes[odd]}; ${exact(values[odd ? 0 : 1])} in ${values.length - 1} other ranks.`,
 		),
 	);
 	assert.equal(await page.locator('#collectives-verdict button').count(), 0);

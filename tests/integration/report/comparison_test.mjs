@@ -67,7 +67,7 @@ async function check(base, now, dark) {
 	// One run of each side shows no noise. The page says so, as the text does.
 	const head = await page.textContent('#head');
 	assert.ok(!/within noise|detectable change: 0/.test(head), head);
-	if (base !== now) assert.match(head, /\+67 % from 33\.356 ms; noise unknown/);
+	if (base !== now) assert.match(head, /\+67 % from 33\.4 ms; noise unknown/);
 	assert.match(await page.textContent('#sums'), /too few runs to measure noise, so it is unknown whether a total changed/);
 	assert.equal(await totalOf(page, 1), sums[0]);
 	assert.equal(await totalOf(page, 0), sums[1]);
