@@ -51,7 +51,14 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 									from several call stacks, {formatTime(place.path_cost_ns)} of it from this one
 								</span>
 							) : null}
-							<span class="muted frames" title={place.frames.join('\n')}>{place.frames.slice(0, -1).join(' › ')}</span>
+							<span class="muted frames" title={place.frames.join('\n')}>
+								{place.frames.slice(0, -1).map((frame, i) => (
+									<>
+										{i ? ' › ' : ''}
+										{state.tree.ownNames.has(frame) ? <b>{frame}</b> : frame}
+									</>
+								))}
+							</span>
 						</span>
 						{node ? <ShowButton onClick={show} data-node={node} /> : null}
 					</li>
