@@ -30,12 +30,13 @@ function hash(text: string): number {
 	return (h >>> 0) / 4294967296;
 }
 
-export function frameColour(name: string, kind: FrameKind, dark: boolean): string {
+/* stronger: by so many percent farther from the background. */
+export function frameColour(name: string, kind: FrameKind, dark: boolean, stronger = 0): string {
 	const tone = tones[kind];
 	const h = hash(name);
 	const hue = tone.hue + (h - 0.5) * tone.spread;
 	const step = ((h * 997) % 1) * 5;
-	const lightness = dark ? 30 + step : 80 + step;
+	const lightness = dark ? 30 + step + stronger / 4 : 80 + step - stronger;
 	const saturation = dark ? tone.saturation * 0.62 : tone.saturation;
 
 	return `hsl(${hue.toFixed(0)} ${saturation.toFixed(0)}% ${lightness.toFixed(1)}%)`;

@@ -67,6 +67,15 @@ export interface FindingPlace {
 
 export type Finding = FindingsRow & { evidence: Record<string, number>; place_count: number; places: FindingPlace[] };
 
+/* An iteration of the program. */
+interface StepRow {
+	process: string;
+	device: number;
+	kind: string; /* 'warm-up' or 'steady' */
+	start_ns: number;
+	wall_ns: number;
+}
+
 interface Rows<Row> {
 	row_count: number;
 	rows: Row[];
@@ -159,6 +168,7 @@ interface Summary {
 	};
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
 	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
+	steps?: Rows<StepRow>; /* with iterations */
 	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
@@ -256,6 +266,13 @@ export interface Report {
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;
+}
+
+/* Returns the place of the process that the others wait for, or that takes longest; -1: none. */
+export function lateProcessOf({ summary }: Report): number {
+	const late = summary.collectives?.verdict.process ?? summary.by_process?.slowest;
+
+	return summary.processes.findIndex(({ label }) => label === late);
 }
 
 export interface Loaded {

@@ -3,7 +3,7 @@
  * The rows of the event timeline: where they are, how they are painted, and what is under the
  * mouse. Painting takes time in proportion to the pixels, not to the events. A binary search skips
  * events narrower than a pixel. They are painted as one column, which is paler if they cover less
- * time.
+ * time. Columns of GPU work are never pale: kernels are what one looks for.
  */
 import { cpuColours, frameColour, idleColours } from './colours';
 import { type Events, type EventTrack, firstAfter, type Hit, type TrackKind } from './events';
@@ -16,6 +16,7 @@ const EVENT_HEIGHT = 18;
 const FRAME_HEIGHT = 15;
 const FRAME_ROWS_MAX = 8;
 const PALE = 0.4; /* opacity of a pixel column with hardly any event */
+const FULL = 18; /* GPU work is this much stronger than frames, so that single kernels can be seen */
 const NEAR = 3; /* pixels around a short event that still hit it */
 const PADDING = 4;
 
@@ -179,7 +180,7 @@ export class EventRows {
 			colour = undefined;
 		}
 		if (!colour) {
-			colour = frameColour(text, kind === 'call' ? 'api' : kind === 'range' ? 'range' : frameKind(text), dark);
+			colour = frameColour(text, kind === 'call' ? 'api' : kind === 'range' ? 'range' : frameKind(text), dark, kind === 'work' ? FULL : 0);
 			this.colours.set(key, colour);
 		}
 		return colour;
@@ -226,7 +227,7 @@ export class EventRows {
 			const pixel = Math.floor(x);
 			const next = Math.max(firstAfter(end, piece.fromNs + (pixel + 1 - piece.x) * pixelNs, i), i + 1);
 
-			g.globalAlpha = Math.min(Math.max((sums[next] - sums[i]) / pixelNs, PALE), 1);
+			if (kind !== 'work') g.globalAlpha = Math.min(Math.max((sums[next] - sums[i]) / pixelNs, PALE), 1);
 			g.fillRect(pixel, y, 1, row.height - 1);
 			g.globalAlpha = 1;
 			i = next;

@@ -6,7 +6,7 @@
  * Times are in ns since the start of the first log. Events of a stream or thread are sorted by
  * start. A track is a list of events that do not overlap, so its ends are sorted, too.
  */
-import type { EventLists, Loaded, Shape } from './data';
+import { type EventLists, lateProcessOf, type Loaded, type Shape } from './data';
 
 export type TrackKind = 'idle' | 'work' | 'call' | 'range' | 'cpu';
 
@@ -167,6 +167,7 @@ export class Events {
 	readonly samples: Samples;
 	readonly tracks: EventTrack[] = [];
 	readonly workOfCall: Uint32Array; /* id + 1 of the first work of a call; 0: none */
+	private lateCount = 0; /* tracks of the process that the others wait for */
 	private readonly states: States;
 	private readonly stateFirst = new Map<number, [first: number, until: number]>(); /* by thread */
 	private readonly loaded: Loaded;
@@ -267,6 +268,7 @@ export class Events {
 
 		for (const device of devices) {
 			const name = this.loaded.report.devices[device - 1] ?? '';
+			const from = this.tracks.length;
 
 			this.addGaps(device, `${name}: idle time`);
 			let first = 0;
@@ -281,7 +283,17 @@ export class Events {
 					);
 				first = until;
 			});
+			this.putLateFirst(from, this.loaded.report.device_processes?.[device - 1]);
 		}
+	}
+
+	/* Moves new tracks before those of other processes if the others wait for this one. */
+	private putLateFirst(from: number, process: number | undefined): void {
+		if (process !== lateProcessOf(this.loaded.report)) return;
+		const tracks = this.tracks.splice(from);
+
+		this.tracks.splice(this.lateCount, 0, ...tracks);
+		this.lateCount += tracks.length;
 	}
 
 	private addGaps(device: number, name: string): void {
@@ -306,6 +318,7 @@ export class Events {
 		const instances: [number, number, number][] = [];
 		for (const thread of order) {
 			const name = threads[thread - 1] ?? '';
+			const from = this.tracks.length;
 			const add = (kind: TrackKind, what: string, list: Calls | Samples) => {
 				const first = list.thread.indexOf(thread);
 
@@ -318,6 +331,7 @@ export class Events {
 			this.addRanges(thread, `${name}: NVTX ranges`, instances);
 			add('call', 'CUDA calls', this.calls);
 			add('cpu', 'CPU samples', this.samples);
+			this.putLateFirst(from, this.loaded.report.thread_processes?.[thread - 1]);
 		}
 		Object.assign(this.ranges, {
 			start: Float64Array.from(instances, (r) => r[0]),

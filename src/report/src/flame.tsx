@@ -10,8 +10,8 @@ import { Filters } from './selection';
 import { exactWeight, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, type Change, childrenOf, Hits, layOut, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
 import { Amount, CardHead, Crumbs, Fact, Key, Select } from './parts';
-import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isWholeView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
-import { noFilter, type PathTree, patternError, shortName } from './tree';
+import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isUsualView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
+import { frameKind, noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
 import { weightTitles } from './words';
 
@@ -90,8 +90,10 @@ function ChangeNumbers({ change, node, spec }: { change: Change; node: number; s
 	);
 }
 
-function Legend({ isComparison }: { isComparison: boolean }) {
+/* Explains the colours that are in view. */
+function Legend({ isComparison, scene }: { isComparison: boolean; scene: Scene }) {
 	const dark = isDark.value;
+	const seen = useMemo(() => new Set(scene.layout.rows.flatMap((row) => row.map((cell) => (cell.node ? frameKind(scene.tree.text(cell.node)) : null)))), [scene.layout]);
 
 	return (
 		<ul class="legend">
@@ -104,7 +106,7 @@ function Legend({ isComparison }: { isComparison: boolean }) {
 					more than base; full colour at 25 % change or more
 				</li>
 			) : (
-				kindNames.map(([kind, name]) => <Key colour={frameColour(kind, kind, dark)}>{name}</Key>)
+				kindNames.map(([kind, name]) => (seen.has(kind) ? <Key colour={frameColour(kind, kind, dark)}>{name}</Key> : null))
 			)}
 			<li class="keys">
 				<kbd>/</kbd> search <kbd>n</kbd> next match <kbd>c</kbd> callers and callees <kbd>arrows</kbd> move <kbd>Enter</kbd> zoom in <kbd>Backspace</kbd> zoom out{' '}
@@ -226,6 +228,7 @@ function showAround(tree: PathTree, node: number): void {
 }
 
 const keepNames: [Keep, string][] = [
+	['near', 'My code and what it calls'],
 	['all', 'All'],
 	['python', 'Python only'],
 	['own', 'My code only'],
@@ -264,7 +267,9 @@ function Views({ pivot }: { pivot: string }) {
 			</Select>
 			<Select id="keep" title="Frames" value={keep} onPick={(value) => setView({ keep: value as Keep })}>
 				{keepNames.map(([value, name]) => (
-					<option value={value}>{name}</option>
+					<option value={value} disabled={value === 'near' && mode !== 'callees'}>
+						{name}
+					</option>
 				))}
 			</Select>
 			<label class="check" title="Continue a function that calls itself in its first frame">
@@ -458,7 +463,7 @@ export function Flame({ state }: { state: State }) {
 					<button
 						type="button"
 						id="reset"
-						disabled={!zoom.value && !search.value && !isFiltered.value && isWholeView.value}
+						disabled={!zoom.value && !search.value && !isFiltered.value && isUsualView.value}
 						onClick={reset}
 					>
 						Reset
@@ -479,6 +484,11 @@ export function Flame({ state }: { state: State }) {
 						? ` in the selection, of ${formatWeight(state.tree.sums(weight.value, noFilter).total[0], spec)} in total`
 						: ''}
 				</span>
+				{view.value.keep === 'near' ? (
+					<button type="button" class="link" id="all-frames" title="Show the frames of libraries and the GPU work, too" onClick={() => setView({ keep: 'all' })}>
+						All frames
+					</button>
+				) : null}
 				{wrong ? (
 					<span id="found" class="found" data-value={0}>
 						invalid regular expression: {wrong}
@@ -537,7 +547,7 @@ export function Flame({ state }: { state: State }) {
 				)}
 			</div>
 			<Details state={state} node={current} />
-			<Legend isComparison={spec.against !== undefined || isComparing.value} />
+			<Legend isComparison={spec.against !== undefined || isComparing.value} scene={scene} />
 		</section>
 	);
 }

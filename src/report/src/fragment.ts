@@ -4,14 +4,14 @@
  * part that is missing or invalid has its default value.
  */
 import { batch, effect } from '@preact/signals';
-import { baseFilter, comparesShares, filter, isFlame, picked, search, selected, shownTree, type State, timeView, view, weight, zoom } from './state';
+import { baseFilter, comparesShares, filter, isFlame, picked, search, selected, shownTree, type State, timeView, usualTime, usualView, view, weight, zoom } from './state';
 import type { TrackKind } from './events';
 import { type Filter, noFilter, type PathTree } from './tree';
 import type { Span } from './times';
 import { type Keep, type Mode, wholeView, withoutLine } from './views';
 
 const modes: Mode[] = ['callers', 'callers-of', 'callees-of', 'sandwich'];
-const keeps: Keep[] = ['python', 'own'];
+const keeps: Keep[] = ['all', 'python', 'own', 'near'];
 const WRITE_INTERVAL_MS = 400; /* browsers limit how often a page changes its address */
 
 function spanText(span: Span | null): string {
@@ -123,6 +123,11 @@ function viewFlag(key: string, word: string, member: 'ignoresLines' | 'foldsRecu
 	return { key, write: () => (view.value[member] ? word : ''), read: (_, text) => (view.value = { ...view.value, [member]: text === word }) };
 }
 
+/* The frames that a view shows if the reader has not chosen any. */
+function usualKeep(): Keep {
+	return view.value.mode === wholeView.mode ? usualView.value.keep : wholeView.keep;
+}
+
 /* A field is read after those before it. */
 const fields: Field[] = [
 	{
@@ -141,8 +146,8 @@ const fields: Field[] = [
 	flag('compare', 'shares', comparesShares),
 	{
 		key: 'time',
-		write: () => spanText(timeView.value),
-		read: (_, text) => (timeView.value = timeOf(text)),
+		write: () => (timeView.value === usualTime.value ? '' : spanText(timeView.value) || 'all'),
+		read: (_, text) => (timeView.value = text === 'all' ? null : (timeOf(text) ?? usualTime.value)),
 	},
 	{
 		key: 'event',
@@ -172,8 +177,12 @@ const fields: Field[] = [
 	},
 	{
 		key: 'frames',
-		write: () => (view.value.keep === wholeView.keep ? '' : view.value.keep),
-		read: (_, text) => (view.value = { ...view.value, keep: keeps.find((k) => k === text) ?? wholeView.keep }),
+		write: () => (view.value.keep === usualKeep() ? '' : view.value.keep),
+		read: (_, text) => {
+			const keep = keeps.find((k) => k === text && (k !== 'near' || view.value.mode === wholeView.mode));
+
+			view.value = { ...view.value, keep: keep ?? usualKeep() };
+		},
 	},
 	viewFlag('recursion', 'folded', 'foldsRecursion'),
 	flag('order', 'flame', isFlame),

@@ -12,10 +12,11 @@ import { Flame } from './flame';
 import { Account, Head, linksOf, Ranks, titleOf } from './head';
 import { Bar } from './parts';
 import { keepInAddress } from './fragment';
+import { steadyPart, usualViewOf } from './opening';
 import { SelectionBar } from './selection';
-import { isDark, printing, type State, wholeTree } from './state';
+import { isDark, printing, type State, timeView, usualTime, usualView, view, wholeTree } from './state';
 import { Tables } from './tables';
-import { Tracks } from './tracks';
+import { timesOf, Tracks } from './tracks';
 import { Tree } from './tree';
 
 function Page({ state }: { state: State }) {
@@ -61,6 +62,14 @@ async function start(): Promise<void> {
 	const { comparison } = loaded.report;
 
 	wholeTree.value = state.tree;
+	view.value = usualView.value = usualViewOf(loaded.report, state.tree);
+	const steady = comparison ? null : steadyPart(loaded.report);
+
+	if (steady) {
+		const times = timesOf(state);
+
+		timeView.value = usualTime.value = times.clamp(times.shown(steady));
+	}
 	keepInAddress(state);
 	document.title = `${comparison ? comparisonTitle({ comparison }) : titleOf(state)} - xtrace`;
 	effect(() => {

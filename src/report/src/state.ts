@@ -22,6 +22,7 @@ export const weight = signal(0);
 export const filter = signal<Filter>(noFilter);
 export const baseFilter = signal<Filter | null>(null); /* the flame graph compares filter with it */
 export const timeView = signal<Span | null>(null); /* in shown time; null: the whole run */
+export const usualTime = signal<Span | null>(null); /* with which the page opens */
 export const comparesShares = signal(false); /* as if both had the same total */
 export const picked = signal<Hit | null>(null); /* in the timeline */
 export const wanted = signal<Hit | null>(null); /* the timeline should go to it */
@@ -30,6 +31,7 @@ export const zoom = signal(0); /* node that spans the full width */
 export const selected = signal(0); /* node shown in the details */
 export const isFlame = signal(false); /* root at the bottom */
 export const view = signal<View>(wholeView);
+export const usualView = signal<View>(wholeView); /* in which the page opens */
 export const wholeTree = signal<Tree | null>(null);
 
 /* The tree that the flame graph shows. zoom and selected are nodes of it. */
@@ -50,6 +52,8 @@ export function setView(next: Partial<View>): void {
 	batch(() => {
 		const { pivot, ...rest } = { ...view.value, ...next };
 
+		/* Other views begin at the work, which this one leaves out. */
+		if (rest.keep === 'near' && rest.mode !== 'callees') rest.keep = 'all';
 		view.value = { ...rest, pivot: pivotIn(pivot, rest.ignoresLines) };
 		pointTo(whole);
 	});
@@ -126,8 +130,8 @@ export function endComparison(): void {
 	});
 }
 
-export const isWholeView = computed(
-	() => view.value.mode === 'callees' && view.value.keep === 'all' && !view.value.ignoresLines && !view.value.foldsRecursion,
+export const isUsualView = computed(
+	() => view.value.mode === 'callees' && view.value.keep === usualView.value.keep && !view.value.ignoresLines && !view.value.foldsRecursion,
 );
 
 /* Shows an event in the timeline. */
@@ -143,7 +147,7 @@ export function reset(): void {
 	filter.value = noFilter;
 	baseFilter.value = null;
 	comparesShares.value = false;
-	view.value = wholeView;
+	view.value = usualView.value;
 }
 
 /* The browser uses these key combinations itself, for zoom and history. */
@@ -162,7 +166,10 @@ export function scrollToFlame(): void {
 /* Zooms the flame graph to a node of the whole tree and clears the search. */
 export function showNode(node: number): void {
 	search.value = '';
-	if (!shownTree.value?.nodeOf(node)) view.value = wholeView;
+	const shown = shownTree.value?.nodeOf(node);
+	const isLost = view.value.keep === 'near' && shown && shownTree.value!.text(shown) !== wholeTree.value!.text(node);
+
+	if (!shown || isLost) view.value = wholeView;
 	pointTo(node);
 	scrollToFlame();
 }

@@ -12,6 +12,7 @@ import { axisTime, exactTime, formatBytes, formatCount, formatPercent, formatTim
 import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
 import { Shades } from './selection';
+import { lateProcessOf } from './data';
 import { type Gesture, realSpan, takeSpan, Timeline } from './timeline';
 import { idleMeanings, idleName } from './words';
 
@@ -31,6 +32,7 @@ interface Chart {
 	isShare: boolean; /* share of time; false: a counter */
 	unit: string; /* of a counter */
 	spanNs: number; /* devices: from the first to the last work */
+	isLate: boolean; /* of the process that the others wait for */
 	height: number; /* pixels */
 }
 
@@ -75,6 +77,7 @@ function deviceSeries(state: State, index: number): Series[] {
 }
 
 function chartOf(state: State, index: number): Chart {
+	const { device_processes: processes = [], devices } = state.report;
 	const track = state.report.tracks[index];
 	const side = isDark.value ? 'dark' : 'light';
 	const { counter } = track;
@@ -92,6 +95,7 @@ function chartOf(state: State, index: number): Chart {
 		unit: track.unit ?? '',
 		spanNs: track.span_ns ?? 0,
 		height: counter ? COUNTER_HEIGHT : DEVICE_HEIGHT,
+		isLate: processes[devices.indexOf(track.name)] === lateProcessOf(state.report),
 	};
 }
 
@@ -110,6 +114,23 @@ function valueIn(chart: Chart, values: Float64Array, { fromNs, untilNs }: Span):
 	for (let b = Math.max(first, 0); b < Math.min(last, values.length); b++)
 		value = chart.isShare ? value + values[b] : Math.max(value, values[b]);
 	return chart.isShare ? value / (last - first) : value;
+}
+
+/* Returns the sum of the values in some time, and how much of that time the chart has. */
+function sumsIn({ startNs, binNs, series }: Chart, spans: Span[]): { sums: number[]; spanNs: number } {
+	const sums = series.map(() => 0);
+	let spanNs = 0;
+
+	for (const { fromNs, untilNs } of spans)
+		for (let b = Math.max(Math.floor((fromNs - startNs) / binNs), 0); b < series[0].values.length; b++) {
+			const binStart = startNs + b * binNs;
+			const ns = Math.min(untilNs, binStart + binNs) - Math.max(fromNs, binStart);
+
+			if (ns <= 0) break;
+			spanNs += ns;
+			series.forEach(({ values }, s) => (sums[s] += ((values[b] ?? 0) * ns) / binNs));
+		}
+	return { sums, spanNs };
 }
 
 function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span: Span, width: number): void {
@@ -232,8 +253,6 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 	const x = at.value;
 	const from = drag.value;
 	const span = view.value;
-	const drawnNs = chart.series.reduce((sum, s) => sum + s.sum, 0);
-	const spanNs = Math.max(chart.spanNs, drawnNs);
 
 	useLayoutEffect(() => {
 		if (width) paintChart(canvas.current!, chart, times, span, width);
@@ -249,6 +268,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 		<div class="track">
 			<div class="track-head">
 				<h3>{chart.name}</h3>
+				{chart.isLate && chart.isShare ? <b class="late">late</b> : null}
 				{chart.isShare ? null : <span class="muted">peak {formatValue(chart, chart.top)}</span>}
 				{chart.isShare && width && (chart.binNs * width) / (span.untilNs - span.fromNs) > COARSE_PIXELS ? (
 					<span class="muted coarse">mean of {formatTime(chart.binNs)}; the single events are below</span>
@@ -298,30 +318,64 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 					</>
 				)}
 			</div>
-			{chart.isShare ? (
-				<ul class="legend">
-					{chart.series.map((s) => (
-						<Key title={idleMeanings[s.name.replace(/^idle: /, '')]} colour={s.colour}>
-							{s.name}{' '}
-							<b data-series={s.name} data-value={s.sum}>
-								{formatPercent(s.sum, spanNs)}
-							</b>{' '}
-							<span class="muted">
-								<Amount value={s.sum} />
-							</span>
-						</Key>
-					))}
-					{spanNs > drawnNs ? (
-						<li class="blank">
-							<i />
-							{props.isPart ? 'not selected' : 'unknown'}{' '}
-							<b data-blank={spanNs - drawnNs}>{formatPercent(spanNs - drawnNs, spanNs)}</b>{' '}
-							<span class="muted">{formatTime(spanNs - drawnNs)}</span>
-						</li>
-					) : null}
-				</ul>
-			) : null}
+			{chart.isShare ? <Legend chart={chart} times={times} view={view} isPart={props.isPart} /> : null}
 		</div>
+	);
+}
+
+const BLANK_SHARE = 0.005; /* of a part of the run; bins are not more exact */
+
+/* The colours in view with their sums, which are exact for the whole run. */
+function Legend({ chart, times, view, isPart }: { chart: Chart; times: Times; view: TimeView; isPart: boolean }) {
+	const isWhole = view.value === times.whole;
+	const part = isWhole ? null : sumsIn(chart, times.within(view.value));
+	const sums = part?.sums ?? chart.series.map(({ sum }) => sum);
+	const drawnNs = sums.reduce((sum, ns) => sum + ns, 0);
+	const spanNs = Math.max(part?.spanNs ?? chart.spanNs, drawnNs);
+	const blankNs = spanNs - drawnNs;
+
+	return (
+		<ul class="legend">
+			{chart.series.map((s, i) =>
+				sums[i] || !i ? (
+					<Key title={idleMeanings[s.name.replace(/^idle: /, '')]} colour={s.colour}>
+						{s.name}{' '}
+						<b data-series={s.name} data-value={sums[i]}>
+							{formatPercent(sums[i], spanNs)}
+						</b>{' '}
+						<span class="muted">
+							<Amount value={sums[i]} />
+						</span>
+					</Key>
+				) : null,
+			)}
+			{blankNs > (isWhole ? 0 : spanNs * BLANK_SHARE) ? (
+				<li class="blank">
+					<i />
+					{isPart ? 'not selected' : 'unknown'} <b data-blank={blankNs}>{formatPercent(blankNs, spanNs)}</b>{' '}
+					<span class="muted">
+						<Amount value={blankNs} />
+					</span>
+				</li>
+			) : null}
+		</ul>
+	);
+}
+
+/* Memory and other counters. They take the room of the devices, so they are folded. */
+function Counters({ charts, ...more }: { charts: Chart[]; times: Times; view: TimeView; isPart: boolean }) {
+	const most = charts.reduce((a, b) => (b.top > a.top ? b : a), charts[0]);
+
+	if (!charts.length) return null;
+	return (
+		<details class="fold" id="counters" open={printing.value}>
+			<summary>
+				{charts.length > 1 ? `${charts.length} rows of memory, peak` : `${most.name}, peak`} {formatValue(most, most.top)}
+			</summary>
+			{charts.map((chart) => (
+				<TrackView chart={chart} {...more} />
+			))}
+		</details>
 	);
 }
 
@@ -406,7 +460,7 @@ function Minimap({ chart, times, view }: { chart: Chart; times: Times; view: Tim
 }
 
 /* The time axis covers all tracks. */
-function timesOf({ report }: State): Times {
+export function timesOf({ report }: State): Times {
 	const spans = report.tracks.map((t) => ({ fromNs: t.start_ns, untilNs: t.start_ns + t.bin_count * t.bin_ns }));
 	const { samples_from_ns = 0, samples_until_ns = 0 } = report.events ?? {};
 
@@ -423,7 +477,7 @@ export function Tracks({ state }: { state: State }) {
 		() =>
 			tracks
 				.map((_, i) => chartOf(state, i))
-				.sort((a, b) => Number(b.isShare) - Number(a.isShare)),
+				.sort((a, b) => Number(b.isLate) - Number(a.isLate)),
 		[state, isDark.value],
 	);
 	const times = useMemo(() => timesOf(state), [state]);
@@ -440,6 +494,7 @@ export function Tracks({ state }: { state: State }) {
 		[shown, times],
 	);
 	const isWhole = view.value === times.whole;
+	const shared = { times, view, isPart: state.report.summary.selection !== undefined };
 
 	if (!tracks.length) return null;
 	return (
@@ -450,7 +505,7 @@ export function Tracks({ state }: { state: State }) {
 				<p class="sub">
 					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
 					ran, and the cause of idle time. <span class="screen-only">
-						{isWhole ? <span class="mouse-only">Drag to zoom in, or with Shift to select a span.</span> : 'The sums below cover the whole run.'}
+						{isWhole ? <span class="mouse-only">Drag to zoom in, or with Shift to select a span.</span> : 'The sums are of the time in view.'}
 					</span>
 				</p>
 				{times.pieces.length > 1 ? (
@@ -460,11 +515,14 @@ export function Tracks({ state }: { state: State }) {
 					</p>
 				) : null}
 			</header>
-			{isWhole ? null : <Minimap chart={charts[0]} times={times} view={view} />}
-			{charts.map((chart) => (
-				<TrackView chart={chart} times={times} view={view} isPart={state.report.summary.selection !== undefined} />
-			))}
+			{isWhole ? null : <Minimap chart={charts.find((chart) => chart.isShare) ?? charts[0]} times={times} view={view} />}
 			<Axis id="axis" times={times} span={view.value} />
+			{charts
+				.filter((chart) => chart.isShare)
+				.map((chart) => (
+					<TrackView chart={chart} {...shared} />
+				))}
+			<Counters charts={charts.filter((chart) => !chart.isShare)} {...shared} />
 			<Timeline state={state} times={times} view={view} />
 			{state.report.track_left_out_count ? (
 				<p class="sub">Not all devices are shown.</p>

@@ -6,7 +6,7 @@
 import { type Filter, frameKind, PathTree, type Sums } from './tree';
 
 export type Mode = 'callees' | 'callers' | 'callers-of' | 'callees-of' | 'sandwich';
-export type Keep = 'all' | 'python' | 'own';
+export type Keep = 'all' | 'python' | 'own' | 'near';
 
 export interface View {
 	mode: Mode;
@@ -22,6 +22,12 @@ const NOWHERE = 0xffffffff; /* not part of the view */
 
 /* Labels of PyTorch's modules and of its autograd say what the frames below them do. */
 const label = /^\[(module|backward[~?]?|recompute)\]/;
+
+/* What the level below the user's code never is: decorators, and PyTorch's way into a module. */
+const wrapper = /(^|\.)(_wrapped_call_impl|_call_impl|wrapper|wrapped_fn|decorate_context|_use_grad|maybe_fallback|_fn)( |$)/;
+
+/* Labels that say more about the user's code than the frames around them. */
+const nearLabel = /^\[(backward[~?]?|recompute|graph)\]/;
 
 /* Frames that every view keeps: without them a path would not say what it ends in. */
 const alwaysKept = new Set(['kernel', 'copy', 'memory', 'idle', 'range', 'state']);
@@ -273,9 +279,10 @@ function reduced(tree: PathTree, { keep, foldsRecursion, pivot }: View): PathTre
 	const hasWanted = new Uint8Array(tree.count);
 	const whole = new Uint32Array(tree.count);
 	const less = new Uint32Array(tree.count);
-	const folds = tree.names.map((name) => foldsRecursion && !alwaysKept.has(frameKind(name)));
+	const folds: boolean[] = tree.names.map((name) => foldsRecursion && !alwaysKept.has(frameKind(name)));
 	const place = (parent: number, name: number) => (folds[name] && growing.above(parent, name)) || growing.child(parent, name);
 
+	if (keep === 'near') return new Derived(tree, growing.flatten(nearPlaces(tree, place)));
 	if (keep === 'all') {
 		for (let n = 1; n < tree.count; n++) whole[n] = place(whole[tree.parent[n]], tree.name[n]);
 		return new Derived(tree, growing.flatten(whole));
@@ -297,6 +304,44 @@ function reduced(tree: PathTree, { keep, foldsRecursion, pivot }: View): PathTre
 		if (needsLess[n]) less[n] = kept[tree.name[n]] ? place(less[tree.parent[n]], tree.name[n]) : less[tree.parent[n]];
 	}
 	return new Derived(tree, growing.flatten(less.map((node, n) => (needsLess[n] ? node : whole[n]))));
+}
+
+/*
+ * Places the user's frames, and one frame below the innermost one: what it calls. A path without
+ * any such frame keeps its outermost frame and the GPU work.
+ */
+function nearPlaces(tree: PathTree, place: (parent: number, name: number) => number): Uint32Array {
+	const { count, parent, name } = tree;
+	const kinds = tree.names.map(frameKind);
+	const isOwn = tree.names.map((text) => tree.ownNames.has(text));
+	const isWork = tree.names.map((text, i) => alwaysKept.has(kinds[i]) || nearLabel.test(text));
+	const isLabel = isWork.map((is, i) => is && kinds[i] !== 'kernel' && kinds[i] !== 'copy' && kinds[i] !== 'memory');
+	const isSkipped = tree.names.map((text, i) => kinds[i] === 'api' || wrapper.test(text));
+	const ends = endsOf(tree);
+	const outer = new Uint32Array(count); /* places, for paths that have a user's frame further in */
+	const inner = new Uint32Array(count); /* for the others */
+	const needsOuter = new Uint8Array(count);
+	const needsInner = new Uint8Array(count);
+	const hasLevel = new Uint8Array(count); /* below the innermost of the user's frames */
+	const hasOwn = new Uint8Array(count);
+
+	for (let n = count - 1; n > 0; n--) {
+		needsInner[n] |= ends[n];
+		(isOwn[name[n]] ? needsOuter : needsInner)[parent[n]] |= needsInner[n];
+		needsOuter[parent[n]] |= needsOuter[n];
+	}
+	for (let n = 1; n < count; n++) {
+		const [own, label] = [isOwn[name[n]], isLabel[name[n]]];
+		const isLevel = !hasLevel[parent[n]] && !(isSkipped[name[n]] && tree.isInner(n));
+		const above = own ? outer[parent[n]] : inner[parent[n]];
+
+		hasOwn[n] = hasOwn[parent[n]] | Number(own);
+		hasLevel[n] = own ? 0 : hasLevel[parent[n]] | Number(isLevel && !label);
+		if (needsOuter[n]) outer[n] = own || label ? place(outer[parent[n]], name[n]) : outer[parent[n]];
+		if (needsInner[n])
+			inner[n] = own || label || isLevel || (!hasOwn[n] && isWork[name[n]]) ? place(above, name[n]) : above;
+	}
+	return inner.map((node, n) => (needsInner[n] ? node : outer[n]));
 }
 
 /* Marks the nodes with samples of their own. Every leaf has some. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { browser, close, isThere, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
+import { browser, close, isThere, numberOf, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
 
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
@@ -46,6 +46,54 @@ async function checkLooks(html) {
 	await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
 	assert.ok((await page.pdf()).length > 20000);
 	await close(page);
+}
+
+// The page opens on what readers look for: their code, and the rank that the others wait for.
+async function checkOpening() {
+	const { html, summary, folded } = outputs(join(traces, 'h100-training.xtr'), 'opening');
+	const page = await open(html);
+	const top = async (selector) => (await page.locator(selector).first().boundingBox()).y;
+	const find = async (name, is) => {
+		await page.fill('#search', `"${name}"`);
+		await soon(async () => assert.equal((await numberOf(page, '#found')) > 0, is, name));
+	};
+	const [longest] = folded('gpu-time').toSorted((a, b) => b.value - a.value);
+	const kernel = longest.path.split(';').at(-1);
+
+	assert.equal(await page.inputValue('#keep'), 'near');
+	assert.equal(await numberOf(page, '#flame-total'), summary.totals.gpu_time_ns);
+	for (const [name, is] of [['blocks.<locals>.Block.forward (training.py:99)', true], ['Linear.forward (linear.py:134)', true], [kernel, false], ['at::native::linear', false]])
+		await find(name, is);
+	// All frames are one click away, and paths and kernels of the tables are shown in full.
+	await page.click('#all-frames');
+	await find(kernel, true);
+	await page.click('#reset');
+	assert.equal(await page.inputValue('#keep'), 'near');
+	await page.click('#tab-paths');
+	await page.locator('#table-paths tbody .pick').first().click();
+	await soon(async () => assert.equal(await page.textContent('#flame-details .details-name'), kernel));
+	// Frames of the user are bold among those of libraries.
+	assert.deepEqual(
+		await page.$$eval('#flame-details .own', (list) => [...new Set(list.map((button) => /\((.*):/.exec(button.textContent)[1]))]),
+		['training.py'],
+	);
+	// The axis is above the charts. Memory is folded. The sums are those of the time in view.
+	await page.evaluate(() => scrollTo(0, 0));
+	assert.ok((await top('#axis')) < (await top('.track')));
+	assert.equal(await page.locator('#counters .track-box').isVisible(), false);
+	await page.click('#counters summary');
+	await isThere(page, '#counters .track-box');
+	const kernels = () => numberOf(page, '[data-series=kernels]');
+	const whole = await kernels();
+
+	await page.click('#time-nearer');
+	await soon(async () => assert.ok((await kernels()) < whole));
+	await close(page);
+	const ranks = await open(outputs(join(traces, 'sim-ranks'), 'late').html);
+
+	assert.match(await ranks.locator('.track h3').first().textContent(), /rank 2/);
+	assert.equal(await ranks.locator('.late').count(), 1);
+	await close(ranks);
 }
 
 // Columns that do not fit scroll beside the name, which comes first. No number is partly under it.
@@ -198,6 +246,7 @@ async function checkFrame(html) {
 const { html } = outputs(join(traces, 'h200-llm.xtr'), 'llm');
 
 await runChecks({
+	checkOpening,
 	checkLooks: () => checkLooks(html),
 	checkWideTable: () => checkWideTable(outputs(join(traces, 'h100-training.xtr'), 'training').html),
 	checkTexts: () => checkTexts(html),
