@@ -229,11 +229,11 @@ void thread_timeline_free(struct thread_timeline *timeline)
 }
 
 /*
- * Length of the own code at the start of the interval if it is short there. The sums count it as
- * THREAD_IN_OWN_CODE because of its part before the interval.
+ * Length of the own code at the start of the interval, up to upto_ns, if it is short in the whole
+ * interval. The sums count it as THREAD_IN_OWN_CODE because of its part before the interval.
  */
 static uint64_t short_own_code(const struct thread_timeline *timeline, size_t next,
-			       uint64_t from_ns, uint64_t until_ns)
+			       uint64_t from_ns, uint64_t until_ns, uint64_t upto_ns)
 {
 	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
 	uint64_t end_ns;
@@ -241,16 +241,27 @@ static uint64_t short_own_code(const struct thread_timeline *timeline, size_t ne
 	if (!next || next == timeline->count || !is_own_code_before(after))
 		return 0;
 	end_ns = smaller(after->time_ns, until_ns);
-	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? end_ns - from_ns : 0;
+	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? smaller(end_ns, upto_ns) - from_ns : 0;
 }
 
-void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
-			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES])
+/* Adds the part of own code [from_ns, until_ns) before upto_ns. */
+static void add_own_part(uint64_t from_ns, uint64_t until_ns, uint64_t upto_ns,
+			 uint64_t spent_ns[THREAD_STATES])
+{
+	uint64_t end_ns = smaller(until_ns, upto_ns);
+
+	if (end_ns > from_ns)
+		spent_ns[own_code_state(from_ns, until_ns)] += end_ns - from_ns;
+}
+
+void thread_timeline_spent_upto(const struct thread_timeline *timeline, uint64_t from_ns,
+				uint64_t until_ns, uint64_t upto_ns,
+				uint64_t spent_ns[THREAD_STATES])
 {
 	uint64_t first_ns = timeline->count ? timeline->checkpoints[0].time_ns : UINT64_MAX;
 	uint64_t last_ns =
 		timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : UINT64_MAX;
-	struct timeline_checkpoint from, until;
+	struct timeline_checkpoint from, upto;
 	uint64_t rest_ns;
 	size_t next;
 
@@ -258,24 +269,26 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 	if (from_ns < first_ns) {
 		uint64_t end_ns = smaller(first_ns, until_ns);
 
-		spent_ns[own_code_state(from_ns, end_ns)] += end_ns - from_ns;
+		add_own_part(from_ns, end_ns, upto_ns, spent_ns);
 		from_ns = end_ns;
 	}
 	if (until_ns > last_ns) {
 		uint64_t begin_ns = larger(last_ns, from_ns);
 
-		spent_ns[own_code_state(begin_ns, until_ns)] += until_ns - begin_ns;
+		add_own_part(begin_ns, until_ns, upto_ns, spent_ns);
 		until_ns = begin_ns;
 	}
-	if (from_ns >= until_ns)
+	upto_ns = smaller(upto_ns, until_ns);
+	if (from_ns >= upto_ns)
 		return;
 	next = checkpoint_after(timeline, from_ns);
 	from = sums_at(timeline, next, from_ns);
-	until = sums_at(timeline, checkpoint_after(timeline, until_ns), until_ns);
-	until.spent_ns[THREAD_IN_OWN_CODE] -= short_own_code(timeline, next, from_ns, until_ns);
-	rest_ns = until_ns - from_ns;
+	upto = sums_at(timeline, checkpoint_after(timeline, upto_ns), upto_ns);
+	upto.spent_ns[THREAD_IN_OWN_CODE] -=
+		short_own_code(timeline, next, from_ns, until_ns, upto_ns);
+	rest_ns = upto_ns - from_ns;
 	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
-		uint64_t part_ns = until.spent_ns[s] - from.spent_ns[s];
+		uint64_t part_ns = upto.spent_ns[s] - from.spent_ns[s];
 
 		/* Interpolated sums are rounded separately and may exceed the rest. */
 		part_ns = smaller(part_ns, rest_ns);
@@ -283,6 +296,12 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 		rest_ns -= part_ns;
 	}
 	spent_ns[THREAD_BUSY] += rest_ns;
+}
+
+void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from_ns,
+			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES])
+{
+	thread_timeline_spent_upto(timeline, from_ns, until_ns, until_ns, spent_ns);
 }
 
 enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
@@ -336,31 +355,39 @@ static enum idle_class class_of_gpu_wait(const struct idle *idle, const struct i
 }
 
 /* The work was submitted during the gap, so what its thread did until then is the cause. */
-static void classify_by_thread(uint64_t from_ns, const struct idle_work *work,
+static void classify_by_thread(uint64_t from_ns, const struct idle_work *work, uint64_t upto_ns,
 			       uint64_t pieces_ns[IDLE_CLASSES])
 {
 	uint64_t enter_ns = smaller(work->enter_ns, work->start_ns);
 	uint64_t spent_ns[THREAD_STATES] = {0};
 
-	thread_timeline_spent(work->thread, from_ns, enter_ns, spent_ns);
+	thread_timeline_spent_upto(work->thread, from_ns, enter_ns, upto_ns, spent_ns);
 	for (int state = 0; state < THREAD_STATES; state++)
 		pieces_ns[idle_class_of_thread[state]] += spent_ns[state];
-	pieces_ns[IDLE_LAUNCH_LATE] += work->start_ns - enter_ns;
+	if (upto_ns > enter_ns)
+		pieces_ns[IDLE_LAUNCH_LATE] += upto_ns - enter_ns;
+}
+
+void idle_upto(const struct idle *idle, const struct idle_work *work, uint64_t upto_ns,
+	       uint64_t pieces_ns[IDLE_CLASSES])
+{
+	uint64_t from_ns = idle->busy_until_ns;
+
+	upto_ns = smaller(upto_ns, work->start_ns);
+	if (!idle->has_run || upto_ns <= from_ns)
+		return;
+	if (!work->has_call)
+		pieces_ns[IDLE_CALL_UNKNOWN] += upto_ns - from_ns;
+	else if (work->enter_ns <= from_ns)
+		pieces_ns[class_of_gpu_wait(idle, work)] += upto_ns - from_ns;
+	else
+		classify_by_thread(from_ns, work, upto_ns, pieces_ns);
 }
 
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES])
 {
-	uint64_t from_ns = idle->busy_until_ns;
-
-	if (idle->has_run && work->start_ns > from_ns) {
-		if (!work->has_call)
-			pieces_ns[IDLE_CALL_UNKNOWN] += work->start_ns - from_ns;
-		else if (work->enter_ns <= from_ns)
-			pieces_ns[class_of_gpu_wait(idle, work)] += work->start_ns - from_ns;
-		else
-			classify_by_thread(from_ns, work, pieces_ns);
-	}
-	if (idle->has_run && work->end_ns <= from_ns)
+	idle_upto(idle, work, work->start_ns, pieces_ns);
+	if (idle->has_run && work->end_ns <= idle->busy_until_ns)
 		return;
 	idle->has_run = true;
 	idle->busy_until_ns = work->end_ns;

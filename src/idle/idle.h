@@ -85,6 +85,14 @@ void thread_timeline_spent(const struct thread_timeline *timeline, uint64_t from
 			   uint64_t until_ns, uint64_t spent_ns[THREAD_STATES]);
 
 /*
+ * The same for the part of [from_ns, until_ns) before upto_ns: own code is judged by its length in
+ * the whole interval, so the sums of a part never exceed those of the whole.
+ */
+void thread_timeline_spent_upto(const struct thread_timeline *timeline, uint64_t from_ns,
+				uint64_t until_ns, uint64_t upto_ns,
+				uint64_t spent_ns[THREAD_STATES]);
+
+/*
  * Returns what the thread did at time_ns, as thread_timeline_spent() counts it in [from_ns,
  * until_ns). If the timeline was thinned out there, returns what it did most.
  */
@@ -155,6 +163,13 @@ struct idle {
  * indexed by enum idle_class.
  */
 void idle_add(struct idle *idle, const struct idle_work *work, uint64_t pieces_ns[IDLE_CLASSES]);
+
+/*
+ * Adds the part of the idle time before upto_ns. idle: before idle_add() of the work, which ends
+ * the gap.
+ */
+void idle_upto(const struct idle *idle, const struct idle_work *work, uint64_t upto_ns,
+	       uint64_t pieces_ns[IDLE_CLASSES]);
 
 /*
  * True if work seems to be missing from the gap before this work. Its thread submitted other work
