@@ -72,6 +72,311 @@ void iterations_free(struct iterations *list)
 	*list = (struct iterations){0};
 }
 
+struct launches {
+	uint32_t *stacks;
+	uint32_t *threads;
+	uint8_t *are_graphs; /* 1: the launch of a graph */
+	size_t count;
+};
+
+enum call_kind { CALL_OTHER, CALL_LAUNCH, CALL_GRAPH_LAUNCH };
+
+static enum call_kind kind_of(const struct model *model, uint64_t api)
+{
+	uint32_t class = model->apis.rows[model_api(model, api)].class;
+
+	return class == XT_API_LAUNCH	      ? CALL_LAUNCH
+	       : class == XT_API_GRAPH_LAUNCH ? CALL_GRAPH_LAUNCH
+					      : CALL_OTHER;
+}
+
+typedef void listener(void *context, const struct xt_row_call *call, enum call_kind kind);
+
+/* Passes the calls of a log to the listener. */
+static void each_call(const struct model *model, const char *log_path, listener *listener,
+		      void *context)
+{
+	struct xt_reader *reader;
+	const struct xt_chunk *chunk;
+	uint64_t last_api = 0;
+	enum call_kind kind = kind_of(model, 0);
+
+	if (xt_reader_open(log_path, &reader) != XT_OPEN_OK)
+		return; /* reading the events reports the error */
+	while ((chunk = xt_reader_next(reader, 1u << XT_KIND_CALL))) {
+		const struct xt_columns_call columns = xt_columns_call(chunk);
+
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk); r++) {
+			const struct xt_row_call row = xt_read_call(&columns, r);
+
+			if (row.api != last_api) {
+				last_api = row.api;
+				kind = kind_of(model, last_api);
+			}
+			listener(context, &row, kind);
+		}
+	}
+	xt_reader_close(reader);
+}
+
+/* What the first pass over the calls collects. */
+struct survey {
+	struct iterations *list;
+	struct launches launches;
+};
+
+static void note_call(void *context, const struct xt_row_call *call, enum call_kind kind)
+{
+	struct survey *survey = context;
+	struct iterations *list = survey->list;
+	struct launches *l = &survey->launches;
+
+	if (!list->call_count++ || call->enter_ns < list->first_call_ns)
+		list->first_call_ns = call->enter_ns;
+	list->last_call_ns = larger(list->last_call_ns, call->enter_ns);
+	if (!kind || l->count == LAUNCHES_MAX)
+		return;
+	l->are_graphs[l->count] = kind == CALL_GRAPH_LAUNCH;
+	l->threads[l->count] = (uint32_t)call->thread;
+	l->stacks[l->count++] = (uint32_t)call->stack;
+}
+
+/*
+ * Keeps only the launches of the thread with the most of them, or, if places are given, with the
+ * most that have a place. Returns the thread.
+ */
+static uint32_t keep_busiest(struct launches *l, const struct model *model, const uint32_t *places)
+{
+	size_t *counts = xt_calloc(THREADS_SEEN, sizeof(*counts)), kept = 0;
+	uint32_t busiest = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		l->stacks[i] = l->stacks[i] < model->stacks.count ? l->stacks[i] : 0;
+		if (l->threads[i] < THREADS_SEEN && (!places || places[l->stacks[i]]))
+			counts[l->threads[i]]++;
+	}
+	for (uint32_t t = 0; t < THREADS_SEEN; t++)
+		if (counts[t] > counts[busiest])
+			busiest = t;
+	free(counts);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->threads[i] == busiest) {
+			l->are_graphs[kept] = l->are_graphs[i];
+			l->stacks[kept++] = l->stacks[i];
+		}
+	l->count = kept;
+	return busiest;
+}
+
+/* Collects the times of the marker in the whole log. */
+struct passings {
+	struct iterations *list;
+	uint32_t thread;
+	uint32_t marker;	/* stack of a launch, or a place of an optimizer */
+	const uint32_t *places; /* of optimizers, by XT_STACK_ID */
+	size_t place_count;
+	uint64_t exit_ns; /* of the last launch, if it is at the place; else 0 */
+};
+
+static void add_later(struct iterations *list, uint64_t time_ns)
+{
+	if (!list->found_count || time_ns > list->starts_ns[list->found_count - 1])
+		iterations_add(list, time_ns);
+}
+
+/* Each iteration begins with the marker. */
+static void note_passing(void *context, const struct xt_row_call *call, enum call_kind kind)
+{
+	struct passings *p = context;
+
+	if (kind && (uint32_t)call->thread == p->thread && (uint32_t)call->stack == p->marker)
+		add_later(p->list, call->enter_ns);
+}
+
+/* Each iteration begins when the optimizer's last launch has returned. */
+static void note_optimizer(void *context, const struct xt_row_call *call, enum call_kind kind)
+{
+	struct passings *p = context;
+
+	if (!kind || (uint32_t)call->thread != p->thread)
+		return;
+	if (call->stack < p->place_count && p->places[call->stack] == p->marker) {
+		p->exit_ns = call->enter_ns + call->duration_ns;
+	} else if (p->exit_ns) {
+		add_later(p->list, p->exit_ns);
+		p->exit_ns = 0;
+	}
+}
+
+/* The last marker begins an iteration whose end is unknown. */
+static void end_at_last(struct iterations *list, enum iterations_source source)
+{
+	list->source = source;
+	if (list->found_count)
+		list->end_ns = list->starts_ns[--list->found_count];
+}
+
+/*
+ * Returns the frame that called step() of an optimizer, if the innermost frames of a stack are
+ * those of PyTorch in it. Code that an optimizer calls, such as a closure with the forward pass, is
+ * not the optimizer's own. 0: there is none.
+ */
+static uint32_t optimizer_caller(const struct model *model, const struct stack *stack)
+{
+	size_t library_length = 0;
+
+	for (uint32_t p = 0; p < stack->python_count; p++) {
+		uint32_t id = model->python.list[stack->first_python + p].frame;
+		const struct python_frame *frame =
+			&model->python_frames.rows[id < model->python_frames.count ? id : 0];
+		const char *file =
+			names_text(&model->names, model_string(model, frame->file), NULL);
+		const char *name =
+			names_text(&model->names, model_string(model, frame->name), NULL);
+		const char *folder = strstr(file, OPTIMIZER_DIR);
+		const char *library = strstr(file, "/torch/");
+
+		if (!library)
+			return library_length ? id : 0;
+		if (folder && ends_with(name, "step"))
+			library_length = (size_t)(folder - file);
+	}
+	return 0;
+}
+
+static bool has_optimizer(const struct model *model)
+{
+	for (uint32_t id = 1; id < model->stacks.count; id++)
+		if (optimizer_caller(model, &model->stacks.rows[id]))
+			return true;
+	return false;
+}
+
+/*
+ * Chooses the call of an optimizer that ends most often, of equal ones the last. Returns 0 if that
+ * is too rare, or if less than half of the launches are between its first and last end.
+ */
+static uint32_t choose_optimizer(const struct launches *l, const struct model *model,
+				 const uint32_t *places)
+{
+	size_t frames = model->python_frames.count, chosen = 0;
+	struct ends {
+		size_t count, first, last;
+	} *ends = xt_calloc(frames + 1, sizeof(*ends));
+
+	for (size_t i = 0; i + 1 < l->count; i++) {
+		uint32_t place = places[l->stacks[i]];
+
+		if (!place || places[l->stacks[i + 1]] == place)
+			continue;
+		ends[place].first = ends[place].count++ ? ends[place].first : i;
+		ends[place].last = i;
+	}
+	for (size_t f = 1; f < frames; f++)
+		if (ends[f].count > ends[chosen].count ||
+		    (ends[f].count == ends[chosen].count && ends[f].last > ends[chosen].last))
+			chosen = f;
+	if (ends[chosen].count <= ITERATIONS_MIN ||
+	    ends[chosen].last - ends[chosen].first < l->count / 2)
+		chosen = 0;
+	free(ends);
+	return (uint32_t)chosen;
+}
+
+static struct launches copy_launches(const struct launches *from)
+{
+	struct launches copy = {.stacks = xt_calloc(from->count + 1, sizeof(*copy.stacks)),
+				.threads = xt_calloc(from->count + 1, sizeof(*copy.threads)),
+				.are_graphs = xt_calloc(from->count + 1, 1),
+				.count = from->count};
+
+	memcpy(copy.stacks, from->stacks, from->count * sizeof(*copy.stacks));
+	memcpy(copy.threads, from->threads, from->count * sizeof(*copy.threads));
+	memcpy(copy.are_graphs, from->are_graphs, from->count);
+	return copy;
+}
+
+static void free_launches(struct launches *l)
+{
+	free_all(l->stacks, l->threads, l->are_graphs);
+}
+
+/* Finds the steps of an optimizer of PyTorch. Returns whether there are any. */
+static bool find_steps(struct survey *survey, const struct model *model, const char *log_path)
+{
+	struct passings p = {.list = survey->list, .place_count = model->stacks.count};
+	struct launches launches;
+	uint32_t *places;
+
+	if (!has_optimizer(model))
+		return false;
+	p.places = places = xt_calloc(model->stacks.count + 1, sizeof(*places));
+	for (uint32_t id = 1; id < model->stacks.count; id++)
+		places[id] = optimizer_caller(model, &model->stacks.rows[id]);
+	launches = copy_launches(&survey->launches);
+	p.thread = keep_busiest(&launches, model, places);
+	p.marker = choose_optimizer(&launches, model, places);
+	free_launches(&launches);
+	if (p.marker) {
+		each_call(model, log_path, note_optimizer, &p);
+		end_at_last(survey->list, ITERATIONS_OPTIMIZER);
+	}
+	free(places);
+	return p.marker && survey->list->found_count >= ITERATIONS_MIN;
+}
+
+/*
+ * Returns the launch that marks the period from the first launch of a graph on, or else from the
+ * first launch on: programs make graphs when they have warmed up, and replay them in their loop.
+ */
+static uint32_t find_marker(const struct launches *l, const struct model *model)
+{
+	const uint8_t *graph = memchr(l->are_graphs, 1, l->count);
+	size_t from = graph ? (size_t)(graph - l->are_graphs) : 0;
+	uint32_t marker, places = (uint32_t)model->stacks.count;
+
+	if (xt_period_find(l->stacks + from, l->count - from, places, &marker) < 0)
+		xt_out_of_memory(0);
+	if (marker == XT_PERIOD_NONE && from &&
+	    xt_period_find(l->stacks, l->count, places, &marker) < 0)
+		xt_out_of_memory(0);
+	return marker;
+}
+
+/* Finds the period of the thread with the most launches. */
+static void find_period(struct survey *survey, const struct model *model, const char *log_path)
+{
+	struct launches *l = &survey->launches;
+	struct passings p = {.list = survey->list, .thread = keep_busiest(l, model, NULL)};
+
+	survey->list->found_count = 0;
+	p.marker = find_marker(l, model);
+	if (p.marker == XT_PERIOD_NONE)
+		return;
+	each_call(model, log_path, note_passing, &p);
+	end_at_last(survey->list, ITERATIONS_PERIOD);
+}
+
+/* Finds iterations by the launches. Reads the calls of the log. */
+static void find_by_launches(struct iterations *list, const struct model *model,
+			     const char *log_path)
+{
+	struct survey survey = {
+		.list = list,
+		.launches = {.stacks = xt_calloc(LAUNCHES_MAX, sizeof(*survey.launches.stacks)),
+			     .threads = xt_calloc(LAUNCHES_MAX, sizeof(*survey.launches.threads)),
+			     .are_graphs = xt_calloc(LAUNCHES_MAX, 1)}};
+
+	each_call(model, log_path, note_call, &survey);
+	if (!find_steps(&survey, model, log_path))
+		find_period(&survey, model, log_path);
+	if (list->found_count < ITERATIONS_MIN) {
+		list->source = ITERATIONS_NONE;
+		list->found_count = 0;
+	}
+	free_launches(&survey.launches);
+}
+
 /* A range of one thread that may be the iteration. */
 struct candidate {
 	uint32_t label; /* name in search.labels */
@@ -242,14 +547,36 @@ static bool find_ranges(struct iterations *list, const struct model *model, cons
 	return best;
 }
 
+static bool is_of_profiler(const struct iterations *ranges)
+{
+	return ranges->name && begins_with(ranges->name, PROFILER_STEP);
+}
+
+/* Whether the ranges divide the steps of an optimizer. */
+static bool are_parts(const struct iterations *ranges, const struct iterations *others)
+{
+	return others->source == ITERATIONS_OPTIMIZER &&
+	       ranges->found_count > others->found_count + others->found_count / 2;
+}
+
 bool iterations_find(struct iterations *list, const struct model *model, const char *log_path,
 		     const struct iterations_request *request)
 {
+	struct iterations others = {0};
+
 	*list = (struct iterations){0};
-	(void)log_path;
 	if (!find_ranges(list, model, request->iteration) && request->iteration) {
 		list->source = ITERATIONS_MISSING;
 		return false;
+	}
+	if (list->found_count < ITERATIONS_MIN ||
+	    (!request->iteration && has_optimizer(model) && !is_of_profiler(list)))
+		find_by_launches(&others, model, log_path);
+	if (list->found_count < ITERATIONS_MIN || are_parts(list, &others)) {
+		iterations_free(list);
+		*list = others;
+	} else {
+		iterations_free(&others);
 	}
 	settle_warmup(list, request);
 	return true;
