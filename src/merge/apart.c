@@ -356,6 +356,22 @@ static void pack_rank_log(struct pack *pack, struct reading *reading)
 		check_rank_log(pack, reading);
 }
 
+/* The times and the name are only needed while events are read. */
+static void pack_iterations(struct pack *pack, struct reading *reading)
+{
+	struct iterations *list = &reading->plan.iterations;
+
+	PACK(pack, list->source);
+	PACK(pack, list->found_count);
+	PACK(pack, list->warmup_count);
+	if (!pack->is_reading && !list->name)
+		list->name = xt_strdup("");
+	pack_text(pack, &list->name);
+	pack_check(pack,
+		   list->source <= ITERATIONS_MISSING && list->warmup_count <= list->found_count);
+	reading->process.iterations = list;
+}
+
 /*
  * Packs the sums of a log. The message has no tables of the log: the coordinator loads them from
  * the log itself. So the message is small, and every index in it can be checked.
@@ -367,6 +383,7 @@ void pack_reading(struct pack *pack, struct reading *reading)
 	if (pack->error)
 		return;
 	PACK(pack, reading->sums.counts);
+	pack_iterations(pack, reading);
 	pack_model(pack, reading->model);
 	pack_sums(pack, reading);
 	pack_idle_paths(pack, reading);
@@ -401,6 +418,7 @@ void log_job_read(struct log_job *job, size_t helper_count)
 	if (!reader)
 		return;
 	reading->process.model = reading->model;
+	reading_find_iterations(reading);
 	reading_events(reading, reader, helper_count, NULL);
 	xt_reader_close(reader);
 }
@@ -474,7 +492,6 @@ static void name_frames(struct apart *apart, struct debug_search *search)
 		     &apart->file_names, &apart->paths, PATH_ROOT);
 	process->paths = &apart->paths;
 	process->frames = &reading->frames;
-	process->addresses = &apart->addresses;
 	process->names = &apart->names;
 	process->label = "";
 	process->process_count = run->inputs->count;
@@ -508,6 +525,8 @@ static int read_log(struct apart *apart, struct debug_search *search)
 
 	job->is_opened = error || reader;
 	reading->process.model = reading->model;
+	if (!error && reader)
+		reading_find_iterations(reading);
 	if (!error && reader && has_events)
 		name_frames(apart, search);
 	if (!error && reader && has_events)

@@ -664,6 +664,7 @@ static void events_begin(struct reading *reading)
 		receiver.attribute = attribute_work_with_id;
 	}
 	reading->plan.sums_plainly = !reading->gaps.timeline && !reading->run->selection &&
+				     !reading->run->needs.iterations &&
 				     !reading->plan.exports_work && !reading->run->needs.origins &&
 				     reading->run->settings->by == BY_NONE;
 	correlate_new(&reading->join.correlate, NULL, receiver);
@@ -750,6 +751,7 @@ void reading_free(struct reading *reading)
 	aggregate_free(&reading->aggregate);
 	idle_paths_free(&reading->gaps.idle_paths);
 	rank_log_free(&reading->sums.rank_log);
+	iterations_free(&reading->plan.iterations);
 	free(reading->sums.copies);
 	free(reading->join.has_stack);
 }

@@ -460,6 +460,7 @@ static void describe_process(struct run *run, size_t index, const struct model *
 	*process = (struct process){
 		.log = log,
 		.model = model,
+		.iterations = process->iterations,
 		.paths = &run->paths,
 		.label = label,
 		.index = is_continued ? log->first
@@ -486,7 +487,7 @@ static void keep_rank_log(struct run *run, struct reading *reading)
 static void note_log(struct run *run, const struct input *log, struct reading *reading)
 {
 	const struct model *model = reading->model;
-	const struct addresses *addresses = reading->process.addresses;
+	const struct addresses *addresses = reading->process.frames->addresses;
 	uint64_t missing_count = reading->join.kernel_missing_count;
 
 	report_unread_autograd(model, addresses, input_shown(log), run->report);
@@ -517,7 +518,6 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 
 	describe_process(run, index, model, &reading->process);
 	reading->process.frames = &reading->frames;
-	reading->process.addresses = &addresses;
 	reading->process.names = &names;
 	name_frames(run, log, model, search, &addresses, &names, &reading->frames);
 	error = read_process(reading, reader, run);
@@ -535,12 +535,16 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 static int read_log(struct run *run, size_t index, struct debug_search *search, struct sink *sinks,
 		    size_t sink_count)
 {
-	struct reading reading = {.run = run, .sinks = sinks, .sink_count = sink_count};
+	struct reading reading = {.run = run,
+				  .sinks = sinks,
+				  .sink_count = sink_count,
+				  .process.log = &run->inputs->logs[index]};
 	struct xt_reader *reader;
 	int error = model_open(&run->inputs->logs[index], run->report, &reading.model, &reader);
 
 	if (error || !reader)
 		return error;
+	reading_find_iterations(&reading);
 	error = add_log(run, index, search, &reading, reader);
 	xt_reader_close(reader);
 	reading_free(&reading);
@@ -587,7 +591,6 @@ static void add_cpu_log(struct run *run, const struct cpu_log *log, struct sink 
 	describe_process(run, (size_t)(log->input - run->inputs->logs), log->model, process);
 	reading.model = log->model;
 	process->frames = &log->frames;
-	process->addresses = &log->addresses;
 	process->names = (struct demangle_cache *)&log->names;
 	process->cpu = log;
 	begin_process(&reading);
@@ -761,6 +764,7 @@ static void set_needs(struct run *run, const struct options *options)
 
 	needs->weights = options_weights(options);
 	needs->findings = options_have_use(options, USES_FINDINGS);
+	needs->iterations = options_have_use(options, USES_ITERATIONS);
 	needs->alignment = options->alignment;
 	needs->ranks = run->inputs->count > 1 && !wanted_is_part(&options->settings.wanted) &&
 		       (options_have_use(options, USES_FINDINGS | USES_RANKS) ||

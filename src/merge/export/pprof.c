@@ -226,7 +226,7 @@ static void begin_mappings(struct pprof *pprof, const struct process *process)
 
 	xt_grow(pprof->mappings, pprof->mapping_capacity, model->modules.count);
 	xt_grow(pprof->address_locations, pprof->address_capacity,
-		(size_t)process->addresses->count + 1);
+		(size_t)process->frames->addresses->count + 1);
 	memset(pprof->mappings, 0, pprof->mapping_capacity * sizeof(*pprof->mappings));
 	memset(pprof->address_locations, 0,
 	       pprof->address_capacity * sizeof(*pprof->address_locations));
@@ -277,8 +277,8 @@ static void make_line(struct pprof *pprof, const struct process *process, uint32
 static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct process *process,
 					     uint32_t a, size_t *count_out)
 {
-	const struct address *address = &process->addresses->list[a];
-	const struct place *places = process->addresses->places;
+	const struct address *address = &process->frames->addresses->list[a];
+	const struct place *places = process->frames->addresses->places;
 	size_t last = address->first_place + address->place_count, count = 0;
 	Perftools__Profiles__Line *lines =
 		xt_calloc((size_t)address->place_count + 1, sizeof(*lines));
@@ -293,10 +293,10 @@ static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct p
 	return lines;
 }
 
-/* Returns the location of an address (index in process->addresses). */
+/* Returns the location of an address (index in process->frames->addresses). */
 static uint64_t address_location(struct pprof *pprof, const struct process *process, uint32_t a)
 {
-	const struct address *address = &process->addresses->list[a];
+	const struct address *address = &process->frames->addresses->list[a];
 	struct location_key location = {.address = address_value(address)};
 	Perftools__Profiles__Line *lines;
 	size_t line_count;

@@ -155,8 +155,8 @@ static void add_source(struct reading *reading, struct finding_place *place, uin
 /* Adds the function at an address and the functions inlined there. */
 static void add_address(struct reading *reading, struct finding_place *place, uint32_t a)
 {
-	const struct address *address = &reading->process.addresses->list[a];
-	const struct place *places = reading->process.addresses->places;
+	const struct address *address = &reading->process.frames->addresses->list[a];
+	const struct place *places = reading->process.frames->addresses->places;
 	const uint32_t *inlined = reading->frames.place_names;
 	size_t last = address->first_place + address->place_count;
 	bool is_interpreter = frame_is_interpreter(reading->model, address->module);
@@ -177,9 +177,10 @@ static void add_address(struct reading *reading, struct finding_place *place, ui
 
 static const char *address_name(const struct reading *reading, const struct stack *stack, size_t f)
 {
-	uint32_t a = reading->process.addresses->by_frame[stack->first_frame + f];
+	uint32_t a = reading->process.frames->addresses->by_frame[stack->first_frame + f];
 
-	return names_text(&reading->model->names, reading->process.addresses->list[a].name, NULL);
+	return names_text(&reading->model->names, reading->process.frames->addresses->list[a].name,
+			  NULL);
 }
 
 /*
@@ -212,7 +213,8 @@ static void add_native(struct reading *reading, struct finding_place *place,
 	struct finding_frame before = place->at;
 	bool is_first = !place->frame_count;
 
-	add_address(reading, place, reading->process.addresses->by_frame[stack->first_frame + f]);
+	add_address(reading, place,
+		    reading->process.frames->addresses->by_frame[stack->first_frame + f]);
 	if (!is_first && is_kernel_itself(reading, stack, f))
 		place->at = before;
 }

@@ -351,7 +351,6 @@ static void add_part(struct run *run, const struct idle_path_part *part,
 		.process = {.log = log->input,
 			    .model = log->model,
 			    .frames = &log->frames,
-			    .addresses = &log->addresses,
 			    .paths = &run->paths,
 			    .names = (struct demangle_cache *)&log->names},
 	};

@@ -156,7 +156,7 @@ static char *range_text(const struct model *model, uint32_t node)
 {
 	const struct range_node *row = &model->ranges.nodes[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
-	char *name = windows_range_name(model, row);
+	char *name = iterations_range_name(model, row);
 	char *text = xt_asprintf("%s%s%s", outer ? outer : "", outer ? ";" : "", name);
 
 	free(outer);
@@ -252,7 +252,7 @@ static void settle_batches(struct profile *p)
 	const struct windows *w = &p->windows;
 
 	for (uint32_t b = 0; b < w->batch_count; b++)
-		p->shares[b] = w->source == WINDOWS_SLICES ? w->batch_count : 1.0 / w->lengths[b];
+		p->shares[b] = w->source == ITERATIONS_NONE ? w->batch_count : 1.0 / w->lengths[b];
 	if (!w->batch_count)
 		return;
 	if (p->batch_count && p->batch_count != w->batch_count)
@@ -266,9 +266,10 @@ static void add_process(struct sink *sink, const struct process *process)
 	const struct model *model = process->model;
 	size_t stacks = model_stack_limit(model) + 1, apis = model->apis.count + 1;
 
-	p->lacks_iterations |=
-		!windows_find(&p->windows, model, process->log->path, &sink->settings->iterations);
-	p->has_iterations |= p->windows.source == WINDOWS_RANGE;
+	windows_make(&p->windows, process->iterations);
+	p->windows.name = copy_text(p, p->windows.name ? p->windows.name : "");
+	p->lacks_iterations |= p->windows.source == ITERATIONS_MISSING;
+	p->has_iterations |= p->windows.source == ITERATIONS_RANGE;
 	settle_batches(p);
 	free(p->call_places);
 	free(p->cells);
@@ -476,9 +477,8 @@ static void end_process(struct sink *sink, const struct process *process)
 
 	(void)process;
 	*kept = p->windows;
-	p->windows = (struct windows){0};
-	free(kept->starts_ns);
 	kept->starts_ns = NULL;
+	windows_free(&p->windows);
 }
 
 /* Adds the peaks of devices with the same number in all processes. */
@@ -521,10 +521,11 @@ static const char *const total_names[PROFILE_TOTALS] = {
 	[TOTAL_PEAK_MEMORY] = "peak-memory",
 };
 
-static const char *const source_names[] = {[WINDOWS_SLICES] = "none",
-					   [WINDOWS_RANGE] = "nvtx",
-					   [WINDOWS_PERIOD] = "period",
-					   [WINDOWS_MISSING] = "missing"};
+static const char *const source_names[] = {[ITERATIONS_NONE] = "none",
+					   [ITERATIONS_RANGE] = "nvtx",
+					   [ITERATIONS_OPTIMIZER] = "optimizer",
+					   [ITERATIONS_PERIOD] = "period",
+					   [ITERATIONS_MISSING] = "missing"};
 
 static void put_processes(struct json *json, const struct profile *p)
 {
@@ -541,7 +542,7 @@ static void put_processes(struct json *json, const struct profile *p)
 		json_string(json, "cupti", process->cupti);
 		json_u64(json, "start_realtime_ns", process->log->header.start_realtime_ns);
 		json_string(json, "iterations", source_names[windows->source]);
-		json_string(json, "iteration_name", windows->name ? windows->name : "");
+		json_string(json, "iteration_name", windows->name);
 		json_u64(json, "found_count", windows->found_count);
 		json_u64(json, "warmup_count", windows->warmup_count);
 		json_u64(json, "used_count", windows->used_count);
@@ -685,15 +686,13 @@ static void profile_end(struct sink *sink, const struct run *run)
 		report_warn(run->report,
 			    "there is no NVTX range \"%s\" that was opened %d times or "
 			    "more: the profile has no iterations",
-			    sink->settings->iterations.iteration, PROFILE_ITERATIONS_MIN);
+			    sink->settings->iterations.iteration, ITERATIONS_MIN);
 }
 
 static void profile_free_state(struct sink *sink)
 {
 	struct profile *p = sink->state;
 
-	for (size_t i = 0; i < p->process_count; i++)
-		windows_free(&p->processes[i].windows);
 	windows_free(&p->windows);
 	subjects_free(&p->subjects);
 	paths_free(&p->tree);

@@ -32,7 +32,7 @@ enum leaf {
 #define ROOT_UNKNOWN UINT32_MAX	      /* a device that is not in the log */
 #define ROOT_HOST    (UINT32_MAX - 1) /* host work, which has no device or stream */
 
-/* Flags that change how the path is built. */
+/* Flags that change how the path is built, or divide the sums of a path. */
 enum owner_mark {
 	OWNER_IN_GRAPH = 1u << 0, /* put a [graph] frame between the call and the node's creation */
 	OWNER_BY_DEVICE = 1u << 1, /* launched by the GPU itself; the call is unknown */
@@ -41,6 +41,8 @@ enum owner_mark {
 	/* Sampling rate of the call: one stack in 1 << rate; 0 if every stack was captured. */
 	OWNER_RATE_BIT = 4,
 	OWNER_RATE_MASK = 7u << OWNER_RATE_BIT,
+	/* Launched in an iteration after the warm-up. Does not change the path. */
+	OWNER_STEADY = 1u << 7,
 };
 
 /*
@@ -72,7 +74,8 @@ static inline const char *owner_stand_in(const struct owner *owner)
 /* True if a call with a known stack submitted the work directly, not through a graph. */
 static inline bool owner_is_direct(const struct owner *owner)
 {
-	return owner->stack && !owner->creation && !(owner->marks & ~OWNER_RATE_MASK);
+	return owner->stack && !owner->creation &&
+	       !(owner->marks & ~(OWNER_RATE_MASK | OWNER_STEADY));
 }
 
 /*

@@ -16,12 +16,12 @@
 #include "merge/read/inputs.h"
 #include "merge/sums/settings.h"
 
-struct addresses;
 struct cpu_log;
 struct cpu_sample;
 struct demangle_cache;
 struct exporter;
 struct frames;
+struct iterations;
 struct launch;
 struct model;
 struct pack;
@@ -37,10 +37,10 @@ struct process {
 	const struct input *log;
 	const struct model *model;
 	const struct frames *frames;
-	const struct addresses *addresses;
 	const struct paths *paths;
-	struct demangle_cache *names; /* maps names of the model to names of paths */
-	const char *label;	      /* "train.py (1234)", or longer if needed to be unique */
+	const struct iterations *iterations; /* with USES_ITERATIONS; without calls if packed */
+	struct demangle_cache *names;	     /* maps names of the model to names of paths */
+	const char *label;  /* "train.py (1234)", or longer if needed to be unique */
 	uint32_t root_name; /* the process as root frame, in paths: its label, or its rank */
 	size_t index;	    /* from 0; the traced log and the CPU log of a process share it */
 	size_t process_count;
@@ -89,7 +89,7 @@ enum exporter_use {
 	USES_GRAPH_STACKS = 1u << 6, /* --graph-stacks without the rest of USES_PATHS */
 	USES_FILE = 1u << 7,	     /* the output cannot be stdout */
 	USES_FOLDER = 1u << 8,	     /* the output is a directory */
-	USES_ITERATIONS = 1u << 9,   /* --iteration, --warmup */
+	USES_ITERATIONS = 1u << 9,   /* process->iterations: --iteration, --warmup */
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
 	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */

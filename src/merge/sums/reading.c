@@ -20,6 +20,21 @@ void reading_find_stacks(struct reading *reading)
 		reading->join.has_stack[id] = model_has_stack(model, id);
 }
 
+void reading_find_iterations(struct reading *reading)
+{
+	struct iterations *list = &reading->plan.iterations;
+
+	reading->process.iterations = list;
+	if (!reading->run->needs.iterations)
+		return;
+	iterations_find(list, reading->model, reading->process.log->path,
+			&reading->run->settings->iterations);
+	if (list->warmup_count >= list->found_count)
+		return;
+	reading->plan.steady_from_ns = list->starts_ns[list->warmup_count];
+	reading->plan.steady_ns = list->end_ns - reading->plan.steady_from_ns;
+}
+
 static inline bool reading_has_stack(const struct reading *reading, uint32_t stack)
 {
 	stack = model_own_stack(reading->model, stack);
@@ -32,6 +47,8 @@ static inline void owner_add_call(struct reading *reading, const struct launch *
 	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
 
 	owner->range = launch->range;
+	if (launch->enter_ns - reading->plan.steady_from_ns < reading->plan.steady_ns)
+		owner->marks |= OWNER_STEADY;
 	if (shift) {
 		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
 		owner->thread = launch->thread;
@@ -61,7 +78,7 @@ static inline void owner_add_node(struct reading *reading, uint64_t node_id, uin
 	owner->creation = creation;
 	if (wanted != GRAPH_STACKS_CAPTURE || !creation)
 		return;
-	owner->marks = 0;
+	owner->marks &= OWNER_STEADY;
 	owner->stack = 0;
 	owner->api = 0;
 }

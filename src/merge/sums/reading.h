@@ -21,6 +21,7 @@
 #include "merge/sums/rank_log.h"
 #include "merge/sums/run.h"
 #include "merge/sums/timeline.h"
+#include "merge/read/iterations.h"
 
 /*
  * The kernels of CUDA graphs that were recorded as a whole. The log has their names and the call
@@ -67,6 +68,8 @@ struct reading_plan {
 	uint32_t exported_call_count;	  /* so far: the number of the last one */
 	bool observes_calls; /* calls need ranges, or are needed for more than the join */
 	bool sums_plainly;   /* kernels outside graphs matter only for the sums */
+	struct iterations iterations;
+	uint64_t steady_from_ns, steady_ns; /* the iterations without warm-up */
 };
 
 /* The gaps between GPU work, and who caused them. */
@@ -109,6 +112,9 @@ struct reading {
 
 /* Finds the stacks that the log defines. Call it before the others. */
 void reading_find_stacks(struct reading *reading);
+
+/* Finds the iterations, if the run needs them. Call it before events and exporters begin. */
+void reading_find_iterations(struct reading *reading);
 
 /* Returns the root frame for the paths of work, as the settings choose it. */
 uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,

@@ -216,6 +216,7 @@ struct needs {
 	uint32_t weights_needed; /* the same, and those that findings need */
 	bool origins;
 	bool findings;
+	bool iterations;
 	bool ranks;		     /* the comparison of their collectives */
 	struct alignment *alignment; /* not NULL: nothing else (communicators.h) */
 };

@@ -15,6 +15,7 @@
 #include "merge/naming/demangle.h"
 #include "merge/naming/frames.h"
 #include "merge/naming/paths.h"
+#include "merge/read/iterations.h"
 
 enum unit { UNIT_NS, UNIT_US };
 
@@ -33,13 +34,6 @@ enum by {
 
 /* --nvtx: the place of NVTX ranges in call paths. */
 enum nvtx { NVTX_FRAMES, NVTX_ROOTS, NVTX_OFF };
-
-/* --iteration and --warmup; see profile_windows.h. */
-struct windows_request {
-	const char *iteration; /* name of an NVTX range; NULL: choose a range or a period */
-	uint32_t warmup_count;
-	bool has_warmup; /* if false, the warm-up is detected */
-};
 
 /*
  * Selection: the part of a run that the user asked for, by time, NVTX range and call path.
@@ -77,7 +71,7 @@ struct settings {
 	const char *debug_directory; /* NULL: only /usr/lib/debug */
 	bool is_redacted;
 	struct wanted wanted;
-	struct windows_request iterations;
+	struct iterations_request iterations;
 };
 
 struct selection {

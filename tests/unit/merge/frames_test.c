@@ -268,7 +268,7 @@ static void counts_no_lines_of_packages_as_own(void **state)
 		cache.shown = &run.paths.names;
 		frames_build(&reading.frames, &f.model, &f.addresses, &settings.frames, &cache,
 			     &files, &run.paths, PATH_ROOT);
-		reading.process.addresses = &f.addresses;
+		reading.process.frames = &reading.frames;
 		finding_add_stack(&reading, 1, &place);
 		assert_int_equal(place.frame_count, 3);
 		assert_int_equal(place.at.line, cases[i].line);

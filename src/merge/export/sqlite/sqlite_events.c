@@ -96,8 +96,8 @@ static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
 /* Returns the line of the function with this name at an address; NULL if there is none. */
 static const struct place *place_at(const struct process *process, uint32_t a, uint32_t name)
 {
-	const struct address *address = &process->addresses->list[a];
-	const struct place *places = process->addresses->places;
+	const struct address *address = &process->frames->addresses->list[a];
+	const struct place *places = process->frames->addresses->places;
 	size_t end = address->first_place + address->place_count;
 
 	for (size_t p = address->first_place; p < end; p++) {
