@@ -37,7 +37,7 @@ LIMITS = {
     'device_stats': 21, # src/merge/sums/callsite_stats.h
     'nodes': 16, # src/merge/read/nodes.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
-    'stretch': 20, # src/merge/sums/timeline.h
+    'stretch': 19, # src/merge/sums/timeline.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
     'frames': 18, # src/merge/naming/frames.h
     'table_def': 20, # src/merge/tables/table.h

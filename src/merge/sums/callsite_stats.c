@@ -280,12 +280,12 @@ static struct device_stats *device_of(struct callsites *callsites, uint32_t numb
 static void note_serialized(const struct device_stats *device, struct stream_stats *stream,
 			    const struct stretch *stretch)
 {
-	uint64_t ready_ns = larger(stretch->enter_ns, stream->until_ns);
+	uint64_t ready_ns = larger(stretch->work->enter_ns, stream->until_ns);
 	uint64_t before_ns = device->kernels_until_ns;
 
-	if (!stretch->has_call || !before_ns || stretch->start_ns < before_ns ||
+	if (!stretch->work->has_call || !before_ns || stretch->start_ns < before_ns ||
 	    stretch->start_ns - before_ns > BACK_TO_BACK_NS ||
-	    device->last_stream == stretch->stream || ready_ns + EARLY_NS > before_ns)
+	    device->last_stream == stretch->work->stream || ready_ns + EARLY_NS > before_ns)
 		return;
 	stream->serialized_count++;
 	saturating_add(&stream->serialized_ns, before_ns - ready_ns);
@@ -294,15 +294,16 @@ static void note_serialized(const struct device_stats *device, struct stream_sta
 static void note_kernel(struct callsites *callsites, struct device_stats *device,
 			const struct stretch *stretch)
 {
-	uint32_t s = stretch->stream < callsites->stream_count ? stretch->stream
-							       : (uint32_t)callsites->stream_count;
+	uint32_t s = stretch->work->stream < callsites->stream_count
+			     ? stretch->work->stream
+			     : (uint32_t)callsites->stream_count;
 	struct stream_stats *stream = &callsites->streams[s];
 
 	note_serialized(device, stream, stretch);
 	device->kernel_count++;
 	saturating_add(&device->kernel_ns, stretch->end_ns - stretch->start_ns);
 	if (stretch->end_ns > device->kernels_until_ns)
-		device->last_stream = stretch->stream;
+		device->last_stream = stretch->work->stream;
 	device->kernel_union_ns += stretch_extends(&device->kernels_until_ns, stretch);
 	stream->until_ns = larger(stream->until_ns, stretch->end_ns);
 }
@@ -337,7 +338,7 @@ static void take_stall(struct callsites *callsites, const struct stretch *stretc
 	uint64_t late_ns = left_ns[IDLE_LAUNCH_LATE], most_ns;
 
 	if (callsite->waits) {
-		bool is_in_time = stretch->enter_ns <= stretch->gap_from_ns;
+		bool is_in_time = stretch->work->enter_ns <= stretch->gap_from_ns;
 		uint64_t copy_ns = is_in_time ? 0 : left_ns[IDLE_ON_COPY];
 
 		if (!left_ns[IDLE_CPU_IN_SYNC] && !copy_ns)
@@ -395,13 +396,13 @@ static void note_idle(struct callsites *callsites, struct device_stats *device,
 	/*
 	 * The work started as soon as it could: the GPU was idle while its launch was on the way.
 	 */
-	if (stretch->has_call && stretch->start_ns - stretch->enter_ns <= latency_ns) {
+	if (stretch->work->has_call && stretch->start_ns - stretch->work->enter_ns <= latency_ns) {
 		left_ns[IDLE_LAUNCH_LATE] += left_ns[IDLE_NOT_STARTED] + left_ns[IDLE_ON_STREAM];
 		left_ns[IDLE_NOT_STARTED] = left_ns[IDLE_ON_STREAM] = 0;
 	}
 	/* A blocking call before a graph launch does not delay the later nodes of the graph. */
-	if (stretch->has_call && stretch->before &&
-	    stretch->gap_from_ns <= stretch->enter_ns + LATENCY_NS)
+	if (stretch->work->has_call && stretch->before &&
+	    stretch->gap_from_ns <= stretch->work->enter_ns + LATENCY_NS)
 		take_stall(callsites, stretch, left_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		if (left_ns[class] < min_gap_ns[class])
@@ -418,7 +419,7 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 {
 	struct device_stats *device = device_of(callsites, stretch->device);
 
-	callsites->list[stretch->callsite].stream = stretch->stream;
+	callsites->list[stretch->callsite].stream = stretch->work->stream;
 	if (!device->last_ns)
 		device->paused_before_ns = stretch->paused_ns;
 	device->paused_ns = stretch->paused_ns - device->paused_before_ns;
@@ -430,7 +431,7 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 	if (stretch->has_gap && stretch->gap_from_ns < device->first_ns)
 		device->first_ns = stretch->gap_from_ns;
 	device->last_ns = larger(device->last_ns, stretch->end_ns);
-	if (stretch->has_call)
+	if (stretch->work->has_call)
 		weigh_range(&callsites->list[stretch->callsite], stretch->owner->range,
 			    stretch->end_ns - stretch->start_ns);
 	if (stretch->has_gap) {

@@ -75,7 +75,7 @@ static void add_work(struct sink *sink, const struct process *process, const str
 static void add_stretch(struct sink *sink, const struct process *process,
 			const struct stretch *stretch)
 {
-	struct device_sums *sums = sums_of(sink->state, process->model, stretch->stream);
+	struct device_sums *sums = sums_of(sink->state, process->model, stretch->work->stream);
 
 	collectives_add(&sums->collectives, &sums->sweep, stretch);
 }

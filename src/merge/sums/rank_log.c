@@ -58,7 +58,7 @@ static uint32_t rank_units(uint64_t ns)
 static struct rank_entry entry_of(const struct stretch *stretch)
 {
 	return (struct rank_entry){
-		.enter_ns = stretch->has_call ? stretch->enter_ns : stretch->start_ns,
+		.enter_ns = stretch->work->has_call ? stretch->work->enter_ns : stretch->start_ns,
 		.start_ns = stretch->start_ns,
 		.end_ns = stretch->end_ns,
 		.is_kernel = stretch->is_kernel,
@@ -203,16 +203,17 @@ static void add_graph_work(struct rank_collector *collector, struct device_colle
 	struct graph_launch *graph = &device->graph;
 	uint64_t from_ns = stretch->start_ns;
 
-	if (!stretch->has_call || !stretch->took_ns || stretch->enter_ns > stretch->start_ns ||
-	    stretch->enter_ns < graph->enter_ns)
+	if (!stretch->work->has_call || !stretch->took_ns ||
+	    stretch->work->enter_ns > stretch->start_ns ||
+	    stretch->work->enter_ns < graph->enter_ns)
 		return;
-	if (stretch->enter_ns > graph->enter_ns) {
+	if (stretch->work->enter_ns > graph->enter_ns) {
 		end_graph_launch(collector, graph);
 		*graph = (struct graph_launch){
 			.is_open = true,
 			.is_longer = stretch->took_ns == UINT32_MAX,
-			.enter_ns = stretch->enter_ns,
-			.return_ns = stretch->enter_ns + stretch->took_ns,
+			.enter_ns = stretch->work->enter_ns,
+			.return_ns = stretch->work->enter_ns + stretch->took_ns,
 			.start_ns = stretch->start_ns,
 			.until_ns = stretch->start_ns,
 		};
@@ -371,7 +372,7 @@ static void note_running(struct device_collector *device, size_t index,
 		memmove(device->open, device->open + 1,
 			--device->open_count * sizeof(*device->open));
 	device->open[device->open_count++] =
-		(struct running){index, stretch->enter_ns, stretch->end_ns};
+		(struct running){index, stretch->work->enter_ns, stretch->end_ns};
 	device->collectives_until_ns = larger(device->collectives_until_ns, stretch->end_ns);
 }
 
@@ -391,8 +392,9 @@ static struct rank_collective describe(const struct model *model,
 		.ticket = stretch->ticket,
 		.bytes = call ? call->bytes : 0,
 		.root = call ? call->root : UINT32_MAX,
-		.lead_units = stretch->has_call ? rank_units(stretch->start_ns - stretch->enter_ns)
-						: UINT32_MAX,
+		.lead_units = stretch->work->has_call
+				      ? rank_units(stretch->start_ns - stretch->work->enter_ns)
+				      : UINT32_MAX,
 		.operation =
 			call ? call->operation : model->shapes.rows[stretch->owner->what].operation,
 	};
@@ -405,12 +407,13 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	struct rank_collector *collector = log->collector;
 	const struct rank_entry launch = entry_of(stretch);
 	const struct collective_call *call =
-		stretch->has_call ? collective_calls_at(&reading->model->collective_calls,
-							stretch->owner->thread, stretch->enter_ns)
-				  : NULL;
+		stretch->work->has_call
+			? collective_calls_at(&reading->model->collective_calls,
+					      stretch->owner->thread, stretch->work->enter_ns)
+			: NULL;
 	uint16_t member = member_of(
 		log, reading->model, stretch->device,
-		call ? call->communicator : stream_number(device, stretch->stream), !call);
+		call ? call->communicator : stream_number(device, stretch->work->stream), !call);
 	struct rank_collective *collective;
 
 	xt_grow(log->list, log->capacity, log->count + 1);
@@ -455,7 +458,7 @@ static uint64_t note_overlap(struct rank_log *log, struct device_collector *devi
 			continue;
 		longest_ns = larger(longest_ns, until_ns - stretch->start_ns);
 		/* In a graph, all work has the same launch. */
-		if (stretch->has_call && stretch->enter_ns >= running->enter_ns)
+		if (stretch->work->has_call && stretch->work->enter_ns >= running->enter_ns)
 			collective->is_overlapped = true;
 		if (until_ns > from_ns)
 			collective->alone_from_ns += (int64_t)(until_ns - from_ns);
@@ -475,12 +478,12 @@ static void note_progress(struct device_collector *device, const struct stretch 
 {
 	bool counts = device->collectives_until_ns || stretch->is_collective;
 	uint64_t from_ns = larger(device->until_ns, stretch->start_ns);
-	uint64_t lead_ns = stretch->start_ns - stretch->enter_ns;
+	uint64_t lead_ns = stretch->start_ns - stretch->work->enter_ns;
 
 	if (counts && stretch->end_ns > from_ns)
 		device->busy_ns += stretch->end_ns - from_ns;
 	device->until_ns = larger(device->until_ns, stretch->end_ns);
-	if (stretch->has_call && stretch->enter_ns <= stretch->start_ns &&
+	if (stretch->work->has_call && stretch->work->enter_ns <= stretch->start_ns &&
 	    (stretch->has_gap || stretch->is_collective) && lead_ns < device->starved_lead_ns)
 		device->starved_lead_ns = lead_ns;
 }

@@ -235,6 +235,7 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
+	const struct idle idle_before = *idle;
 	struct owner owner = timeline->aggregate->entries[item->place].owner;
 	struct stretch stretch = {
 		.device = item->device,
@@ -244,13 +245,12 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.start_ns = item->work.start_ns,
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
-		.stream = item->work.stream,
+		.work = &item->work,
+		.idle_before = &idle_before,
 		.callsite = item->callsite,
 		.before = item->before,
 		.call = item->call,
 		.took_ns = item->took_ns,
-		.has_call = item->work.has_call,
-		.enter_ns = item->work.enter_ns,
 		.owner = &owner,
 		.place = item->place,
 		.bytes = item->bytes,

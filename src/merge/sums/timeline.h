@@ -116,12 +116,11 @@ struct stretch {
 	uint64_t gap_from_ns;
 	uint64_t paused_ns;		/* pauses of recording in the device's gaps so far */
 	uint64_t idle_ns[IDLE_CLASSES]; /* causes of the gap; the sum is its length */
-	uint32_t stream;		/* XT_STREAM_ID */
+	const struct idle_work *work;	/* the work with its call */
+	const struct idle *idle_before; /* the state of the device before the work */
 	uint32_t callsite, before;	/* of its call, as in struct launch */
 	uint32_t call;			/* number of its call, as in struct launch; 0: unknown */
 	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: that or longer */
-	bool has_call;
-	uint64_t enter_ns; /* start of the call */
 	const struct owner *owner;
 	uint32_t place;	 /* index of the owner in the aggregate */
 	uint64_t bytes;	 /* of copies and memsets */
@@ -133,6 +132,13 @@ struct stretch {
  * Sets it to the new end.
  */
 uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch);
+
+/* Adds the idle time of the gap before upto_ns by cause. */
+static inline void stretch_idle_upto(const struct stretch *stretch, uint64_t upto_ns,
+				     uint64_t idle_ns[IDLE_CLASSES])
+{
+	idle_upto(stretch->idle_before, stretch->work, upto_ns, idle_ns);
+}
 
 /* Called for each piece of work if idle time was requested. */
 struct timeline_listener {

@@ -53,12 +53,12 @@ static void end(struct fixture *f)
 static void run(struct fixture *f, bool is_kernel, uint64_t start_ns, uint64_t end_ns)
 {
 	static const struct owner owner = {.stack = 1};
+	const struct idle_work work = {.stream = 1, .has_call = true};
 	struct stretch stretch = {.is_kernel = is_kernel,
 				  .start_ns = start_ns,
 				  .end_ns = end_ns,
-				  .stream = 1,
+				  .work = &work,
 				  .callsite = 1,
-				  .has_call = true,
 				  .owner = &owner};
 
 	callsites_add_work(&f->callsites, &stretch);

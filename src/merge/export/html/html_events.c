@@ -233,14 +233,14 @@ static uint32_t stream_of(struct html *html, const struct process *process,
 			  const struct stretch *stretch)
 {
 	struct html_events *events = &html->events;
-	const struct stream *row = &process->model->streams.rows[stretch->stream];
+	const struct stream *row = &process->model->streams.rows[stretch->work->stream];
 	struct page_stream stream = {
-		.id = stretch->stream, .process = process->index, .stream = row->stream};
+		.id = stretch->work->stream, .process = process->index, .stream = row->stream};
 
 	for (size_t s = events->streams.count; s-- > 0;) {
 		if (events->streams.list[s].process != process->index)
 			break;
-		if (events->streams.list[s].id == stretch->stream)
+		if (events->streams.list[s].id == stretch->work->stream)
 			return (uint32_t)s;
 	}
 	stream.name = xt_strdup(
@@ -317,7 +317,7 @@ void html_events_add_work(struct html *html, const struct process *process,
 	};
 	struct page_work *row;
 
-	if (stretch->stream >= process->model->streams.count)
+	if (stretch->work->stream >= process->model->streams.count)
 		return;
 	row = add_row(events, EVENT_WORK);
 	work.detail = owner->leaf == LEAF_KERNEL ? shape_of(events, process, owner->what)
