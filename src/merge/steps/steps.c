@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Divides the time of each device among steps and parts of steps.
+ */
+#include "merge/steps/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/tables.h"
+#include "log/base/compare.h"
+#include "merge/base/pack.h"
+#include "merge/sums/aggregate.h"
+#include "merge/sums/run.h"
+#include "merge/sums/timeline.h"
+
+#define IDLE_PART(name, column, text) [STEP_IDLE + IDLE_##name] = "idle: " text,
+const char *const step_part_names[STEP_PARTS] = {[STEP_COMPUTE] = "compute",
+						 [STEP_COLLECTIVE] = "collectives alone",
+						 [STEP_COPY] = "copies and memsets alone",
+						 IDLE_KNOWN_CAUSES(IDLE_PART)[STEP_UNEXPLAINED] =
+							 "not explained"};
+#undef IDLE_PART
+
+static struct step_process *last_process(struct steps *s)
+{
+	return &s->processes.list[s->processes.count - 1];
+}
+
+static void steps_process(struct sink *sink, const struct process *process)
+{
+	static const struct iterations none;
+	struct steps *s = sink->state;
+	const struct iterations *found = process->iterations;
+
+	/* A part of the call paths has no budget: other work ran in its gaps. */
+	s->reading.iterations = wanted_has_patterns(&sink->settings->wanted) ? &none : found;
+	s->reading.from_ns = sink->settings->wanted.from_ns + (uint64_t)process->origin_ns;
+	s->reading.sums_from = s->sums.count;
+	s->reading.is_cut = sink->settings->wanted.until_ns;
+	if (!s->reading.devices)
+		s->reading.devices = xt_calloc(STEPS_DEVICES_MAX, sizeof(*s->reading.devices));
+	list_append(s->processes, (struct step_process){
+					  .label = process->label,
+					  .log = process->log,
+					  .origin_ns = process->origin_ns,
+					  .source = found->source,
+					  .name = found->name ? xt_strdup(found->name) : NULL,
+					  .found_count = found->found_count,
+					  .warmup_count = found->warmup_count,
+				  });
+}
+
+COMPARE_BY(compare_notes, struct step_note, UP(place) UP(part))
+
+/* Sorts the notes, and adds up those of the same place and part. */
+static void join_notes(struct step_notes *notes)
+{
+	struct step_note *list = notes->list;
+	size_t kept = 0;
+
+	SORT(list, notes->count, compare_notes);
+	for (size_t n = 1; n < notes->count; n++) {
+		if (compare_notes(&list[kept], &list[n]))
+			list[++kept] = list[n];
+		else
+			list[kept].ns += list[n].ns;
+	}
+	notes->count = notes->count ? kept + 1 : 0;
+}
+
+static void add_note(struct step_notes *notes, uint32_t place, uint32_t part, uint64_t ns)
+{
+	xt_append(notes->list, notes->count, notes->capacity,
+		  (struct step_note){.place = place, .part = part, .ns = ns});
+}
+
+/* Keeps the step that ends if it is among the slowest of the device. */
+static void keep_slow(struct step_device *device)
+{
+	const struct step *step = &device->step;
+	struct slow_step slow = {.process = step->process,
+				 .device = step->device,
+				 .number = step->number,
+				 .wall_ns = step->wall_ns};
+	size_t at = STEPS_SLOW;
+
+	while (at && device->slow[at - 1].wall_ns < step->wall_ns)
+		at--;
+	if (at == STEPS_SLOW)
+		return;
+	free(device->slow[STEPS_SLOW - 1].notes.list);
+	memmove(&device->slow[at + 1], &device->slow[at],
+		(STEPS_SLOW - 1 - at) * sizeof(device->slow[0]));
+	slow.notes = device->notes;
+	device->notes = (struct step_notes){0};
+	join_notes(&slow.notes);
+	device->slow[at] = slow;
+}
+
+static void end_step(struct step_device *device)
+{
+	struct step *step = &device->step;
+
+	if (!device->is_in_step)
+		return;
+	device->is_in_step = false;
+	for (int part = 0; part < STEP_PARTS; part++)
+		step->wall_ns += step->parts_ns[part];
+	list_append(device->ended, *step);
+	if (!step->is_warmup)
+		keep_slow(device);
+	device->notes.count = 0;
+}
+
+/* The device begins the next iteration, or leaves the last one. */
+static void begin_step(struct steps *s, struct step_device *device, uint32_t number,
+		       uint64_t start_ns)
+{
+	size_t iteration = device->next++;
+
+	end_step(device);
+	if (iteration >= s->reading.iterations->found_count || iteration >= STEPS_MAX ||
+	    s->reading.iterations->starts_ns[iteration] < s->reading.from_ns)
+		return;
+	device->is_in_step = true;
+	device->step = (struct step){
+		.process = (uint32_t)(s->processes.count - 1),
+		.device = number,
+		.number = (uint32_t)iteration,
+		.is_warmup = iteration < s->reading.iterations->warmup_count,
+		.start_ns = start_ns,
+	};
+}
+
+/* Adds time to a part of the step. place: of the work that it belongs to. */
+static void spend(struct step_device *device, uint32_t place, enum step_part part, uint64_t ns)
+{
+	size_t sum = (size_t)place * STEP_PARTS + part;
+
+	if (!device->is_in_step || !ns)
+		return;
+	device->step.parts_ns[part] += ns;
+	if (device->step.is_warmup)
+		return;
+	xt_grow(device->sums_ns, device->sum_capacity, sum + 1);
+	device->sums_ns[sum] += ns;
+	if (device->notes.count < STEP_NOTES_MAX)
+		add_note(&device->notes, place, part, ns);
+}
+
+/* Adds the time up to until_ns in which work ran that started before. */
+static void settle_busy(struct step_device *device, uint64_t until_ns)
+{
+	for (int part = 0; part < STEP_WORK_PARTS; part++) {
+		uint64_t end_ns = smaller(device->until_ns[part], until_ns);
+
+		if (end_ns <= device->settled_ns)
+			continue;
+		spend(device, device->places[part], part, end_ns - device->settled_ns);
+		device->settled_ns = end_ns;
+	}
+}
+
+/*
+ * Adds the time up to until_ns, at most the start of the next work: busy time, then idle time.
+ * idle_ns: the causes of the idle time that was added, which grow.
+ */
+static void settle(struct step_device *device, const struct stretch *next, uint64_t until_ns,
+		   uint64_t idle_ns[IDLE_CLASSES])
+{
+	uint64_t upto_ns[IDLE_CLASSES] = {0};
+
+	settle_busy(device, until_ns);
+	if (until_ns <= device->settled_ns)
+		return;
+	if (!next->has_gap) {
+		spend(device, next->place, STEP_UNEXPLAINED, until_ns - device->settled_ns);
+		device->settled_ns = until_ns;
+		return;
+	}
+	stretch_idle_upto(next, until_ns, upto_ns);
+	for (int class = 0; class < IDLE_CLASSES; class ++) {
+		spend(device, next->place, STEP_IDLE + class, upto_ns[class] - idle_ns[class]);
+		idle_ns[class] = upto_ns[class];
+	}
+	device->settled_ns = until_ns;
+}
+
+/* When the iteration begins, or the last one ends. After that, there is no boundary. */
+static uint64_t boundary_ns(const struct iterations *list, size_t iteration)
+{
+	return iteration < list->found_count	? list->starts_ns[iteration]
+	       : iteration == list->found_count ? list->end_ns
+						: UINT64_MAX;
+}
+
+static void begin_device(struct steps *s, struct step_device *device, uint64_t start_ns,
+			 uint64_t launched_ns)
+{
+	device->has_run = true;
+	device->settled_ns = start_ns;
+	/* The device had no part in iterations that ended before. */
+	while (boundary_ns(s->reading.iterations, device->next + 1) <= launched_ns)
+		device->next++;
+}
+
+static enum step_part part_of_work(const struct stretch *stretch)
+{
+	return stretch->is_collective ? STEP_COLLECTIVE
+	       : stretch->is_kernel   ? STEP_COMPUTE
+				      : STEP_COPY;
+}
+
+static void steps_stretch(struct sink *sink, const struct process *process,
+			  const struct stretch *stretch)
+{
+	struct steps *s = sink->state;
+	uint64_t start_ns = stretch->start_ns, idle_ns[IDLE_CLASSES] = {0}, begin_ns;
+	uint64_t launched_ns = stretch->work->has_call ? stretch->work->enter_ns : start_ns;
+	enum step_part part = part_of_work(stretch);
+	struct step_device *device;
+
+	if (!s->reading.iterations->found_count || stretch->device >= STEPS_DEVICES_MAX)
+		return;
+	device = &s->reading.devices[stretch->device];
+	if (!device->has_run)
+		begin_device(s, device, start_ns, launched_ns);
+	while ((begin_ns = boundary_ns(s->reading.iterations, device->next)) <= launched_ns) {
+		settle_busy(device, start_ns);
+		begin_ns = smaller(larger(begin_ns, device->settled_ns), start_ns);
+		/* Work of the step before may still run. */
+		if (device->settled_ns >= start_ns)
+			begin_ns = start_ns;
+		settle(device, stretch, begin_ns, idle_ns);
+		begin_step(s, device, model_device(process->model, stretch->work->stream),
+			   begin_ns);
+	}
+	settle(device, stretch, start_ns, idle_ns);
+	if (stretch->end_ns > device->until_ns[part]) {
+		device->until_ns[part] = stretch->end_ns;
+		device->places[part] = stretch->place;
+	}
+}
+
+/* Adds the steps of a device to the run, unless it ran work in less than half of them. */
+static void keep_device(struct steps *s, struct step_device *device)
+{
+	bool has_steady = false;
+	size_t busy_count = 0;
+
+	for (size_t i = 0; i < device->ended.count; i++)
+		busy_count += step_busy_ns(&device->ended.list[i]) != 0;
+	for (size_t i = 0; i < device->ended.count && busy_count * 2 >= device->ended.count; i++) {
+		has_steady |= !device->ended.list[i].is_warmup;
+		list_append(s->all, device->ended.list[i]);
+	}
+	last_process(s)->device_count += has_steady;
+	for (size_t i = 0; i < device->sum_capacity && has_steady; i++)
+		if (device->sums_ns[i])
+			add_note(&s->sums, (uint32_t)(i / STEP_PARTS), i % STEP_PARTS,
+				 device->sums_ns[i]);
+	for (size_t i = 0; i < STEPS_SLOW; i++)
+		if (has_steady && device->slow[i].wall_ns)
+			list_append(s->slow, device->slow[i]);
+		else
+			free(device->slow[i].notes.list);
+}
+
+/* Ends the steps that last at the end of the log. A step that the user cut is left out. */
+static void end_log(struct steps *s)
+{
+	for (uint32_t d = 0; s->reading.devices && d < STEPS_DEVICES_MAX; d++) {
+		struct step_device *device = &s->reading.devices[d];
+
+		settle_busy(device, UINT64_MAX);
+		if (!s->reading.is_cut)
+			end_step(device);
+		keep_device(s, device);
+		free_all(device->notes.list, device->ended.list, device->sums_ns);
+		*device = (struct step_device){0};
+	}
+}
+
