@@ -283,3 +283,179 @@ static void end_log(struct steps *s)
 	}
 }
 
+static void pack_notes(struct pack *pack, struct step_notes *notes)
+{
+	PACK_LIST(pack, *notes, UINT32_MAX);
+	for (size_t n = 0; n < notes->count; n++)
+		pack_check(pack, notes->list[n].part < STEP_PARTS);
+}
+
+static void pack_slow(struct pack *pack, struct slow_step *slow)
+{
+	PACK(pack, slow->device);
+	PACK(pack, slow->number);
+	PACK(pack, slow->wall_ns);
+	pack_notes(pack, &slow->notes);
+}
+
+/* A state that is written has one log. */
+static void pack_steps(struct sink *sink, const struct process *process, struct pack *pack)
+{
+	struct steps *s = sink->state, log = {0};
+	uint32_t index = (uint32_t)(s->processes.count - 1);
+	size_t slow_count;
+
+	(void)process;
+	end_log(s);
+	slow_count = s->slow.count;
+	PACK(pack, last_process(s)->device_count);
+	PACK(pack, slow_count);
+	pack_check(pack, slow_count <= STEPS_SLOW * STEPS_DEVICES_MAX);
+	if (!pack->is_reading) {
+		PACK_LIST(pack, s->all, STEPS_MAX * STEPS_DEVICES_MAX);
+		pack_notes(pack, &s->sums);
+		for (size_t i = 0; i < slow_count; i++)
+			pack_slow(pack, &s->slow.list[i]);
+		return;
+	}
+	PACK_LIST(pack, log.all, STEPS_MAX * STEPS_DEVICES_MAX);
+	for (size_t i = 0; i < log.all.count; i++) {
+		pack_check_bool(pack, &log.all.list[i].is_warmup);
+		log.all.list[i].process = index;
+		list_append(s->all, log.all.list[i]);
+	}
+	s->reading.sums_from = s->sums.count;
+	pack_notes(pack, &log.sums);
+	for (size_t n = 0; n < log.sums.count; n++)
+		list_append(s->sums, log.sums.list[n]);
+	for (size_t i = 0; i < slow_count && !pack->error; i++) {
+		struct slow_step *slow = list_new(s->slow);
+
+		*slow = (struct slow_step){.process = index};
+		pack_slow(pack, slow);
+	}
+	free_all(log.all.list, log.sums.list);
+}
+
+static void steps_total(struct sink *sink, const struct process *process, const struct total *total,
+			uint32_t node)
+{
+	struct steps *s = sink->state;
+	struct step_weights *weights;
+
+	xt_grow(s->reading.nodes, s->reading.node_capacity, (size_t)process->total + 1);
+	s->reading.nodes[process->total] = node + 1;
+	if (!(total->owner.marks & OWNER_STEADY))
+		return;
+	xt_grow(s->weights, s->weight_capacity, (size_t)node + 1);
+	weights = &s->weights[node];
+	saturating_add(&weights->gpu_ns, total->weights[WEIGHT_GPU_TIME]);
+	saturating_add(&weights->count, total->weights[WEIGHT_COUNT]);
+	saturating_add(&weights->idle_ns, total->weights[WEIGHT_GPU_IDLE]);
+}
+
+/* Replaces the places in the aggregate by nodes of run->paths. */
+static void name_notes(const struct steps *s, struct step_notes *notes, size_t from)
+{
+	for (size_t n = from; n < notes->count; n++) {
+		uint32_t place = notes->list[n].place;
+		bool is_known = place < s->reading.node_capacity && s->reading.nodes[place];
+
+		notes->list[n].place = is_known ? s->reading.nodes[place] - 1 : PATH_ROOT;
+	}
+	join_notes(notes);
+}
+
+static void steps_process_end(struct sink *sink, const struct process *process)
+{
+	struct steps *s = sink->state;
+	uint32_t index = (uint32_t)(s->processes.count - 1);
+
+	(void)process;
+	end_log(s);
+	name_notes(s, &s->sums, s->reading.sums_from);
+	for (size_t i = 0; i < s->slow.count; i++)
+		if (s->slow.list[i].process == index)
+			name_notes(s, &s->slow.list[i].notes, 0);
+	if (s->reading.node_capacity)
+		memset(s->reading.nodes, 0, s->reading.node_capacity * sizeof(*s->reading.nodes));
+}
+
+static int compare_walls(const void *a, const void *b)
+{
+	const struct step *const *x = a, *const *y = b;
+
+	return (*x)->wall_ns != (*y)->wall_ns ? ORDER((*x)->wall_ns, (*y)->wall_ns) : ORDER(*y, *x);
+}
+
+static void steps_end(struct sink *sink, const struct run *run)
+{
+	struct steps *s = sink->state;
+	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
+	const char *wanted = run->settings->iterations.iteration;
+	bool is_missing = wanted && s->processes.count;
+
+	for (size_t i = 0; i < s->all.count; i++) {
+		if (s->all.list[i].is_warmup)
+			continue;
+		order[s->steady_count++] = &s->all.list[i];
+		s->steady_ns += s->all.list[i].wall_ns;
+	}
+	qsort(order, s->steady_count, sizeof(*order), compare_walls);
+	if (s->steady_count) {
+		s->median = order[(s->steady_count - 1) / 2];
+		s->slowest = order[s->steady_count - 1];
+	}
+	free(order);
+	for (size_t i = 0; i < s->processes.count; i++)
+		is_missing &= s->processes.list[i].source == ITERATIONS_MISSING;
+	if (is_missing)
+		report_warn(run->report,
+			    "there is no NVTX range \"%s\" that was opened %d times or more: "
+			    "the report has no steps",
+			    wanted, ITERATIONS_MIN);
+}
+
+static void steps_free_state(struct sink *sink)
+{
+	struct steps *s = sink->state;
+
+	end_log(s);
+	for (size_t i = 0; i < s->slow.count; i++)
+		free(s->slow.list[i].notes.list);
+	for (size_t i = 0; i < s->processes.count; i++)
+		free(s->processes.list[i].name);
+	free_all(s->all.list, s->slow.list, s->processes.list, s->sums.list, s->weights);
+	free_all(s->reading.devices, s->reading.nodes);
+}
+
+const struct exporter analysis_steps = {.uses = USES_ITERATIONS,
+					.state_bytes = sizeof(struct steps),
+					.process = steps_process,
+					.on.stretch = steps_stretch,
+					.total = steps_total,
+					.pack = pack_steps,
+					.process_end = steps_process_end,
+					.end = steps_end,
+					.free = steps_free_state};
+
+const struct steps *steps_of(const struct run *run)
+{
+	const struct steps *s = run_analysis(run, &analysis_steps);
+
+	return s && s->steady_count ? s : NULL;
+}
+
+struct step_weights steps_weights(const struct steps *s, uint32_t node)
+{
+	return s && node < s->weight_capacity ? s->weights[node] : (struct step_weights){0};
+}
+
+uint64_t step_busy_ns(const struct step *step)
+{
+	uint64_t busy_ns = 0;
+
+	for (int part = 0; part < STEP_WORK_PARTS; part++)
+		busy_ns += step->parts_ns[part];
+	return busy_ns;
+}
