@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of steps: each step with its parts, and the budget of a typical step.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "log/base/compare.h"
+#include "log/base/number_format.h"
+#include "merge/base/weights.h"
+#include "merge/read/inputs.h"
+#include "merge/steps/steps.h"
+#include "merge/sums/build_tree.h"
+#include "merge/sums/path_tables.h"
+#include "merge/sums/run.h"
+#include "merge/tables/table.h"
+
+/* Time of one line of code in one part of the steps. */
+struct part_line {
+	uint32_t part;
+	uint32_t frame; /* name: the innermost frame of user code, else the innermost frame */
+	uint64_t ns;
+};
+
+COMPARE_BY(compare_lines, struct part_line, UP(part) UP(frame))
+
+struct part_lines {
+	LIST(struct part_line);
+};
+
+/* The line to look at for a path: the innermost own frame, else the call, or the CPU code. */
+static uint32_t line_of(const struct paths *paths, uint32_t node)
+{
+	uint32_t frame = path_own_frame(paths, node, MARKS_USER);
+
+	return frame != NAME_EMPTY ? frame : paths->nodes[paths->nodes[node].parent].name;
+}
+
+static void add_line(struct part_lines *lines, const struct paths *paths, uint32_t node,
+		     uint32_t part, uint64_t ns)
+{
+	if (ns && node != PATH_ROOT)
+		xt_append(lines->list, lines->count, lines->capacity,
+			  (struct part_line){part, line_of(paths, node), ns});
+}
+
+/* Adds up the times of each line in each part. */
+static void join_lines(struct part_lines *lines)
+{
+	size_t kept = 0;
+
+	SORT(lines->list, lines->count, compare_lines);
+	for (size_t l = 1; l < lines->count; l++) {
+		if (compare_lines(&lines->list[kept], &lines->list[l]))
+			lines->list[++kept] = lines->list[l];
+		else
+			saturating_add(&lines->list[kept].ns, lines->list[l].ns);
+	}
+	lines->count = lines->count ? kept + 1 : 0;
+}
+
+static uint32_t part_of_idle(const struct paths *paths, uint32_t node)
+{
+	const char *label =
+		names_text(&paths->names, paths->nodes[path_of_idle_class(paths, node)].name, NULL);
+
+	for (uint32_t class = 0; class < IDLE_CLASSES; class ++)
+		if (!strcmp(label, idle_labels[class]))
+			return STEP_IDLE + class;
+	return STEP_UNEXPLAINED;
+}
+
+/* The lines of the notes. The caller frees the list. */
+static struct part_lines lines_of_notes(const struct paths *paths, const struct step_notes *notes)
+{
+	struct part_lines lines = {0};
+
+	for (size_t n = 0; n < notes->count; n++)
+		add_line(&lines, paths, notes->list[n].place, notes->list[n].part,
+			 notes->list[n].ns);
+	join_lines(&lines);
+	return lines;
+}
+
+/* The lines of the CPU code that idle GPUs waited for, after the warm-up. The caller frees it. */
+static struct part_lines lines_of_idle(const struct steps *steps, const struct paths *paths)
+{
+	struct part_lines lines = {0};
+
+	for (uint32_t n = PATH_ROOT + 1; n < steps->weight_capacity && n < paths->node_count; n++)
+		add_line(&lines, paths, n, part_of_idle(paths, n), steps->weights[n].idle_ns);
+	join_lines(&lines);
+	return lines;
+}
+
+struct budget_row {
+	uint32_t part;
+	uint32_t line; /* the frame with most of it; NAME_EMPTY: none */
+	uint64_t line_ns;
+	uint64_t total_ns, step_ns, median_ns, slowest_ns;
+};
+
+static const struct column_def budget_columns[] = {
+	COLUMN("part", TEXT, OTHER, "what the GPU did, or why it was idle", HEAD("part", 32)),
+	COLUMN("step_ns", NS, FROM(budget_row, step_ns), "mean of all steps after the warm-up",
+	       HEAD("per step", 10)),
+	COLUMN("share", SHARE, OTHER, "part of the time of the steps", HEAD("share", 7), TEXT_ONLY),
+	COLUMN("median_ns", NS, FROM(budget_row, median_ns), "in the middle step by time",
+	       WIDE("median", 10, 100)),
+	COLUMN("slowest_ns", NS, FROM(budget_row, slowest_ns), "in the slowest step",
+	       HEAD("slowest", 10)),
+	COLUMN("total_ns", NS, FROM(budget_row, total_ns), "in all steps after the warm-up"),
+	COLUMN("line", TEXT, OTHER, "line of code with most of it", LAST("most of it in"),
+	       OPTIONAL),
+	COLUMN("line_ns", NS, FROM(budget_row, line_ns),
+	       "GPU time or idle time of that line in these steps"),
+};
+
+/* Sets the line with most time in each part. */
+static void set_lines(struct budget_row *list, const struct part_lines *lines)
+{
+	for (size_t l = 0; l < lines->count; l++) {
+		struct budget_row *row = &list[lines->list[l].part];
+
+		if (lines->list[l].ns <= row->line_ns)
+			continue;
+		row->line = lines->list[l].frame;
+		row->line_ns = lines->list[l].ns;
+	}
+}
+
+static void open_budget(struct table_rows *rows)
+{
+	const struct steps *steps = steps_of(rows->run);
+	const struct paths *paths = &rows->run->paths;
+	struct part_lines lines, idle;
+	struct budget_row *list;
+
+	if (!steps)
+		return;
+	list = rows->memory = xt_calloc(STEP_PARTS, sizeof(*list));
+	rows->whole = steps->steady_ns;
+	for (size_t i = 0; i < steps->all.count; i++)
+		for (int part = 0; part < STEP_PARTS && !steps->all.list[i].is_warmup; part++)
+			list[part].total_ns += steps->all.list[i].parts_ns[part];
+	lines = lines_of_notes(paths, &steps->sums);
+	idle = lines_of_idle(steps, paths);
+	for (size_t l = 0; l < lines.count; l++)
+		if (lines.list[l].part >= STEP_IDLE && idle.count)
+			lines.list[l].ns = 0;
+	set_lines(list, &lines);
+	set_lines(list, &idle);
+	free_all(lines.list, idle.list);
+	table_records(rows, list, 0);
+	for (uint32_t part = 0; part < STEP_PARTS; part++) {
+		list[part].part = part;
+		list[part].step_ns = list[part].total_ns / steps->steady_count;
+		list[part].median_ns = steps->median->parts_ns[part];
+		list[part].slowest_ns = steps->slowest->parts_ns[part];
+		if (list[part].total_ns)
+			table_add(rows, part);
+	}
+}
+
+static void put_budget(struct table_rows *rows, struct cells *cells)
+{
+	const struct budget_row *row = rows->record;
+
+	cells_put(cells, cell_text(step_part_names[row->part]));
+	cells_put(cells, cell_share(row->total_ns, rows->whole));
+	cells_put(cells,
+		  cell_owned(rows, row->line == NAME_EMPTY
+					   ? xt_strdup("")
+					   : paths_frame_where(&rows->run->paths, row->line)));
+}
+
+const struct table_def table_budget = {
+	.name = "budget",
+
+	.title = "Where the time of a step goes",
+	.what = "The parts of a step after the warm-up, which add up to its time on a GPU.",
+	HAS_COLUMNS(budget_columns),
+	.shows = "part step_ns share median_ns slowest_ns line",
+	.is_whole = true,
+	.open = open_budget,
+	.row = put_budget,
+};
+
+/* What a slow step spent more time on than the middle one. */
+struct slow_cause {
+	uint32_t part;
+	uint32_t line; /* NAME_EMPTY: unknown */
+	uint64_t more_ns;
+};
+
+#define PART(name, part, text) COLUMN(name, NS, FROM(step, parts_ns[part]), text)
+#define IDLE_COLUMN(name, column, text)                                                            \
+	PART("idle_" #column, STEP_IDLE + IDLE_##name, "idle: " text),
+
+static const struct column_def step_columns[] = {
+	COLUMN("process", TEXT, OTHER, "label of the process"),
+	COLUMN("device", CODE, FROM(step, device), "its number in the process"),
+	COLUMN("step", COUNT, OTHER, "number of the step in the process, from 1", HEAD("step", 8)),
+	COLUMN("kind", WORD, OTHER, "warm-up or steady"),
+	COLUMN("start_ns", MOMENT, OTHER, "when it began on the device", WIDE("at", 10, 60)),
+	COLUMN("wall_ns", NS, FROM(step, wall_ns), "its time on the device, the sum of its parts",
+	       HEAD("time", 10)),
+	PART("compute_ns", STEP_COMPUTE, "kernels, collectives left out"),
+	PART("collective_ns", STEP_COLLECTIVE, "collectives, without compute"),
+	PART("copy_ns", STEP_COPY, "copies and memsets alone"),
+	IDLE_KNOWN_CAUSES(IDLE_COLUMN)
+		PART("unexplained_ns", STEP_UNEXPLAINED, "idle time whose cause is unknown"),
+	COLUMN("cause", TEXT, OTHER, "of slow steps: the part that grew most", OPTIONAL),
+	COLUMN("cause_ns", NS, OTHER, "of slow steps: by so much more than in the middle step",
+	       OPTIONAL),
+	COLUMN("cause_line", TEXT, OTHER, "of slow steps: the line of code with most of it",
+	       OPTIONAL),
+	COLUMN("text", TEXT, OTHER, "what made it slow", LAST("what took longer"), TEXT_ONLY),
+};
+#undef IDLE_COLUMN
+
+static bool is_slow(const struct slow_step *slow, const struct step *step)
+{
+	return slow->process == step->process && slow->device == step->device &&
+	       slow->number == step->number;
+}
+
+/* The line that grew most in a part, compared with the mean of all steps. */
+static uint32_t line_of_cause(const struct paths *paths, const struct steps *steps,
+			      const struct step_notes *notes, uint32_t part)
+{
+	struct part_lines usual = lines_of_notes(paths, &steps->sums);
+	struct part_lines here = lines_of_notes(paths, notes);
+	uint32_t line = NAME_EMPTY;
+	uint64_t most_ns = 0;
+
+	for (size_t l = 0; l < here.count; l++) {
+		const struct part_line *row = &here.list[l];
+		const struct part_line *all = SEARCH(row, usual.list, usual.count, compare_lines);
+		uint64_t mean_ns = all ? all->ns / steps->steady_count : 0;
+
+		if (row->part == part && row->ns > mean_ns && row->ns - mean_ns > most_ns) {
+			most_ns = row->ns - mean_ns;
+			line = row->frame;
+		}
+	}
+	free_all(here.list, usual.list);
+	return line;
+}
+
+static struct slow_cause cause_of(const struct paths *paths, const struct steps *steps,
+				  const struct step *step)
+{
+	const struct slow_step *slow = NULL;
+	struct slow_cause cause = {0};
+
+	for (size_t i = 0; i < steps->slow.count; i++)
+		if (is_slow(&steps->slow.list[i], step))
+			slow = &steps->slow.list[i];
+	for (uint32_t part = 0; part < STEP_PARTS && slow; part++) {
+		uint64_t usual_ns = steps->median->parts_ns[part];
+
+		if (step->parts_ns[part] > usual_ns &&
+		    step->parts_ns[part] - usual_ns > cause.more_ns)
+			cause = (struct slow_cause){.part = part,
+						    .more_ns = step->parts_ns[part] - usual_ns};
+	}
+	if (cause.more_ns)
+		cause.line = line_of_cause(paths, steps, &slow->notes, cause.part);
+	return cause;
+}
+
+static void open_steps(struct table_rows *rows)
+{
+	const struct steps *steps = steps_of(rows->run);
+
+	if (steps)
+		table_records(rows, steps->all.list, steps->all.count);
+}
+
+static int compare_walls(const void *a, const void *b, void *context)
+{
+	const struct step *x = (const struct step *)context + *(const size_t *)a;
+	const struct step *y = (const struct step *)context + *(const size_t *)b;
+
+	return x->wall_ns != y->wall_ns ? ORDER(y->wall_ns, x->wall_ns) : ORDER(x, y);
+}
+
+/* The slowest steps, slowest first. */
+static void open_slow_steps(struct table_rows *rows)
+{
+	const struct steps *steps = steps_of(rows->run);
+	size_t *order;
+
+	if (!steps)
+		return;
+	order = xt_calloc(steps->slow.count + 1, sizeof(*order));
+	table_records(rows, steps->all.list, 0);
+	for (size_t i = 0, count = 0; i < steps->all.count; i++)
+		for (size_t k = 0; k < steps->slow.count && count < steps->slow.count; k++)
+			if (is_slow(&steps->slow.list[k], &steps->all.list[i]))
+				order[count++] = i;
+	SORT_BY(order, steps->slow.count, compare_walls, steps->all.list);
+	for (size_t i = 0; i < steps->slow.count; i++)
+		table_add(rows, order[i]);
+	free(order);
+}
+
+static void put_cause(struct table_rows *rows, struct cells *cells, const struct steps *steps,
+		      const struct step *step)
+{
+	struct slow_cause cause = cause_of(&rows->run->paths, steps, step);
+	char more[TIME_BYTES];
+	char *line;
+
+	if (!cause.more_ns) {
+		cells_put(cells, cell_text(""));
+		cells_put(cells, CELL_ABSENT);
+		cells_put(cells, cell_text(""));
+		cells_put(cells, cell_text(""));
+		return;
+	}
+	format_time(more, cause.more_ns);
+	line = cause.line == NAME_EMPTY ? xt_strdup("")
+					: paths_frame_where(&rows->run->paths, cause.line);
+	cells_put(cells, cell_text(step_part_names[cause.part]));
+	cells_put(cells, cell_number(cause.more_ns));
+	cells_put(cells, cell_owned(rows, line));
+	cells_put(cells, cell_owned(rows, xt_asprintf("%s +%s%s%s", step_part_names[cause.part],
+						      more, line[0] ? ", most in " : "", line)));
+}
+
+static void put_step(struct table_rows *rows, struct cells *cells)
+{
+	const struct steps *steps = steps_of(rows->run);
+	const struct step *step = rows->record;
+	const struct step_process *process = &steps->processes.list[step->process];
+
+	cells_put(cells, cell_text(process->label));
+	cells_put(cells, cell_number(step->number + 1));
+	cells_put(cells, cell_text(step->is_warmup ? "warm-up" : "steady"));
+	cells_put(cells, cell_moment((int64_t)(step->start_ns - (uint64_t)process->origin_ns)));
+	put_cause(rows, cells, steps, step);
+}
+
+#define STEPS_IN_JSON 1000
+
+#define STEP_TABLE(open_rows)                                                                      \
+	{                                                                                          \
+		.name = "steps", .title = "Slowest steps",                                         \
+		.what = "Each step on each GPU with its parts. A program without iterations has "  \
+			"none.",                                                                   \
+		HAS_COLUMNS(step_columns), .shows = "step start_ns wall_ns text",                  \
+		.rows_max = STEPS_IN_JSON, .is_complete = true, .open = open_rows, .row = put_step \
+	}
+
+const struct table_def table_steps = STEP_TABLE(open_steps);
+const struct table_def text_slow_steps = STEP_TABLE(open_slow_steps);
+
