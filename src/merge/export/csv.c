@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "merge/export/formats.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/kernels.h"
 #include "merge/sums/processes.h"
@@ -132,7 +133,7 @@ static int open_file(struct sink *sink, const char *table)
 }
 
 const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
-					       &analysis_processes, NULL};
+					       &analysis_processes, &analysis_steps, NULL};
 
 static int csv_begin(struct sink *sink)
 {

@@ -362,3 +362,128 @@ static void put_step(struct table_rows *rows, struct cells *cells)
 const struct table_def table_steps = STEP_TABLE(open_steps);
 const struct table_def text_slow_steps = STEP_TABLE(open_slow_steps);
 
+static const char *const source_texts[] = {
+	[ITERATIONS_RANGE] = "NVTX range ",
+	[ITERATIONS_OPTIMIZER] = "steps of the optimizer",
+	[ITERATIONS_PERIOD] = "launches that repeat",
+};
+
+/* The first process with steps after the warm-up. */
+static const struct step_process *first_process(const struct steps *steps)
+{
+	const struct step_process *process = steps->processes.list;
+
+	while (!process->device_count)
+		process++;
+	return process;
+}
+
+/* Number of devices with steps, by process. */
+static uint64_t count_devices(const struct steps *steps)
+{
+	uint64_t count = 0;
+
+	for (size_t p = 0; p < steps->processes.count; p++)
+		count += steps->processes.list[p].device_count;
+	return count;
+}
+
+/* Describes the number of steps of each GPU: "20 steps" or "18 to 20 steps on each of 4 GPUs". */
+static char *counts_text(const struct steps *steps)
+{
+	uint64_t least = UINT64_MAX, most = 0, count = 0, devices = count_devices(steps);
+	char from[32] = "", of[48] = "";
+
+	for (size_t i = 0; i < steps->all.count; i++) {
+		const struct step *step = &steps->all.list[i], *next = step + 1;
+
+		count += !step->is_warmup;
+		if (i + 1 < steps->all.count && next->process == step->process &&
+		    next->device == step->device)
+			continue;
+		least = count ? smaller(least, count) : least;
+		most = larger(most, count);
+		count = 0;
+	}
+	if (least < most)
+		snprintf(from, sizeof(from), "%" PRIu64 " to ", least);
+	if (devices > 1)
+		snprintf(of, sizeof(of), " on each of %" PRIu64 " GPUs", devices);
+	return xt_asprintf("%s%" PRIu64 " steps%s", from, most, of);
+}
+
+char *steps_text(const struct steps *steps)
+{
+	const struct step_process *first = first_process(steps);
+	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES];
+	char *counts = counts_text(steps), *text;
+	uint64_t busy_ns = 0;
+
+	for (size_t i = 0; i < steps->all.count; i++)
+		if (!steps->all.list[i].is_warmup)
+			busy_ns += step_busy_ns(&steps->all.list[i]);
+	format_time(median, steps->median->wall_ns);
+	format_time(slowest, steps->slowest->wall_ns);
+	text = xt_asprintf("%s of %s (median; slowest %s, step %" PRIu32 "), GPU busy %s; by %s%s",
+			   counts, median, slowest, steps->slowest->number + 1,
+			   format_share(busy, busy_ns, steps->steady_ns),
+			   source_texts[first->source], first->name ? first->name : "");
+	free(counts);
+	return text;
+}
+
+/* The part of the warm-up that took longest. */
+static uint32_t longest_part(const struct steps *steps, uint64_t *part_ns)
+{
+	uint64_t sums_ns[STEP_PARTS] = {0};
+	uint32_t longest = 0;
+
+	for (size_t i = 0; i < steps->all.count; i++)
+		for (uint32_t p = 0; p < STEP_PARTS && steps->all.list[i].is_warmup; p++)
+			sums_ns[p] += steps->all.list[i].parts_ns[p];
+	for (uint32_t p = 0; p < STEP_PARTS; p++)
+		if (sums_ns[p] > sums_ns[longest])
+			longest = p;
+	*part_ns = sums_ns[longest];
+	return longest;
+}
+
+char *steps_warmup_text(const struct steps *steps)
+{
+	uint64_t count = 0, wall_ns = 0, part_ns, devices = count_devices(steps);
+	uint32_t part = longest_part(steps, &part_ns);
+	char wall[TIME_BYTES], share[SHARE_BYTES];
+
+	for (size_t i = 0; i < steps->all.count; i++) {
+		count += steps->all.list[i].is_warmup;
+		wall_ns += steps->all.list[i].is_warmup ? steps->all.list[i].wall_ns : 0;
+	}
+	if (!count)
+		return NULL;
+	format_time(wall, wall_ns / devices);
+	return xt_asprintf("%" PRIu64 " step%s before, %s%s; %s of it %s", count / devices,
+			   count / devices == 1 ? "" : "s", wall, devices > 1 ? " each" : "",
+			   format_share(share, part_ns, wall_ns), step_part_names[part]);
+}
+
+void steps_put_json(struct json *json, const struct steps *steps)
+{
+	static const char *const sources[] = {[ITERATIONS_RANGE] = "nvtx",
+					      [ITERATIONS_OPTIMIZER] = "optimizer",
+					      [ITERATIONS_PERIOD] = "period"};
+	const struct step_process *first = first_process(steps);
+	char *text = steps_text(steps);
+
+	json_begin_object(json, "steps");
+	json_string(json, "text", text);
+	json_string(json, "source", sources[first->source]);
+	json_string(json, "name", first->name ? first->name : "");
+	json_u64(json, "gpu_count", count_devices(steps));
+	json_u64(json, "step_count", steps->steady_count);
+	json_u64(json, "wall_ns", steps->steady_ns);
+	json_u64(json, "median_ns", steps->median->wall_ns);
+	json_u64(json, "slowest_ns", steps->slowest->wall_ns);
+	json_u64(json, "slowest_step", steps->slowest->number + 1);
+	json_end_object(json);
+	free(text);
+}

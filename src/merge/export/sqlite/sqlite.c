@@ -17,6 +17,7 @@
 #include "merge/base/weights.h"
 #include "merge/export/sqlite/sqlite_events.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
@@ -635,7 +636,7 @@ const struct exporter exporter_sqlite = {
 		"questions",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS |
 		USES_TIMELINE | USES_FINDINGS,
-	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
+	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps, NULL},
 	.state_bytes = sizeof(struct sqlite),
 	.begin = sqlite_begin,
 	.process = begin_process,

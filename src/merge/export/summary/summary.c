@@ -14,6 +14,7 @@
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
+#include "merge/steps/steps.h"
 #include "merge/findings/finding.h"
 #include "merge/findings/rules.h"
 #include "merge/sums/path_tables.h"
@@ -889,6 +890,6 @@ const struct exporter exporter_text = {
 		"and "
 		"losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
-	.analyses = (const struct exporter *const[]){&analysis_calls, NULL},
+	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps, NULL},
 	.end = summary_end,
 };

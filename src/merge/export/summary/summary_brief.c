@@ -17,6 +17,7 @@
 #include "merge/findings/finding.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/sums/build_tree.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/path_tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
@@ -261,5 +262,6 @@ const struct exporter exporter_brief = {
 		"KB, "
 		"with the queries that give the same numbers",
 	.uses = USES_PATHS | USES_FINDINGS,
+	.analyses = (const struct exporter *const[]){&analysis_steps, NULL},
 	.end = brief_end,
 };

@@ -13,6 +13,7 @@
 #include "merge/export/summary/summary_text.h"
 #include "merge/findings/finding.h"
 #include "merge/ranks/collectives_words.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/trust.h"
 #include "merge/findings/headline.h"
 #include "merge/sums/run.h"
@@ -146,6 +147,20 @@ char *headline_part_text(const struct run *run)
 	return text;
 }
 
+/* Does nothing if the run has no iterations. The warm-up is apart: it has causes of its own. */
+static void add_steps(struct headline_texts *texts, const struct run *run)
+{
+	const struct steps *steps = steps_of(run);
+	char *text = steps ? steps_text(steps) : NULL;
+	char *warmup = steps ? steps_warmup_text(steps) : NULL;
+
+	if (text)
+		add_text(texts, "steps", "%s", text);
+	if (warmup)
+		add_text(texts, "warm-up", "%s", warmup);
+	free_all(text, warmup);
+}
+
 /* Does nothing if the log has all of the run. */
 static void add_part(struct headline_texts *texts, const struct run *run)
 {
@@ -277,6 +292,7 @@ void headline_texts(struct headline_texts *texts, const struct run *run)
 	add_note(texts, run);
 	add_time(texts, run);
 	add_part(texts, run);
+	add_steps(texts, run);
 	add_activity(texts, run);
 	add_gap(texts, run, "start-up", &headline->start_up);
 	add_gap(texts, run, "longest gap", &headline->longest);
@@ -452,6 +468,8 @@ void put_headline_json(struct json *json, const struct run *run)
 	json_u64(json, "gpu_time_ns", run->sums->events.work.gpu_ns);
 	json_u64(json, "own_code_gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_string(json, "trust", trust_level_name(run->trust->level));
+	if (steps_of(run))
+		steps_put_json(json, steps_of(run));
 	put_gap_json(json, "start_up", run, &headline->start_up, false);
 	put_gap_json(json, "longest_gap", run, &headline->longest, true);
 	put_costs_json(json, run);

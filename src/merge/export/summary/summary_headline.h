@@ -11,7 +11,7 @@
 struct run;
 struct sink;
 
-#define HEADLINE_LINES 9 /* with the costs, twelve */
+#define HEADLINE_LINES 12
 
 /* The lines above the costs: labels and texts. */
 struct headline_texts {
