@@ -35,13 +35,13 @@ export function Key({ colour, title, children }: { colour?: string; title?: stri
 /* A path, of which each frame can be picked. Those of the user's code are bold. */
 export function Crumbs({ tree, nodes, onPick }: { tree: PathTree; nodes: number[]; onPick: (node: number) => void }) {
 	return (
-		<nav class="crumbs" aria-label="Call path">
+		<div class="crumbs" role="group" aria-label="Call path">
 			{nodes.map((node) => (
 				<button type="button" class={tree.ownNames.has(tree.text(node)) ? 'own' : undefined} onClick={() => onPick(node)}>
 					{tree.text(node)}
 				</button>
 			))}
-		</nav>
+		</div>
 	);
 }
 

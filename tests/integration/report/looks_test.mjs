@@ -2,8 +2,9 @@
 // How a report looks in wide and narrow windows, both themes, print, and in a frame.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { browser, close, isThere, numberOf, open, outputs, runChecks, soon, sum, traces } from './page.mjs';
+import { browser, close, isThere, numberOf, open, outputs, packages, runChecks, soon, sum, traces } from './page.mjs';
 
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
@@ -208,18 +209,55 @@ async function showMuch(page) {
 	await isThere(page, '#shares');
 }
 
-async function checkTexts(html) {
-	for (const width of [1440, 1024, 390])
-		for (const colorScheme of ['light', 'dark']) {
-			const page = await open(html, { viewport: { width, height: 800 }, hasTouch: true, colorScheme });
+const require = createRequire(join(packages, 'package.json'));
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-			await checkTextsOf(page, `${width} ${colorScheme}`);
-			if (colorScheme === 'dark') {
-				await showMuch(page);
-				await checkTextsOf(page, `${width} with a comparison`);
-			}
-			await close(page);
-		}
+// Contrast, labels, roles and the like. The page must be usable without seeing or pointing. Later
+// rows of a table are like the first ones, and only the rules about colours depend on the theme.
+async function checkAccess(page, what, colorScheme = 'light') {
+	await page.emulateMedia({ colorScheme });
+	await page.waitForFunction((theme) => document.documentElement.dataset.theme === theme, colorScheme);
+	const violations = await page.evaluate(async (isDark) => {
+		const runOnly = isDark ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {};
+		const { violations } = await axe.run({ exclude: ['tbody tr:nth-child(n+4)'] }, { resultTypes: ['violations'], ...runOnly });
+
+		return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, html }) => `${target} ${html.slice(0, 80)}`).join(' | ')}`);
+	}, colorScheme === 'dark');
+
+	assert.deepEqual(violations, [], what);
+}
+
+// One page at all widths, light and dark: opening it again would take longer than the checks.
+async function checkTexts(html) {
+	const page = await open(html, { viewport: { width: 390, height: 800 }, hasTouch: true });
+	const checkAt = async (width, what) => {
+		await page.setViewportSize({ width, height: 800 });
+		await checkTextsOf(page, `${width} ${what}`);
+	};
+
+	await page.evaluate(axe);
+	for (const width of [390, 700, 1200, 1800]) {
+		await checkAt(width, 'alone');
+		for (const theme of width === 390 ? [] : ['light', 'dark']) await checkAccess(page, `${width} ${theme}`, theme);
+	}
+	await page.evaluate(() => scrollTo(0, 0));
+	await showMuch(page);
+	await checkAccess(page, 'with a comparison');
+	for (const width of [1440, 390]) await checkAt(width, 'with a comparison');
+	await close(page);
+}
+
+// The sections that only jobs of several ranks have.
+async function checkRanks() {
+	const page = await open(outputs(join(traces, 'sim-ranks'), 'texts').html, { viewport: { width: 1800, height: 800 } });
+
+	await page.evaluate(axe);
+	for (const width of [1800, 1200, 700]) {
+		await page.setViewportSize({ width, height: 800 });
+		for (const theme of ['light', 'dark']) await checkAccess(page, `ranks ${width} ${theme}`, theme);
+	}
+	await checkTextsOf(page, 'ranks 700');
+	await close(page);
 }
 
 // Jupyter shows the page in a frame without an address of its own.
@@ -250,5 +288,6 @@ await runChecks({
 	checkLooks: () => checkLooks(html),
 	checkWideTable: () => checkWideTable(outputs(join(traces, 'h100-training.xtr'), 'training').html),
 	checkTexts: () => checkTexts(html),
+	checkRanks,
 	checkFrame: () => checkFrame(html),
 });
