@@ -23,6 +23,7 @@ import type {
 	ProcessesRow,
 	RankWaitsRow as CollectiveRank,
 	SpreadRow as CollectiveSpread,
+	StepsRow,
 	UnfinishedRow,
 	WaitCausesRow as CollectiveCause,
 } from '../generated/rows'; /* of the declared tables */
@@ -66,15 +67,6 @@ export interface FindingPlace {
 }
 
 export type Finding = FindingsRow & { evidence: Record<string, number>; place_count: number; places: FindingPlace[] };
-
-/* An iteration of the program. */
-interface StepRow {
-	process: string;
-	device: number;
-	kind: string; /* 'warm-up' or 'steady' */
-	start_ns: number;
-	wall_ns: number;
-}
 
 interface Rows<Row> {
 	row_count: number;
@@ -168,7 +160,7 @@ interface Summary {
 	};
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
 	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
-	steps?: Rows<StepRow>; /* with iterations */
+	steps?: Rows<StepsRow>; /* with iterations */
 	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;

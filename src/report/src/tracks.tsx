@@ -9,7 +9,7 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
 import { Amount, Key } from './parts';
 import { axisTime, exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
-import { filter, isDark, isOfBrowser, printing, type State, timeView, watchWidth } from './state';
+import { filter, isDark, isOfBrowser, printing, type State, timeView, usualTime, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
 import { Shades } from './selection';
 import { lateProcessOf } from './data';
@@ -232,6 +232,9 @@ function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 					{sign}
 				</button>
 			))}
+			<button type="button" id="steady-time" hidden={!usualTime.value || timeView.value === usualTime.value} onClick={() => (timeView.value = usualTime.value)}>
+				Steady steps
+			</button>
 			<button type="button" id="whole-time" hidden={isWhole} onClick={() => (view.value = whole)}>
 				Whole run
 			</button>
@@ -505,7 +508,7 @@ export function Tracks({ state }: { state: State }) {
 				<p class="sub">
 					Activity of each device from its first to its last work: kernels, copies and memsets while no kernel
 					ran, and the cause of idle time. <span class="screen-only">
-						{isWhole ? <span class="mouse-only">Drag to zoom in, or with Shift to select a span.</span> : 'The sums are of the time in view.'}
+						{isWhole ? <span class="mouse-only">Drag to zoom in, or with Shift to select a span.</span> : `${usualTime.value && timeView.value === usualTime.value ? 'Steady steps are in view. ' : ''}The sums are of the time in view.`}
 					</span>
 				</p>
 				{times.pieces.length > 1 ? (

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { browser, close, isThere, numberOf, open, outputs, packages, runChecks, soon, sum, traces } from './page.mjs';
+import { browser, close, isGone, isThere, numberOf, open, outputs, packages, runChecks, soon, sum, traces } from './page.mjs';
 
 async function checkLooks(html) {
 	for (const width of [320, 390, 768]) {
@@ -52,7 +52,7 @@ async function checkLooks(html) {
 // The page opens on what readers look for: their code, and the rank that the others wait for.
 async function checkOpening() {
 	const { html, summary, folded } = outputs(join(traces, 'h100-training.xtr'), 'opening');
-	const page = await open(html);
+	const page = await open(html, { isAsOpened: true });
 	const top = async (selector) => (await page.locator(selector).first().boundingBox()).y;
 	const find = async (name, is) => {
 		await page.fill('#search', `"${name}"`);
@@ -85,12 +85,22 @@ async function checkOpening() {
 	await page.click('#counters summary');
 	await isThere(page, '#counters .track-box');
 	const kernels = () => numberOf(page, '[data-series=kernels]');
-	const whole = await kernels();
+	const steps = summary.steps.rows.filter((step) => step.kind === 'steady');
+	const middle = steps.toSorted((a, b) => a.wall_ns - b.wall_ns)[(steps.length - 1) >> 1];
+	const around = steps.filter((step) => Math.abs(step.step - middle.step) <= 1);
+	const expected = sum(around.map((step) => step.compute_ns));
+	const steady = await kernels();
 
-	await page.click('#time-nearer');
-	await soon(async () => assert.ok((await kernels()) < whole));
+	assert.ok(steps.length > 10 && Math.abs(steady - expected) < 0.1 * expected, `${steady} ${expected}`);
+	assert.match(await page.textContent('#timeline .sub'), /Steady steps are in view/);
+	await page.click('#whole-time');
+	await soon(async () => assert.equal(await kernels(), sum(summary.kernels.rows.filter((row) => row.kind === 'kernel').map((row) => row.gpu_time_ns))));
+	await soon(async () => assert.match(page.url(), /time=all/));
+	await page.click('#steady-time');
+	await soon(async () => assert.equal(await kernels(), steady));
+	await isGone(page, '#steady-time');
 	await close(page);
-	const ranks = await open(outputs(join(traces, 'sim-ranks'), 'late').html);
+	const ranks = await open(outputs(join(traces, 'sim-ranks'), 'late').html, { isAsOpened: true });
 
 	assert.match(await ranks.locator('.track h3').first().textContent(), /rank 2/);
 	assert.equal(await ranks.locator('.late').count(), 1);

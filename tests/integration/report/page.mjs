@@ -66,7 +66,8 @@ export function outputs(log, name, options = []) {
 	};
 }
 
-export async function open(html, options = {}) {
+// Shows the whole run, unless the test is about the steady steps that the page opens on.
+export async function open(html, { isAsOpened = false, ...options } = {}) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...options });
 	const page = await context.newPage();
 
@@ -77,7 +78,7 @@ export async function open(html, options = {}) {
 	page.on('request', (request) => {
 		if (!/^(file|data|blob):/.test(request.url())) page.wrong.push(`request: ${request.url()}`);
 	});
-	await page.goto(`file://${html}`);
+	await page.goto(`file://${html}${isAsOpened || html.includes('#') ? '' : '#time=all'}`);
 	await page.waitForSelector('html[data-ready]', { timeout: 20000 });
 	return page;
 }
