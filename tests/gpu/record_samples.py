@@ -55,15 +55,15 @@ TRAINING, WORK = "tests/gpu/training.py", "samples/python_work.py"
 TRAIN = "samples/pytorch_train.py"
 RANKS = ("tests/gpu/ranks.py", "tests/gpu/ranks_work.py", "tests/gpu/gpu_results.py")
 SAMPLES = (
-    Sample("training", ["python3", "training.py", "transformer", "--steps", "20"], ["--modules"],
+    Sample("training", ["python3", "training.py", "transformer", "--steps", "20"], [],
            ["torch"], [TRAINING]),
-    Sample("gpt2", ["python3", "training.py", "gpt2", "--steps", "5"], ["--modules"],
+    Sample("gpt2", ["python3", "training.py", "gpt2", "--steps", "5"], [],
            ["torch", "transformers"], [TRAINING]),
-    Sample("pytorch", ["python3", "pytorch_train.py", "--steps", "20"], ["--modules"], ["torch"],
+    Sample("pytorch", ["python3", "pytorch_train.py", "--steps", "20"], [], ["torch"],
            [TRAIN]),
     Sample("pytorch-graph", ["python3", "pytorch_train.py", "--steps", "20", "--graph"],
-           ["--modules"], ["torch"], [TRAIN]),
-    Sample("pytorch-work", ["python3", "torch_work.py"], ["--modules"], ["torch"],
+           [], ["torch"], [TRAIN]),
+    Sample("pytorch-work", ["python3", "torch_work.py"], [], ["torch"],
            ["tests/gpu/torch_work.py"]),
     Sample("compile", ["python3", "python_work.py", "compile", "--steps", "20"], [],
            ["torch", "triton"], [WORK]),

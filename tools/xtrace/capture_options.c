@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "commands.h"
 #include "data_dir.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "program.h"
 #include "sample.h"
@@ -99,6 +100,13 @@ static int apply_rate(void *context, const struct option_row *row, const char *v
 	return option_number(context, row, value ? value : CPU_SAMPLING_HZ);
 }
 
+/* --modules is the default, and takes precedence over the environment. */
+static int apply_modules(void *context, const struct option_row *row, const char *value)
+{
+	(void)value;
+	return option_text(context, row, begins_with(row->name, "no-") ? "off" : "on");
+}
+
 /* --armed or --armed=graphs. Stores the value of XTRACE_START. */
 static int apply_armed(void *context, const struct option_row *row, const char *value)
 {
@@ -141,10 +149,12 @@ static const struct option_row capture_rows[] = {
 	 .help = "Record Python frames (default: on). --python of 'xtrace report' chooses how to "
 		 "show them",
 	 .apply = apply_word, TARGET(python)},
-	{"modules",
-	 .help = "Add the path of each PyTorch module, such as layers.3.self_attn.q_proj, to the "
-		 "Python frames",
-	 .apply = option_flag, TARGET(names_modules)},
+	{"no-modules",
+	 .help = "Do not add the paths of PyTorch's modules, such as layers.3.self_attn.q_proj, to "
+		 "the Python frames",
+	 .apply = apply_modules, TARGET(modules)},
+	{"modules", .is_hidden = true, .help = "Add them, as by default", .apply = apply_modules,
+	 TARGET(modules)},
 	{"graph-detail", .value = "auto|node",
 	 .help = "Record CUDA graphs kernel by kernel, but those with conditional nodes as a whole "
 		 "(default: auto), or also those kernel by kernel (node), which can make the "
@@ -248,7 +258,7 @@ int capture_environment_make(struct capture_environment *environment,
 		{"XTRACE_CAPTURE_RANGE", options->capture_range},
 		{"XTRACE_CPU", options->cpu_hz ? hz : NULL},
 		{"XTRACE_PYTHON", options->python},
-		{"XTRACE_MODULES", options->names_modules ? "1" : NULL},
+		{"XTRACE_MODULES", options->modules},
 		{"XTRACE_GRAPH_DETAIL", options->graph_detail},
 		{"XTRACE_YIELD", options->keeps_cupti ? "off" : NULL},
 		{"XTRACE_MAX_SIZE", options->max_size},

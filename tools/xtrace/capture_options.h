@@ -18,6 +18,7 @@ struct capture_options {
 	const char *graph_detail;
 	const char *capture_range;
 	const char *python;
+	const char *modules;
 	const char *max_size;
 	const char *flight_recorder;
 	const char *snapshot_on; /* triggers, separated by commas */
@@ -28,7 +29,6 @@ struct capture_options {
 	bool is_paused;
 	const char *armed; /* value of XTRACE_START; NULL: not armed */
 	bool keeps_cupti;
-	bool names_modules;
 };
 
 /* Adds the options. Their context begins with a struct capture_options. */

@@ -113,12 +113,12 @@ static bool read_word(const char *name, const char *word, const char *advice)
 	return read_choice(name, &word, 1, -1, advice) == 0;
 }
 
-/* On unless it says off. */
+/* On unless it says off or 0. */
 static bool read_switch(const char *name)
 {
-	static const char *const words[] = {"off", "on"};
+	static const char *const words[] = {"off", "on", "0", "1"};
 
-	return read_choice(name, words, 2, 1, "choose on or off; using on");
+	return read_choice(name, words, 4, 1, "choose on or off; using on") % 2;
 }
 
 /* False if the value is not a number within these bounds. */
@@ -232,8 +232,7 @@ bool config_read(struct config *config)
 	process_ranks_read();
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
-	config->modules =
-		config->python && read_word("XTRACE_MODULES", "1", "the only value is 1; ignored");
+	config->modules = config->python && read_switch("XTRACE_MODULES");
 	config->api_level = read_api_level();
 	config->start = read_start();
 	config->forces_graph_nodes = read_graph_detail();

@@ -28,7 +28,7 @@ struct config {
 	unsigned cpu_hz;		 /* XTRACE_CPU: samples per second; 0: off */
 	bool autograd;			 /* read the state of PyTorch's autograd */
 	bool python;			 /* XTRACE_PYTHON: not "off" */
-	bool modules;			 /* XTRACE_MODULES: 1 */
+	bool modules;			 /* XTRACE_MODULES: not "off" or "0" */
 	enum api_level api_level;	 /* XTRACE_API: launch, work or all */
 	enum start_mode start;		 /* XTRACE_START */
 	bool follows_profiler;		 /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */

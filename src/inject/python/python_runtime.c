@@ -156,12 +156,9 @@ static bool check_interpreter(const struct python_finding *finding)
 	if (runtime->layout.runtime_interpreters)
 		runtime->interpreters = (const uintptr_t *)(finding->address[RUNTIME] +
 							    runtime->layout.runtime_interpreters);
-	if (python_modules_wanted && !runtime->layout.frame_locals) {
+	if (python_modules_wanted && !runtime->layout.frame_locals)
 		snprintf(about->why_no_modules, sizeof(about->why_no_modules),
 			 "free-threaded builds are not supported");
-		log_message("cannot record the paths of modules in Python %s: %s", about->version,
-			    about->why_no_modules);
-	}
 	runtime->loop_start = finding->address[LOOP];
 	runtime->loop_end = finding->address[LOOP] + finding->bytes[LOOP];
 	return true;

@@ -213,7 +213,7 @@ static void report_python(const char *path, const struct model *model, struct re
 		report_warn(report, "%s: no Python frames: %s %s: %s", path,
 			    model_meta(model, "python.path"), model_meta(model, "python.version"),
 			    why_not);
-	if (why_no_modules[0])
+	if (why_no_modules[0] && model_meta(model, "torch.path")[0])
 		report_warn(report, "%s: no paths of modules: Python %s: %s", path,
 			    model_meta(model, "python.version"), why_no_modules);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {

@@ -36,8 +36,7 @@ def check_launch(log, entry):
 
 
 def check(args, folder, name, **environment):
-    log, entries, _ = base.record(args, folder, ["modules.py", name], options=["--modules"],
-                                  **environment)
+    log, entries, _ = base.record(args, folder, ["modules.py", name], **environment)
     assert entries
     for entry in entries:
         check_launch(log, entry)
@@ -66,7 +65,7 @@ def test_many(args, folder):
 
 def test_changing(args, folder):
     """While another thread changes the model, every name is one that a module had."""
-    log, entries, _ = base.record(args, folder, ["modules.py", "changing"], options=["--modules"])
+    log, entries, _ = base.record(args, folder, ["modules.py", "changing"])
     names = {frame[0][len(MARK):] for frame in log.frames.values() if is_module(frame)}
     wanted = re.compile(r"(Model|Layer|embed|(layers\.)?(\d|more\d+|<Layer>|<Linear>))?"
                         r"(^|\.)?(self_attn(\.(q_proj|k_proj|out))?|mlp(\.\d)?)?")
@@ -79,7 +78,7 @@ def test_changing(args, folder):
 def test_killed(args, folder):
     """Recovery from the crash buffer keeps the frames of modules."""
     log, entries, _ = base.record(args, folder, ["modules.py", "killed"], status=128 + 9,
-                                  options=["--modules"], LEDGER_LIVE="1")
+                                  LEDGER_LIVE="1")
     stacks = {row["id"]: row for row in log.tables["STACK"]}
     names = [[log.frames[number][0] for number in reversed(stacks[row["stack"]]["python"])
               if is_module(log.frames[number])]
@@ -91,17 +90,21 @@ def test_killed(args, folder):
 
 
 def test_off(args, folder):
-    """Without the option, or without Python frames, no module is named."""
-    for options in ([], ["--modules", "--python", "off"]):
+    """No module is named if they are turned off, or without Python frames. The option wins."""
+    for options, variable, wanted in (
+            (["--no-modules"], "1", False), ([], "0", False), ([], "off", False),
+            (["--modules", "--python", "off"], "1", False), (["--modules"], "off", True)):
         with tempfile.TemporaryDirectory(dir=folder) as one:
-            log, entries, _ = base.record(args, one, ["modules.py", "loops"], options=options)
-        assert entries and not any(is_module(frame) for frame in log.frames.values())
+            log, entries, _ = base.record(args, one, ["modules.py", "loops"], options=options,
+                                          XTRACE_MODULES=variable)
+        named = any(is_module(frame) for frame in log.frames.values())
+        assert entries and named == wanted, (options, variable)
     return "%d launches" % len(entries)
 
 
 def test_shown(args, folder):
     """The merge shows the path outside the frame of the call."""
-    base.record(args, folder, ["modules.py", "loops"], options=["--modules"])
+    base.record(args, folder, ["modules.py", "loops"])
     for mode in ("mixed", "only", "full"):
         lines = base.fold(args, folder, mode)
         line = next(line for line in lines if MARK + "layers.3.self_attn.q_proj" in line)

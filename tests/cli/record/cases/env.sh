@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The variables are those that 'xtrace record' sets, and record without it.
 "$xtrace" env
-"$xtrace" env --simulate -o 'a trace' --api all --python off --modules --no-yield \
+"$xtrace" env --simulate -o 'a trace' --api all --python off --no-modules --no-yield \
 	--max-size 2G --capture-range cudaProfilerApi
 "$xtrace" env -o a --flight-recorder 30s --snapshot-on 'range:a step>5ms' --snapshot-on hang\>2s,oom \
 	--snapshot-interval 10s --snapshot-max 3
