@@ -139,10 +139,9 @@ bool torch_class_is_made_by(const char *class_name, const char *function)
 	       class[class_length] == '.' && !strncmp(class, class_name, class_length);
 }
 
-#define LABEL_BACKWARD	"[backward] "
-#define LABEL_INFERRED	"[backward~] "
-#define LABEL_UNKNOWN	"[backward?] "
-#define LABEL_RECOMPUTE "[recompute]"
+#define LABEL_BACKWARD LABEL_ANY_BACKWARD "] "
+#define LABEL_INFERRED LABEL_ANY_BACKWARD "~] "
+#define LABEL_UNKNOWN  LABEL_ANY_BACKWARD "?] "
 
 #define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function"
 #define EXECUTE		  "_ZN5torch8autograd6Engine7execute"

@@ -15,6 +15,9 @@
 
 #include "merge/naming/frames.h"
 
+#define LABEL_ANY_BACKWARD "[backward"
+#define LABEL_RECOMPUTE	   "[recompute]"
+
 /*
  * Writes the short name of a node: "AddmmBackward0". type: the mangled C++ type; class_name: the
  * Python class of a Python function's node, or "".
