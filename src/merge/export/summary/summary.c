@@ -858,10 +858,11 @@ static void put_call_tree(struct sink *sink, const struct run *run)
 
 static void summary_end(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {
-		&text_time_by_path, &table_kernels,   &text_untimed,
-		&table_ranges_def,  &table_transfers, &table_calls,
-		&table_failures,    &table_memory,    NULL};
+	static const struct table_def *const tables[] = {&table_modules,    &text_time_by_path,
+							 &table_kernels,    &text_untimed,
+							 &table_ranges_def, &table_transfers,
+							 &table_calls,	    &table_failures,
+							 &table_memory,	    NULL};
 	struct output *out = &sink->out;
 
 	put_headline(out, run);
