@@ -5,12 +5,16 @@
 Runs models of a stand-in for PyTorch on the simulated GPU. Options are those of python_test.py.
 """
 
+import collections
+import json
+import os
 import re
 import tempfile
 
 import python_test as base
 
 MARK = "[module] "
+TRACES = os.path.join(base.HERE, "..", "..", "..", "samples", "traces")
 CALL = "_wrapped_call_impl"
 CASES = ("loops", "hooks", "shared", "replaced", "reused", "renamed", "threads", "bare", "weird", "deep")
 
@@ -116,7 +120,54 @@ def test_shown(args, folder):
     return "%d paths" % len(lines)
 
 
-TESTS = {"shown": test_shown, "off": test_off, "many": test_many, "changing": test_changing,
+def sums_of(lines):
+    """GPU time by module from folded stacks: own time by pass, and time with submodules."""
+    own, whole = collections.Counter(), collections.Counter()
+    for line in lines:
+        path, ns = line.rsplit(" ", 1)
+        modules, done = [], "forward"
+        for frame in path.split(";"):
+            if frame.startswith(MARK):
+                modules.append(frame[len(MARK):])
+            elif frame.startswith("[backward"):
+                done = "backward"
+        for module in set(modules):
+            whole[module] += int(ns)
+        if modules:
+            own[modules[-1], done] += int(ns)
+    return own, whole
+
+
+def check_table(args, data):
+    """The tables have the sums of the folded stacks, and each layer is in one row of `modules`."""
+    own, whole = sums_of(base.run([args.merge, "-q", "--folded", "-", data]).stdout.splitlines())
+    summary = json.loads(base.run([args.merge, "-q", "--summary", "-", data]).stdout)
+    folded, layers = summary["modules"]["rows"], summary["module_layers"]["rows"]
+    assert {row["layer"]: row["gpu_time_ns"] for row in layers} == whole
+    for row in layers:
+        assert row["own_forward_ns"] == own[row["layer"], "forward"], row
+        assert row["own_backward_ns"] == own[row["layer"], "backward"], row
+    assert sum(row["own_gpu_time_ns"] for row in folded) == sum(own.values()) > 0
+    for row in folded:
+        inner = [layer for layer in layers if layer["module"] == row["module"]]
+        assert len(inner) == row["layer_count"], row
+        for key in ("own_gpu_time_ns", "own_count", "forward_ns", "backward_ns", "count"):
+            assert sum(layer[key] for layer in inner) == row[key], (key, row)
+    return folded
+
+
+def test_table(args, folder):
+    """GPU time by module, also of the backward pass of a real model."""
+    base.record(args, folder, ["modules.py", "loops"])
+    rows = check_table(args, os.path.join(folder, "data"))
+    assert {row["module"]: row["layer_count"] for row in rows}["layers.*.self_attn.q_proj"] == 6
+    rows = check_table(args, os.path.join(TRACES, "h200-gpt2.xtr"))
+    assert {row["module"] for row in rows} >= {"transformer.h.*.attn.c_attn", "GPT2LMHeadModel"}
+    assert sum(row["own_backward_ns"] for row in rows) > 0
+    return "%d modules" % len(rows)
+
+
+TESTS = {"table": test_table, "shown": test_shown, "off": test_off, "many": test_many, "changing": test_changing,
          "killed": test_killed}
 
 
