@@ -50,7 +50,7 @@ LAYERS = {
     'src/log': ['base', 'read', 'write', 'recover'],
     'src/merge': ['base', 'read', 'symbolize', 'naming', 'tables', 'sums', 'steps', 'profile',
                   'ranks', 'findings', 'tracks', 'export'],
-    'src/diff': ['base', 'load', 'stats', 'compare', 'rules', 'output', 'history'],
+    'src/diff': ['base', 'load', 'pair', 'stats', 'compare', 'rules', 'output', 'history'],
 }
 
 WORD = re.compile(r'[A-Za-z_]\w*')

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares two single runs. One run of each side does not tell noise from change, so nothing is
+ * judged: rows of the tables of both summaries are matched and sorted by their change.
+ */
+#ifndef XT_DIFF_PAIR_H
+#define XT_DIFF_PAIR_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/output.h"
+#include "diff/base/text.h"
+
+struct arena;
+
+#define PAIR_KEYS   3
+#define PAIR_VALUES 6
+
+enum pair_form {
+	PAIR_ROWS,    /* an array of objects, or an object with one as its "rows" */
+	PAIR_MAP,     /* an object: numbers by name */
+	PAIR_NUMBERS, /* numbers anywhere in the summary, in the order of the table */
+	PAIR_TEXTS,   /* the same with texts, which are only shown */
+};
+
+/* A table of the summary. Tables that neither run has are left out. */
+struct pair_def {
+	const char *title;
+	enum pair_form form;
+	const char *at; /* place in the summary, such as "collectives.ranks" */
+	/*
+	 * The name of a row, "%s (%s:%s)", is made of the texts in these columns, of files without
+	 * their folders. Rows whose names differ only in numbers are candidates for the same row:
+	 * lines move, and kernels get other shapes.
+	 */
+	const char *name, *keys[PAIR_KEYS];
+	/* What is compared. Rows are sorted by the change of the first; the others explain it. */
+	struct pair_value {
+		const char *column; /* PAIR_NUMBERS, PAIR_TEXTS: place in the summary */
+		const char *name;
+	} values[PAIR_VALUES + 1];
+};
+extern const struct pair_def pair_defs[]; /* ended by one without a title */
+
+enum { PAIR_A, PAIR_B, PAIR_SIDES };
+
+struct pair_row {
+	const char *names[PAIR_SIDES];		/* NULL: the side does not have the row */
+	double values[PAIR_VALUES][PAIR_SIDES]; /* 0 if the side does not have the row */
+	size_t place; /* from 1, in the order of the table; 0: sorted by change */
+};
+
+struct pair_table {
+	const struct pair_def *def;
+	struct pair_row *rows;
+	size_t count, capacity;
+};
+
+/* Matches the rows of two summaries. The names are in the arena. The caller frees the rows. */
+struct pair_table pair_match(const struct pair_def *def, const cJSON *const sides[PAIR_SIDES],
+			     struct arena *memory);
+
+/* The member "a.b.0" of a document, a text or a number, without control characters. */
+const char *pair_text(const cJSON *document, const char *at, struct arena *memory);
+
+enum pair_format { PAIR_TEXT, PAIR_MARKDOWN, PAIR_HTML };
+
+struct pair_options {
+	const char *paths[PAIR_SIDES]; /* each a directory or a log */
+	enum pair_format format;
+	const char *const *merge_options; /* for xtrace merge, ended by NULL; NULL: none */
+	size_t top_count;		  /* rows of a table; 0: all */
+	bool hides_unchanged;
+	const char *all_option;		 /* that shows the other rows */
+	const struct problems *problems; /* to show; NULL: none */
+};
+
+/*
+ * Reads both recordings and writes their comparison. page: a file for the page of B, or NULL.
+ * Returns the exit status: STATUS_FAILED after an error message, STATUS_INCOMPLETE if data of a
+ * recording is missing.
+ */
+int pair_write(struct output *out, const struct pair_options *options, const char *page);
+
+/* The same to stdout, or into the page of B. */
+int pair_report(const struct pair_options *options, const char *page);
+
+#endif
