@@ -81,6 +81,8 @@ async function start(): Promise<void> {
 
 	page.replaceChildren();
 	render(<Page state={state} />, page);
+	/* xtrace report A B writes a comparison beside the page. */
+	document.querySelector('main')!.prepend(...document.querySelectorAll('#pair'));
 	document.documentElement.dataset.ready = 'yes';
 }
 

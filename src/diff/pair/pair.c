@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the summaries of two recordings, each in a process of xtrace merge, and writes their
+ * comparison: as text, as the same in Markdown, or as the first section of a page.
+ */
+#include "diff/pair/pair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "diff/base/level.h"
+#include "diff/load/run_profile.h"
+#include "log/base/compare.h"
+
+#define COLUMNS_DEFAULT 80
+#define ARGUMENTS_MAX	512
+#define NUMBERS_COLUMNS 47 /* of a row, before its name */
+#define TEXT_INDENT	15 /* of texts of the runs */
+#define NAME_INDENT	4
+
+struct printer {
+	struct output *out;
+	const struct pair_options *options;
+	bool is_html;
+	size_t columns;
+};
+
+static const char *const side_words[PAIR_SIDES] = {"base", "new"};
+
+static void put_escaped(const struct printer *p, const char *text)
+{
+	static const char *const html[128] = {['&'] = "&amp;", ['<'] = "&lt;"}, *const none[128];
+
+	output_escaped(p->out, text, p->is_html ? html : none);
+}
+
+/* Text has the name in a line. Omits the middle: names often differ only at the end. */
+static void pair_put_name(const struct printer *p, const char *name, size_t columns)
+{
+	bool is_cut = !p->is_html && strlen(name) > columns;
+	size_t head = is_cut ? utf8_prefix(name, (columns - 3) * 2 / 3) : 0;
+
+	output_text(p->out, name, head);
+	output_string(p->out, is_cut ? "..." : "");
+	put_escaped(p, is_cut ? utf8_suffix(name, columns - 3 - head) : name);
+}
+
+/* Writes what a text is of, and the text in lines of its own column. */
+static void pair_put_text(const struct printer *p, const char *name, const char *side,
+			  const char *text)
+{
+	size_t used = TEXT_INDENT, length;
+
+	output_format(p->out, p->is_html ? "<tr><td>%s, %s<td>" : "%-9s %-4s ", name, side);
+	for (; *text && !p->is_html; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		if (used > TEXT_INDENT && used + length >= p->columns) {
+			output_format(p->out, "\n%*s", TEXT_INDENT, "");
+			used = TEXT_INDENT;
+		}
+		output_format(p->out, "%s%.*s", used > TEXT_INDENT ? " " : "", (int)length, text);
+		used += length + 1;
+	}
+	put_escaped(p, text);
+	output_char(p->out, '\n');
+}
+
+/* Both sides in one line if they agree. Texts that neither has are left out. */
+static void put_texts(const struct printer *p, const struct pair_def *def,
+		      const cJSON *const sides[PAIR_SIDES], struct arena *memory)
+{
+	for (const struct pair_value *value = def->values; value->column; value++) {
+		const char *a = pair_text(sides[PAIR_A], value->column, memory);
+		const char *b = pair_text(sides[PAIR_B], value->column, memory);
+
+		if (strcmp(a, b)) {
+			pair_put_text(p, value->name, side_words[PAIR_A], *a ? a : "none");
+			pair_put_text(p, value->name, side_words[PAIR_B], *b ? b : "none");
+		} else if (*a) {
+			pair_put_text(p, value->name, "both", a);
+		}
+	}
+}
+
+static const char *amount_of(const char *column, double value)
+{
+	return format_amount(has_ending(column, "_ns")	    ? UNIT_NS
+			     : has_ending(column, "_bytes") ? UNIT_BYTES
+							    : UNIT_COUNT,
+			     value);
+}
+
+/* "count 357 -> 400": the other values that changed, and the former name. */
+static void put_causes(const struct printer *p, const struct pair_def *def,
+		       const struct pair_row *row)
+{
+	const char *line = p->is_html ? "<br>" : "\n    ", *before = line;
+
+	if (!row->names[PAIR_A] || !row->names[PAIR_B] || row->place)
+		return;
+	for (size_t v = 1; def->values[v].column; v++) {
+		const double *values = row->values[v];
+
+		if (values[PAIR_A] == values[PAIR_B])
+			continue;
+		output_format(p->out, "%s%s %s -> %s", before, def->values[v].name,
+			      amount_of(def->values[v].column, values[PAIR_A]),
+			      amount_of(def->values[v].column, values[PAIR_B]));
+		before = ", ";
+	}
+	if (strcmp(row->names[PAIR_A], row->names[PAIR_B]) != 0) {
+		output_format(p->out, "%swas ", line);
+		pair_put_name(p, row->names[PAIR_A], p->columns - NAME_INDENT - strlen("was "));
+	}
+}
+
+static void pair_put_row(const struct printer *p, const struct pair_def *def,
+			 const struct pair_row *row)
+{
+	const char *column = def->values[row->place ? row->place - 1 : 0].column;
+	const char *name = row->names[PAIR_B] ?: row->names[PAIR_A], *texts[PAIR_SIDES];
+	double base = row->values[0][PAIR_A], change = row->values[0][PAIR_B] - base;
+	bool is_beside = NUMBERS_COLUMNS + text_columns(name, strlen(name)) <= p->columns;
+
+	for (int s = 0; s < PAIR_SIDES; s++)
+		texts[s] = row->names[s] ? amount_of(column, row->values[0][s]) : "-";
+	output_format(p->out,
+		      p->is_html ? "<tr><td>%s<td>%s<td>%s<td>%s<td>" : "%11s %11s %11s %9s",
+		      texts[PAIR_A], texts[PAIR_B],
+		      text_print("%s%s", change > 0 ? "+" : "", amount_of(column, change)),
+		      !row->names[PAIR_A]   ? "new"
+		      : !row->names[PAIR_B] ? "gone"
+		      : base == 0.0	    ? "-"
+					    : format_ratio(change / base));
+	if (!p->is_html)
+		output_string(p->out, is_beside ? "  " : "\n    ");
+	pair_put_name(p, name, p->columns - NAME_INDENT);
+	put_causes(p, def, row);
+	output_char(p->out, '\n');
+}
+
+static bool has_changed(const struct pair_row *row)
+{
+	for (size_t v = 0; v < PAIR_VALUES; v++)
+		if (row->values[v][PAIR_A] != row->values[v][PAIR_B])
+			return true;
+	return !row->names[PAIR_A] || !row->names[PAIR_B] || row->place;
+}
+
+/* A page has the other rows, too, but not at once. */
+static void pair_put_table(const struct printer *p, const struct pair_table *table)
+{
+	size_t top = p->options->top_count, shown = 0, other_count;
+	const char *bold = p->out->has_colours ? "\033[1m" : "";
+
+	for (size_t r = 0; r < table->count; r++)
+		shown += !p->options->hides_unchanged || has_changed(&table->rows[r]);
+	/* Rows that did not change are last. */
+	shown = top && shown > top && !table->rows[0].place ? top : shown;
+	other_count = table->count - shown;
+	output_format(p->out, p->is_html ? "<h3>%s%s%s</h3><table>\n" : "\n%s%s%s\n", bold,
+		      table->def->title, *bold ? "\033[0m" : "");
+	if (shown)
+		output_format(p->out,
+			      p->is_html ? "<tr><th>%s<th>%s<th>%s<th>%s<th>\n"
+					 : "%11s %11s %11s %9s\n",
+			      "base", "new", "change", "change %");
+	for (size_t r = 0; r < shown; r++)
+		pair_put_row(p, table->def, &table->rows[r]);
+	if (other_count && p->is_html) {
+		output_format(p->out, "</table><details><summary>%zu %s</summary><table>\n",
+			      other_count, shown ? "more" : "unchanged");
+		for (size_t r = shown; r < table->count; r++)
+			pair_put_row(p, table->def, &table->rows[r]);
+		output_string(p->out, "</table></details>\n");
+	} else if (p->is_html) {
+		output_string(p->out, "</table>\n");
+	} else if (other_count) {
+		output_format(p->out, "  %zu %s; use %s\n", other_count,
+			      shown ? "more" : "unchanged", p->options->all_option);
+	}
+}
+
+/* What stands around the comparison, which every format marks. */
+#define WARNING "One run each: noise unknown."
+static const struct {
+	const char *begin, *tables, *end;
+} frames[] = {
+	[PAIR_TEXT] = {WARNING " xtrace bench measures it.\n\n", "", ""},
+	[PAIR_MARKDOWN] = {"**" WARNING "**\n\n```\n", "", "```\n"},
+	[PAIR_HTML] = {"<section id=\"pair\" class=\"card\"><h2>Comparison</h2><p>" WARNING
+		       " Rows are sorted by their change.</p><table class=\"rules\">\n",
+		       "</table>\n", "</section>"},
+};
+
+static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SIDES],
+			   const struct pair_options *options)
+{
+	struct printer p = {out, options, options->format == PAIR_HTML,
+			    out->columns ? out->columns
+					 : output_columns_wanted() ?: COLUMNS_DEFAULT};
+	struct arena *memory = arena_new();
+
+	output_string(out, frames[options->format].begin);
+	for (int s = 0; s < PAIR_SIDES; s++)
+		pair_put_text(&p, "recording", side_words[s], options->paths[s]);
+	put_texts(&p, &pair_defs[0], sides, memory);
+	output_string(out, frames[options->format].tables);
+	for (const struct pair_def *def = &pair_defs[1]; def->title; def++) {
+		struct pair_table table = pair_match(def, sides, memory);
+
+		if (table.count)
+			pair_put_table(&p, &table);
+		free(table.rows);
+	}
+	for (size_t n = 0; options->problems && n < options->problems->count; n++)
+		output_format(out, "%sNote: %s\n", n ? "" : "\n", options->problems->lines[n]);
+	output_string(out, frames[options->format].end);
+	arena_free(memory);
+}
+
+/* Returns the summary, or NULL after an error message. page: as for pair_write(). */
+static cJSON *read_summary(const char *path, const char *page, const char *const *options,
+			   int *status_out)
+{
+	const char *arguments[ARGUMENTS_MAX] = {"merge", "--summary", "-", "--top", "1000000"};
+	int file = memfd_create("xtrace summary", MFD_CLOEXEC), status;
+	cJSON *summary = NULL;
+	size_t count = 5, bytes;
+	char *text = NULL;
+
+	if (page) {
+		arguments[count++] = "--html";
+		arguments[count++] = page;
+	}
+	while (options && *options && count < ARGUMENTS_MAX - 3)
+		arguments[count++] = *options++;
+	arguments[count++] = "--";
+	arguments[count] = path;
+	status = subprocess_run("merge", arguments, file);
+	if (status >= STATUS_SIGNAL)
+		print_error("cannot read %s: the process that reads it was ended by signal %d",
+			    path, status - STATUS_SIGNAL);
+	if (status <= STATUS_INCOMPLETE)
+		text = file_read(file, &bytes);
+	if (text)
+		summary = json_parse(text, bytes);
+	free(text);
+	close(file);
+	*status_out = !summary ? STATUS_FAILED : status > *status_out ? status : *status_out;
+	return summary;
+}
+
+int pair_write(struct output *out, const struct pair_options *options, const char *page)
+{
+	int status = STATUS_OK;
+	cJSON *sides[PAIR_SIDES] = {0};
+
+	for (int s = 0; s < PAIR_SIDES && status < STATUS_FAILED; s++)
+		sides[s] = read_summary(options->paths[s], s == PAIR_B ? page : NULL,
+					options->merge_options, &status);
+	if (status < STATUS_FAILED)
+		put_comparison(out, (const cJSON *const *)sides, options);
+	for (int s = 0; s < PAIR_SIDES; s++)
+		cJSON_Delete(sides[s]);
+	return status;
+}
+
+#define PAGE_START "<div id=\"page\">"
+
+/* Puts the comparison into the page in front of all else. Returns 0 or -errno. */
+static int complete_page(const char *path, struct output *section)
+{
+	struct output_bytes bytes = output_bytes(section);
+	size_t length;
+	char *page = file_read_path(path, &length), *start = page ? strstr(page, PAGE_START) : NULL;
+	struct output out;
+	int error = page ? output_open_file(&out, path) : -errno;
+
+	if (!error) {
+		output_text(&out, page, start ? (size_t)(start - page) : 0);
+		output_text(&out, bytes.data, bytes.length);
+		output_string(&out, start ? start : page);
+		error = output_commit(&out);
+	}
+	free(page);
+	return error;
+}
+
+int pair_report(const struct pair_options *options, const char *page)
+{
+	struct output out;
+	int status, error = 0;
+
+	if (page)
+		output_open_memory(&out);
+	else
+		error = output_open(&out, "-");
+	status = error ? STATUS_FAILED : pair_write(&out, options, page);
+	if (status < STATUS_FAILED)
+		error = page ? complete_page(page, &out) : output_commit(&out);
+	output_discard(&out);
+	if (!error)
+		return status;
+	print_error("cannot write '%s': %s", page ? page : "-", xt_new_file_error(error));
+	return STATUS_FAILED;
+}
