@@ -18,11 +18,16 @@
 
 #include "base/memory.h"
 #include "data_dir.h"
+#include "diff/pair/pair.h"
 #include "http_server.h"
 #include "log/base/compare.h"
 #include "merge/options.h"
+#include "merge/read/inputs.h"
 #include "page/page.h"
 #include "rotation.h"
+
+#define PAIR_TOP 5 /* rows of a table of a comparison */
+#define TOP_ALL	 "1000000"
 
 struct request {
 	const char *output; /* NULL: beside the input */
@@ -30,8 +35,9 @@ struct request {
 	bool is_brief;
 	bool no_open;
 	bool is_served;
-	unsigned port; /* 0: none was given */
-	char **passed; /* options for xtrace merge; owned, one word each */
+	bool is_compared, is_together, has_all;
+	unsigned port;	     /* 0: none was given */
+	const char **passed; /* options for xtrace merge; owned, one word each */
 	int passed_count;
 	char **inputs;
 	int input_count;
@@ -60,10 +66,15 @@ static const struct option_row option_rows[] = {
 		 "at most 8 KB",
 	 .apply = option_flag, .offset = offsetof(struct request, is_brief)},
 	{"output", 'o', .value = "FILE", .expected = "a file name",
-	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html). Needed for "
-		 "several "
-		 "inputs",
+	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html; of two runs, "
+		 "comparison.html in the second DIR). Needed for several inputs of one job",
 	 .apply = option_text, .offset = offsetof(struct request, output)},
+	{"compare", .help = "Compare two inputs, even if their logs are parts of one job",
+	 .apply = option_flag, .offset = offsetof(struct request, is_compared)},
+	{"together", .help = "Show all inputs as one job, even if their logs are separate runs",
+	 .apply = option_flag, .offset = offsetof(struct request, is_together)},
+	{"all", .help = "Print all rows of each table", .apply = option_flag,
+	 .offset = offsetof(struct request, has_all)},
 	{"no-open", 'n', .help = "Do not open a browser, only print the address of the page",
 	 .apply = option_flag, .offset = offsetof(struct request, no_open)},
 	{"serve", .number = "PORT",
@@ -110,24 +121,28 @@ static void list_options(struct option_list *list)
 	}
 }
 
-/* Beside the input. Returns 0, -ENAMETOOLONG, or -EINVAL if there are several inputs. */
-static int choose_output(const struct request *request, char out[PATH_MAX])
+/*
+ * Beside the input, or the second of two runs. Returns 0, -ENAMETOOLONG, or -EINVAL if there are
+ * several inputs of one job.
+ */
+static int choose_output(const struct request *request, bool is_pair, char out[PATH_MAX])
 {
 	int length = -1;
 
 	if (request->output)
 		length = snprintf(out, PATH_MAX, "%s", request->output);
-	else if (request->input_count > 1)
+	else if (request->input_count > 1 && !is_pair)
 		return -EINVAL;
-	for (int i = 0; i < request->input_count && length < 0; i++) {
+	for (int i = is_pair; i < request->input_count && length < 0; i++) {
 		const char *input = request->inputs[i];
 
 		if (is_directory(input))
-			length = snprintf(out, PATH_MAX, "%s/%s", input, DATA_DIR_REPORT);
+			length = snprintf(out, PATH_MAX, "%s/%s", input,
+					  is_pair ? DATA_DIR_COMPARISON : DATA_DIR_REPORT);
 		else if (has_ending(input, DATA_DIR_LOG_SUFFIX))
-			length =
-				snprintf(out, PATH_MAX, "%.*s.html",
-					 (int)(strlen(input) - strlen(DATA_DIR_LOG_SUFFIX)), input);
+			length = snprintf(out, PATH_MAX, "%.*s%s.html",
+					  (int)(strlen(input) - strlen(DATA_DIR_LOG_SUFFIX)), input,
+					  is_pair ? ".comparison" : "");
 	}
 	if (length < 0)
 		length = snprintf(out, PATH_MAX, "%s/%s", DEFAULT_DATA_DIR, DATA_DIR_REPORT);
@@ -188,12 +203,114 @@ static bool names_other_format(const char *path)
 	return dot && strcmp(dot, ".html") != 0 && strcmp(dot, ".htm") != 0;
 }
 
-static int show(const struct request *request, const char **arguments)
+/* Starts xtrace merge for the inputs. Returns its exit status. */
+static int merge(const struct request *request, const char *page)
 {
-	char page[PATH_MAX], *whole;
+	/* One word per option, one per input, and six more. */
+	const char **arguments = xt_calloc(
+		(size_t)(request->passed_count + request->input_count) + 6, sizeof(char *));
 	int count = 0, status;
-	bool is_printed = request->is_text || request->is_brief;
-	int error = is_printed ? 0 : choose_output(request, page);
+
+	arguments[count++] = "merge";
+	arguments[count++] = request->is_brief ? "--brief" : request->is_text ? "--text" : "--html";
+	arguments[count++] = page;
+	for (int i = 0; i < request->passed_count; i++)
+		arguments[count++] = request->passed[i];
+	if (request->has_all)
+		arguments[count++] = "--top=" TOP_ALL;
+	arguments[count++] = "--";
+	for (int i = 0; i < request->input_count; i++)
+		arguments[count++] = request->inputs[i];
+	status = subprocess_run("merge", arguments, -1);
+	free(arguments);
+	if (status >= STATUS_SIGNAL)
+		print_error(
+			"cannot show the recording: the process that reads it was ended by signal "
+			"%d (%s)",
+			status - STATUS_SIGNAL, strsignal(status - STATUS_SIGNAL));
+	return status;
+}
+
+/* Writes the comparison of two runs. --top limits what is shown, not what is compared. */
+static int compare(const struct request *request, const char *page)
+{
+	static const char top[] = "--top=";
+	const char **options = xt_calloc((size_t)request->passed_count + 1, sizeof(char *));
+	struct pair_options pair = {.paths = {request->inputs[0], request->inputs[1]},
+				    .format = request->is_brief	 ? PAIR_MARKDOWN
+					      : request->is_text ? PAIR_TEXT
+								 : PAIR_HTML,
+				    .merge_options = options,
+				    .top_count = request->has_all ? 0 : PAIR_TOP,
+				    .hides_unchanged = !request->has_all,
+				    .all_option = "--all"};
+	size_t count = 0;
+	int status;
+
+	for (int i = 0; i < request->passed_count; i++)
+		if (!begins_with(request->passed[i], top))
+			options[count++] = request->passed[i];
+		else if (!request->has_all)
+			pair.top_count = strtoul(request->passed[i] + strlen(top), NULL, 10);
+	status = pair_report(&pair, pair.format == PAIR_HTML ? page : NULL);
+	free(options);
+	return status;
+}
+
+static bool is_same_recording(const struct input *a, const struct input *b)
+{
+	bool is_same_process = a->identity[0] && !strcmp(a->identity, b->identity);
+
+	return is_same_process || (a->recording && a->recording == b->recording &&
+				   a->recording_device == b->recording_device);
+}
+
+/* Whether the ids allow that the logs are of one job, in which each has another rank. */
+static bool is_other_rank(const struct input *a, const struct input *b)
+{
+	return a->rank != RANK_UNKNOWN && b->rank != RANK_UNKNOWN && a->rank != b->rank &&
+	       a->world_size == b->world_size && !strcmp(a->run, b->run) &&
+	       !strcmp(a->batch_job, b->batch_job);
+}
+
+/*
+ * Whether the inputs are two runs, not parts of one job: they have no logs of one trace directory
+ * or process, and some logs cannot be of different ranks.
+ */
+static bool are_runs(char *const *paths)
+{
+	struct inputs sides[2] = {0};
+	struct report silent = {.quiet = true, .is_held = true};
+	bool is_one_job = true, is_same = false, are_there = true;
+
+	for (int s = 0; s < 2; s++)
+		are_there &= !inputs_find(&sides[s], &paths[s], 1, &silent) && sides[s].count > 0;
+	for (size_t i = 0; i < sides[0].count; i++) {
+		for (size_t j = 0; j < sides[1].count; j++) {
+			const struct input *x = &sides[0].logs[i], *y = &sides[1].logs[j];
+
+			is_same |= is_same_recording(x, y);
+			is_one_job &= is_other_rank(x, y);
+		}
+	}
+	for (int s = 0; s < 2; s++)
+		inputs_free(&sides[s]);
+	report_free(&silent);
+	return are_there && !is_same && !is_one_job;
+}
+
+static bool is_pair(const struct request *request)
+{
+	return request->input_count == 2 && !request->is_together &&
+	       (request->is_compared || are_runs(request->inputs));
+}
+
+static int show(const struct request *request)
+{
+	char page[PATH_MAX] = "-", *whole;
+	int status;
+	bool is_printed = request->is_text || request->is_brief, has_two = is_pair(request);
+	int error = is_printed ? 0 : choose_output(request, has_two, page);
 
 	if (!is_printed && request->output && names_other_format(request->output)) {
 		print_error("cannot write '%s': xtrace report writes HTML; use 'xtrace merge -o "
@@ -213,21 +330,7 @@ static int show(const struct request *request, const char **arguments)
 	settle_inputs(request);
 	if (is_empty_recording(request))
 		return STATUS_FAILED;
-	arguments[count++] = "merge";
-	arguments[count++] = request->is_brief ? "--brief" : request->is_text ? "--text" : "--html";
-	arguments[count++] = is_printed ? "-" : page;
-	for (int i = 0; i < request->passed_count; i++)
-		arguments[count++] = request->passed[i];
-	arguments[count++] = "--";
-	for (int i = 0; i < request->input_count; i++)
-		arguments[count++] = request->inputs[i];
-	arguments[count] = NULL;
-	status = subprocess_run("merge", arguments, -1);
-	if (status >= STATUS_SIGNAL)
-		print_error(
-			"cannot show the recording: the process that reads it was ended by signal "
-			"%d (%s)",
-			status - STATUS_SIGNAL, strsignal(status - STATUS_SIGNAL));
+	status = has_two ? compare(request, page) : merge(request, page);
 	/* A page of a damaged log (STATUS_INCOMPLETE) says what is missing. */
 	if (status > STATUS_INCOMPLETE || is_printed)
 		return status;
@@ -243,10 +346,8 @@ static int show(const struct request *request, const char **arguments)
 
 static int report_command_run(const struct command *command, int argc, char **argv)
 {
-	/* One word per option, one per input, and five that show() adds. */
 	struct request request = {.passed = xt_calloc((size_t)argc + 1, sizeof(char *)),
 				  .inputs = argv + 1};
-	const char **arguments = xt_calloc((size_t)argc + 5, sizeof(char *));
 	int status = STATUS_FAILED;
 
 	status = command_parse(command, NULL, &request, argc, argv, ANY_OPERANDS,
@@ -258,7 +359,11 @@ static int report_command_run(const struct command *command, int argc, char **ar
 		print_note(PAGE_ABSENT "; this is the text report");
 		request.is_text = true;
 	}
-	if ((request.is_text || request.is_brief) && (request.output || request.is_served)) {
+	if (request.is_compared && (request.is_together || request.input_count != 2)) {
+		print_error("cannot use --compare %s",
+			    request.is_together ? "with --together" : "without two inputs");
+		status = STATUS_FAILED;
+	} else if ((request.is_text || request.is_brief) && (request.output || request.is_served)) {
 		print_error(request.output ? "cannot use --output with --%s: text goes to stdout; "
 					     "redirect it with >"
 					   : "cannot use --serve with --%s: only the page is "
@@ -266,13 +371,12 @@ static int report_command_run(const struct command *command, int argc, char **ar
 			    request.is_brief ? "brief" : "text");
 		status = STATUS_FAILED;
 	} else {
-		status = show(&request, arguments);
+		status = show(&request);
 	}
 out:
 	for (int i = 0; i < request.passed_count; i++)
-		free(request.passed[i]);
+		free((char *)request.passed[i]);
 	free(request.passed);
-	free(arguments);
 	return status;
 }
 
@@ -281,6 +385,8 @@ const struct command command_report = {
 	.arguments = "[OPTION]... [DIR|LOG]...",
 	.summary = "Show a recording in the browser, or as text",
 	.details =
+		"Two inputs are compared, unless they are logs of one trace directory, of one\n"
+		"process, or of different ranks of a job.\n"
 		"Options of 'xtrace merge' that name no output work here, too, such as --redact,\n"
 		"--from, --filter and --top.\n"
 		"The address of the page goes to stdout.\n",
