@@ -223,6 +223,12 @@ static bool check_names(const struct diff_options *options)
 	return exist;
 }
 
+/* Whether the side is one run, whose log is there. */
+static bool is_recording(const struct run_set *set)
+{
+	return set->count == 1 && load_is_recording(set->runs[0]);
+}
+
 /* The exit status. */
 static int compare(struct diff_options *options, struct problems *problems)
 {
@@ -247,6 +253,9 @@ static int compare(struct diff_options *options, struct problems *problems)
 	for (int s = 0; s < SIDES; s++)
 		for (size_t n = 0; n < sets[s].notes.count; n++)
 			problems_add(&verdict.notes, "%s", sets[s].notes.lines[n]);
+	result.is_pair = verdict.outcome == OUTCOME_UNKNOWN &&
+			 !options->check.load.is_per_iteration && is_recording(&sets[SIDE_BASE]) &&
+			 is_recording(&sets[SIDE_NEW]);
 	if (!writes_stdout(options))
 		problems_print(&verdict.problems);
 	status = outputs_write(&options->outputs, &result);

@@ -136,6 +136,11 @@ static bool is_document(const char *path)
 	return file_start(path, 0, first, sizeof(first)) && *first && strchr("{ \n", *first);
 }
 
+bool load_is_recording(const struct run_profile *run)
+{
+	return !access(run->origin, R_OK) && !is_document(run->origin);
+}
+
 /* Adds a job for a log, whose path it takes over, and reserves the place of its run in the set. */
 static void add_log(struct jobs *jobs, struct run_set *set, char *path)
 {

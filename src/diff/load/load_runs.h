@@ -46,6 +46,9 @@ int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
  */
 int load_check(const char *argument, struct problems *problems);
 
+/* Whether the run is a directory or a log, not a profile or in a baseline. */
+bool load_is_recording(const struct run_profile *run);
+
 /*
  * Checks that runs can be compared: same program, same kind of machine, complete logs, enough runs.
  */

@@ -15,6 +15,7 @@ struct diff_result {
 	const struct run_set *sets;   /* SIDES sets */
 	const char *const *arguments; /* names of the sides on the command line */
 	size_t top_count;	      /* rows of each table */
+	bool is_pair; /* one recording of each side, which text compares without a verdict */
 };
 
 /* They write a struct diff_result. Return 0, or -ENODATA if there is no comparison to write. */

@@ -2,14 +2,17 @@
 /*
  * The result as text for a terminal: verdict, rules with findings, and tables of changes.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/message.h"
 #include "diff/base/text.h"
 #include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
+#include "diff/pair/pair.h"
 #include "diff/rules/verdict.h"
 #include "diff/compare/row_text.h"
 #include "diff/base/level.h"
@@ -20,6 +23,7 @@
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
+#define PAIR_FEW	10 /* so few rows are wanted because they changed */
 
 struct text {
 	struct output *out;
@@ -342,11 +346,26 @@ static void put_level(const struct text *t, enum level level)
 		output_format(t->out, "  and %zu more; use --top\n", count - top);
 }
 
+/* Rules cannot judge one run of each side. Shows what changed instead. */
+static int put_pair(struct output *out, const struct diff_result *result)
+{
+	const struct pair_options options = {.paths = {result->sets[SIDE_BASE].runs[0]->origin,
+						       result->sets[SIDE_NEW].runs[0]->origin},
+					     .top_count = result->top_count,
+					     .hides_unchanged = result->top_count <= PAIR_FEW,
+					     .all_option = "--top",
+					     .problems = &result->verdict->problems};
+
+	return pair_write(out, &options, NULL) < STATUS_FAILED ? 0 : -EIO;
+}
+
 int diff_output_text(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
 	struct text t = {out, result};
 
+	if (result->is_pair)
+		return put_pair(out, result);
 	put_runs(&t);
 	put_verdict(&t);
 	if (!result->comparison)
