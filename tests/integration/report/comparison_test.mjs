@@ -85,7 +85,41 @@ async function check(base, now, dark) {
 	await context.close();
 }
 
+// The page of xtrace report A B begins with all rows of its text.
+async function checkRuns(base, now) {
+	const html = join(work, 'runs.html');
+	const report = (...options) => {
+		const { status, stdout, stderr } = spawnSync(diff, ['report', ...options, join(traces, base), join(traces, now)], {
+			encoding: 'utf8',
+			env: { ...process.env, COLUMNS: '1000' },
+		});
+
+		assert.equal(status, 0, stderr);
+		return stdout;
+	};
+	const plain = (text) => text.replaceAll(/\s+/g, ' ').trim();
+	const lines = report('--text', '--all').split('\n').map(plain);
+	const page = await browser.newPage();
+
+	report('-n', '-o', html);
+	await page.goto(`file://${html}`);
+	await page.waitForSelector('html[data-ready]', { timeout: 20000 });
+	assert.equal(await page.$eval('main', (main) => main.firstElementChild.id), 'pair');
+	assert.match(await page.textContent('#pair'), /One run each: noise unknown/);
+	assert.match(await page.textContent('#pair'), /rank 3 \(ranks_work\.py\) costs the job 15\.6 %/);
+	const shown = await page.$$eval('#pair table:not(.rules) tr:has(td)', (list) =>
+		list.map((row) => [...row.cells].map((cell) => cell.firstChild?.textContent ?? '').join(' ')),
+	);
+	const rows = shown.map(plain);
+
+	assert.ok(rows.length > 100);
+	assert.deepEqual(rows, lines.filter((line) => rows.includes(line)));
+	assert.ok((await page.locator('#pair details').count()) > 2);
+	await page.close();
+}
+
 try {
+	await checkRuns('h200-ddp', 'h200-ddp-loader');
 	await check('h200-pytorch.xtr', 'h200-pytorch-graph.xtr', false);
 	await check('h200-pytorch.xtr', 'h200-pytorch-graph.xtr', true);
 	await check('h200-llm.xtr', 'h200-llm.xtr', false);
