@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "diff/base/level.h"
@@ -107,7 +108,7 @@ struct run_profile {
 	} trust;
 	const char *selection; /* filter options of the profile; "": the whole run */
 	struct {
-		const char *kind; /* "nvtx", "period", "none", or "missing": no such range */
+		const char *kind; /* their source, "none", or "missing": no such range */
 		const char *name;
 		uint64_t found_count, warmup_count, used_count;
 		bool is_whole; /* values are of the whole run */
@@ -133,9 +134,10 @@ void run_profile_free(struct run_profile *profile);
 /* Are values per iteration, not per run? */
 static inline bool run_profile_has_iterations(const struct run_profile *profile)
 {
-	return profile->iterations.used_count && !profile->iterations.is_whole &&
-	       (profile->iterations.kind[0] == 'n' ? profile->iterations.kind[1] == 'v'
-						   : profile->iterations.kind[0] == 'p');
+	const char *kind = profile->iterations.kind;
+
+	return profile->iterations.used_count && !profile->iterations.is_whole && kind[0] &&
+	       strcmp(kind, "none") != 0 && strcmp(kind, "missing") != 0;
 }
 
 /* The names of the devices: "A + B". Which one of several equal GPUs was used does not matter. */
