@@ -205,12 +205,18 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	struct printer p = {out, options, options->format == PAIR_HTML,
 			    out->columns ? out->columns
 					 : output_columns_wanted() ?: COLUMNS_DEFAULT};
+	static const char steps[] = "headline.steps.step_count";
 	struct arena *memory = arena_new();
+	const char *a = pair_text(sides[PAIR_A], steps, memory);
+	const char *b = pair_text(sides[PAIR_B], steps, memory);
 
 	output_string(out, frames[options->format].begin);
 	for (int s = 0; s < PAIR_SIDES; s++)
 		pair_put_text(&p, "recording", side_words[s], options->paths[s]);
 	put_texts(&p, &pair_defs[0], sides, memory);
+	if (*a && *b && strcmp(a, b))
+		pair_put_text(&p, "note", "both",
+			      "Sums of whole runs are of other numbers of steps.");
 	output_string(out, frames[options->format].tables);
 	for (const struct pair_def *def = &pair_defs[1]; def->title; def++) {
 		struct pair_table table = pair_match(def, sides, memory);

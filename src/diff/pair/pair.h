@@ -16,7 +16,7 @@
 struct arena;
 
 #define PAIR_KEYS   3
-#define PAIR_VALUES 6
+#define PAIR_VALUES 10
 
 enum pair_form {
 	PAIR_ROWS,    /* an array of objects, or an object with one as its "rows" */

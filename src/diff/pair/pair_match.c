@@ -24,12 +24,16 @@ const struct pair_def pair_defs[] = {
 	{"Runs", PAIR_TEXTS, .values = {
 		{"headline.command", "program"}, {"headline.host", "host"},
 		{"headline.gpus.0", "GPU"}, {"selection", "selection"}, {"trust.word", "trust"},
-		{"collectives.verdict.text", "late rank"}}},
+		{"headline.steps.text", "steps"}, {"collectives.verdict.text", "late rank"}}},
 	{"Headline", PAIR_NUMBERS, .values = {
-		{"headline.wall_ns", "wall time"}, {"totals.gpu_time_ns", "GPU time"},
+		{"headline.steps.median_ns", "middle step"},
+		{"headline.steps.slowest_ns", "slowest step"},
+		{"headline.steps.step_count", "steps, of all GPUs"}, {"headline.wall_ns", "wall time"}, {"totals.gpu_time_ns", "GPU time"},
 		{"headline.gpu_busy_ns", "GPU busy"}, {"headline.gpu_idle_ns", "GPU idle"},
 		{"headline.launch_count", "launches"},
 		{"collectives.exposed_wait_ns", "waits for late ranks"}}},
+	{"Budget of a step after the warm-up", PAIR_ROWS, "budget", "%s", {"part"},
+		{{"step_ns", "mean"}, {"median_ns", "middle step"}, {"slowest_ns", "slowest step"}}},
 	{"Findings, by cost", PAIR_ROWS, "findings", "%s  %s", {"rule", "where"},
 		{{"cost_ns", "cost"}}},
 	{"GPU idle time by cause", PAIR_MAP, "gpu_idle_by_class_ns", .values = {
