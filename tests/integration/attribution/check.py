@@ -17,6 +17,7 @@ import tempfile
 import evidence
 import model
 import parts
+import steps
 import summary
 import timeline
 
@@ -155,7 +156,13 @@ def check_seed(args, seed, folder):
                                           *options], allowed=(0, 1)).stdout),
         lambda: run([args.merge, log_path, "--quiet", "--summary", "-", "--top", "1000000"],
                     allowed=(0, 1)).stdout).all()
+    checks += steps.Checker(
+        seen, reference, log_path,
+        lambda *options: run([args.merge, log_path, "--quiet", "--summary", "-", "--top",
+                              "1000000", *options], allowed=(0, 1)).stdout).all()
     for check in checks:
+        if args.only and getattr(check, "__name__", "") != args.only:
+            continue
         try:
             check()
         except evidence.Mismatch as mismatch:
@@ -171,6 +178,7 @@ def main():
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=10, help="how many")
     parser.add_argument("--step", type=int, default=1, help="from one seed to the next")
+    parser.add_argument("--only", help="only this check, such as steps")
     parser.add_argument("--keep", help="leave the files here, a folder for each seed")
     args = parser.parse_args()
     failed, calls, work = [], 0, 0

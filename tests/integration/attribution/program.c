@@ -11,7 +11,9 @@
 
 #include "ranges.h"
 
-#define DEPTH_MAX 6
+#define DEPTH_MAX      6
+#define ITERATIONS_MIN 20 /* fewer may be no steps */
+#define COLLECTIVE     "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 /* Operations possible anywhere; repeated entries are more frequent. */
 static const operation operations[] = {
@@ -153,7 +155,8 @@ static FRAME_FUNCTION void make_gpu(struct gpu *gpu, int device, bool is_primary
 				  ".visible .entry k_2() { ret; }\n"
 				  ".visible .entry k_3() { ret; }\n"
 				  ".visible .entry k_4() { ret; }\n"
-				  ".visible .entry k_5() { ret; }\n";
+				  ".visible .entry " COLLECTIVE "() { ret; }\n";
+	static const char *const names[KERNELS] = {"k_0", "k_1", "k_2", "k_3", "k_4", COLLECTIVE};
 
 	ENTER();
 	gpu->device = device;
@@ -163,11 +166,8 @@ static FRAME_FUNCTION void make_gpu(struct gpu *gpu, int device, bool is_primary
 		require(CU(cuCtxCreate, &gpu->context, NULL, 0, device));
 	require(CU(cuCtxSetCurrent, gpu->context));
 	require(CU(cuModuleLoadData, &gpu->module, ptx));
-	for (unsigned i = 0; i < KERNELS; i++) {
-		char name[] = {'k', '_', (char)('0' + i), '\0'};
-
-		require(CU(cuModuleGetFunction, &gpu->kernels[i], gpu->module, name));
-	}
+	for (unsigned i = 0; i < KERNELS; i++)
+		require(CU(cuModuleGetFunction, &gpu->kernels[i], gpu->module, names[i]));
 	require(CU(cuMemAlloc, &gpu->peer_buffer, (THREADS_MAX + 1) * 4096));
 	LEAVE();
 }
@@ -213,7 +213,7 @@ static FRAME_FUNCTION void finish(struct shared *shared)
 static void make_domains(struct shared *shared, struct job *job)
 {
 	nvtx_start();
-	for (unsigned i = 0; i < DOMAINS; i++)
+	for (unsigned i = 0; i < LOOP_DOMAIN; i++)
 		shared->domains[i] = nvtx_domain_create(domain_names[i + 1]);
 	if (pick(job, 2))
 		range_push(job, 0);
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 	require(CU(cuInit, 0));
 	make_gpus(&shared, own);
 	own->gpu = &shared.gpus[0];
-	own->budget = 50 + pick(own, 200);
+	own->budget = 100 + pick(own, 200);
 	begin_job(own);
 	make_shared_graphs(&shared, own);
 	thread_count = pick(own, THREADS_MAX);
@@ -255,8 +255,11 @@ int main(int argc, char **argv)
 		if (pthread_create(&threads[i], NULL, worker, &jobs[i]))
 			return 1;
 	}
-	while (own->budget)
+	for (unsigned iteration = 0; own->budget || iteration < ITERATIONS_MIN; iteration++) {
+		range_push_iteration(own, iteration);
 		descend(own);
+		range_pop(own, LOOP_DOMAIN);
+	}
 	for (unsigned i = 1; i <= thread_count; i++)
 		pthread_join(threads[i], NULL);
 	if (pick(own, 2))

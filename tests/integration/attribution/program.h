@@ -24,7 +24,8 @@
 #define SHARED_GRAPHS	2
 #define ALLOCATIONS_MAX 48
 #define BUFFER_BYTES	(256u << 10)
-#define DOMAINS		2
+#define DOMAINS		2 /* of random ranges */
+#define LOOP_DOMAIN	(DOMAINS + 1)
 #define RANGES_MAX	16
 
 struct gpu {
@@ -62,7 +63,7 @@ struct shared {
 	CUdeviceptr
 		handed_over[ALLOCATIONS_MAX]; /* in gpus[0]; any thread frees them; under lock */
 	unsigned handed_over_count;	      /* under lock */
-	void *domains[DOMAINS];		      /* NVTX domains */
+	void *domains[LOOP_DOMAIN];	      /* NVTX domains */
 	struct started started[RANGES_MAX];   /* ranges that any thread may end; under lock */
 	unsigned started_count;		      /* under lock */
 };
@@ -88,12 +89,12 @@ struct job {
 	unsigned graph_count;
 	struct allocation allocations[ALLOCATIONS_MAX];
 	unsigned allocation_count;
-	unsigned open_ranges[1 + DOMAINS]; /* pushed, by domain; [0] is the default one */
+	unsigned open_ranges[1 + LOOP_DOMAIN]; /* pushed, by domain; [0] is the default one */
 	struct started started[RANGES_MAX];
 	unsigned started_count;
 };
 
-extern const char *const domain_names[1 + DOMAINS]; /* [0] is NULL */
+extern const char *const domain_names[1 + LOOP_DOMAIN]; /* [0] is NULL */
 
 /* A number below limit. */
 static inline unsigned pick(struct job *job, unsigned limit)

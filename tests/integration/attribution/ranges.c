@@ -4,7 +4,7 @@
  */
 #include "ranges.h"
 
-const char *const domain_names[1 + DOMAINS] = {NULL, "net", "io"};
+const char *const domain_names[1 + LOOP_DOMAIN] = {NULL, "net", "io", "loop"};
 
 const char *const range_texts[RANGE_TEXTS] = {
 	"load",

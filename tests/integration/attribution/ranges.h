@@ -6,6 +6,8 @@
 #ifndef XTRACE_TESTS_RANGES_H
 #define XTRACE_TESTS_RANGES_H
 
+#include <stdio.h>
+
 #include "nvtx_client.h"
 #include "program.h"
 
@@ -30,6 +32,21 @@ NVTX_INLINE void range_push(struct job *job, unsigned domain)
 		nvtx_push_ex(&attributes);
 	ledger_range("push", before_ns, domain_names[domain], NULL, range_texts[which]);
 	job->open_ranges[domain]++;
+}
+
+/* Each iteration of the main loop has the same name, but for its number. */
+NVTX_INLINE void range_push_iteration(struct job *job, unsigned number)
+{
+	char text[32];
+	struct xt_nvtx_attributes attributes;
+	uint64_t before_ns;
+
+	snprintf(text, sizeof(text), "iteration-%u", number);
+	attributes = nvtx_attributes(text, 0);
+	before_ns = ledger_now_ns();
+	nvtx_domain_push(job->shared->domains[LOOP_DOMAIN - 1], &attributes);
+	ledger_range("push", before_ns, domain_names[LOOP_DOMAIN], NULL, text);
+	job->open_ranges[LOOP_DOMAIN]++;
 }
 
 NVTX_INLINE void range_pop(struct job *job, unsigned domain)

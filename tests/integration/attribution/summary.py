@@ -91,6 +91,7 @@ class Checker:
         facts.expect(all(piece.correlation or piece.node for piece in work), "work without a call")
         known_ns = sum(piece.end_ns - piece.start_ns for piece in work
                        if self.evidence.call_of(piece.correlation))
+        collectives = [piece for piece in work if (piece.name or "").startswith("nccl")]
         rows = [
             ("launches", len(calls["launch"]), True),
             ("that returned an error", sum(call.result != 0 for call in calls["launch"]), False),
@@ -100,6 +101,7 @@ class Checker:
              len(alone["transfer"]) - captured["transfer"], False),
             ("kernels", kinds["kernel"], True),
             ("of these, CUDA graphs recorded as a whole", sum(map(model.is_whole, work)), False),
+            ("of these, collectives", len(collectives), False),
             ("copies", kinds["copy"], False),
             ("memsets", kinds["set"], False),
             ("kernels, copies and memsets in graphs", sum(
@@ -111,11 +113,15 @@ class Checker:
             share = known_ns * 100 / total_ns
             share = min(share, 99.9) if known_ns < total_ns else share
             wanted.append(["attributed to a call path", f"{share:.1f} %"])
+        if collectives:
+            wanted.append(["in collectives, including waits for other ranks",
+                           time(sum(piece.end_ns - piece.start_ns for piece in collectives))])
         if self.evidence.pauses:
             wanted.append(["recording paused",
                            time(sum(until - since for since, until in self.evidence.pauses))])
         # The simulator does not tell which graphs have kernels, nor whose code its callers are.
-        unclear = {"of graphs without kernels", "without a recorded kernel",
+        # steps.py checks when nothing but collectives ran.
+        unclear = {"while nothing else ran", "of graphs without kernels", "without a recorded kernel",
                    "GPU time under your own code"}
         found = [row for row in self.tables[""] if row[0] not in unclear]
         facts.expect_same(map(tuple, found), map(tuple, wanted), "summary: overview")
