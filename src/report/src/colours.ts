@@ -16,6 +16,7 @@ const tones: Record<FrameKind, Tone> = {
 	memory: { hue: 272, spread: 14, saturation: 48 },
 	idle: { hue: 220, spread: 8, saturation: 10 },
 	range: { hue: 158, spread: 14, saturation: 45 },
+	module: { hue: 312, spread: 14, saturation: 54 },
 	api: { hue: 46, spread: 6, saturation: 72 },
 	mark: { hue: 220, spread: 10, saturation: 14 },
 	python: { hue: 96, spread: 22, saturation: 38 },
@@ -79,6 +80,7 @@ export const kindNames: [FrameKind, string][] = [
 	['memory', 'memory'],
 	['idle', 'idle'],
 	['range', 'NVTX range'],
+	['module', 'PyTorch module'],
 	['state', 'thread state'],
 	['mark', 'other'],
 ];

@@ -18,6 +18,8 @@ import type {
 	KernelsRow,
 	MemoryRow,
 	MismatchesRow,
+	ModuleLayersRow as LayerRow,
+	ModulesRow as ModuleRow,
 	MpiRow,
 	NamelessRow,
 	ProcessesRow,
@@ -53,7 +55,7 @@ interface Track {
 }
 
 export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, MemoryRow, MpiRow, NamelessRow, TransferRow };
+export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -164,6 +166,8 @@ interface Summary {
 	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
+	modules?: Rows<ModuleRow>; /* absent in comparisons */
+	module_layers?: Rows<LayerRow>;
 	api_calls: Rows<CallRow>;
 	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
 }

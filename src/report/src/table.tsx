@@ -39,8 +39,8 @@ function compareKeys(a: Key, b: Key): number {
 }
 
 /* Sorts by precomputed keys, which may take long to compute. Unknown values come last. */
-function sortRows<Row>(rows: Row[], column: Column<Row>, down: boolean): Row[] {
-	const keys = rows.map((row) => column.value(row));
+function sortRows<Row>(rows: Row[], column: Column<Row>, down: boolean, sortAs: (row: Row) => Row): Row[] {
+	const keys = rows.map((row) => column.value(sortAs(row)));
 	const order = rows.map((_, i) => i);
 	const sign = down ? -1 : 1;
 
@@ -149,6 +149,7 @@ export function Table<Row>(props: {
 	rows: Row[];
 	text?: (row: Row) => string; /* for the filter; by default the value of the main column */
 	sortedBy?: number; /* index in columns; 0 by default */
+	sortAs?: (row: Row) => Row; /* the row that this one stays behind */
 	lines?: number; /* of text in the main column of a long table */
 	onPick?: (row: Row) => void;
 	pickTitle?: string;
@@ -175,7 +176,7 @@ export function Table<Row>(props: {
 	const texts = useMemo(() => (test ? rows.map(textOf) : []), [rows, !test]);
 	const kept = useMemo(() => (test ? rows.filter((_, i) => test(texts[i])) : rows), [rows, pattern.value]);
 	const sorted = useMemo(
-		() => sortRows(kept, props.columns[sort.value.column] ?? props.columns[0], sort.value.down),
+		() => sortRows(kept, props.columns[sort.value.column] ?? props.columns[0], sort.value.down, props.sortAs ?? ((row) => row)),
 		[kept, sort.value],
 	);
 	const isLong = sorted.length > WHOLE && !printing.value;

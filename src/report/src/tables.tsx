@@ -5,6 +5,7 @@
 import { useMemo } from 'preact/hooks';
 import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, NamelessRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight, formatTime } from './format';
+import { Modules } from './modules';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
 import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
@@ -644,10 +645,11 @@ function CpuIdle({ state }: { state: State }) {
 
 const tabs: Tab[] = [
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
+	{ id: 'modules', title: 'Modules', note: wholeRunNote, show: (state) => <Modules state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
 	{ id: 'calls', title: 'API calls', note: callNote, show: (state) => <Calls state={state} /> },
 	{ id: 'transfers', title: 'Copies by direction', note: transferNote, show: (state) => <Transfers state={state} /> },
-	{ id: 'cpu', title: 'Idle by CPU code', note: () => (isFiltered.value ? 'Shows the whole run, not the selection.' : null), show: (state) => <CpuIdle state={state} /> },
+	{ id: 'cpu', title: 'Idle by CPU code', note: wholeRunNote, show: (state) => <CpuIdle state={state} /> },
 	{ id: 'ranges', title: 'NVTX ranges', note: rangeNote, show: (state) => <Ranges state={state} /> },
 	{
 		id: 'mpi',
@@ -676,6 +678,10 @@ function memoryNote({ report }: State): string | null {
 	return /--(filter|focus|range)/.test(report.summary.selection ?? '')
 		? 'Includes all calls in the time window: --filter, --focus and --range do not apply to this table.'
 		: null;
+}
+
+function wholeRunNote(): string | null {
+	return isFiltered.value ? 'Shows the whole run, not the selection.' : null;
 }
 
 function filterNote(): string {
@@ -725,6 +731,7 @@ export function Tables({ state }: { state: State }) {
 	const { summary, ranges } = state.report;
 	const rows: Record<string, number> = {
 		cpu: summary.cpu?.idle.length ?? 0,
+		modules: summary.modules?.row_count ?? 0,
 		ranges: ranges.length,
 		memory: summary.memory.rows.length,
 		mpi: summary.mpi?.ranks.length ?? 0,

@@ -453,7 +453,7 @@ export function matcher(pattern: string): ((text: string) => boolean) | null {
 	return (text) => text.toLowerCase().includes(lower);
 }
 
-export type FrameKind = 'kernel' | 'copy' | 'memory' | 'idle' | 'range' | 'api' | 'mark' | 'python' | 'code' | 'state';
+export type FrameKind = 'kernel' | 'copy' | 'memory' | 'idle' | 'range' | 'module' | 'api' | 'mark' | 'python' | 'code' | 'state';
 
 const kinds: [RegExp, FrameKind][] = [
 	[/^\[GPU_Kernel\]/, 'kernel'],
@@ -461,6 +461,7 @@ const kinds: [RegExp, FrameKind][] = [
 	[/^\[Memory /, 'memory'],
 	[/^\[idle: /, 'idle'],
 	[/^\[NVTX /, 'range'],
+	[/^\[module\] /, 'module'],
 	[/^\[(state unknown|kernel|I\/O|lock|sleep|page fault|GIL|process|blocked|no CPU free|not sampled)\]$/, 'state'],
 	[/^\[/, 'mark'],
 	[/^(cu|cuda)[A-Z][A-Za-z0-9_]*$/, 'api'],

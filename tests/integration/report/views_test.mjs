@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import {
-	browser, choose, close, isGone, isNumber, isThere, made, numberOf, open, outputs, runChecks,
+	browser, cells, choose, close, isGone, isNumber, isThere, made, numberOf, open, outputs, runChecks,
 	soon, sum, traces, work,
 } from './page.mjs';
 
@@ -467,7 +467,32 @@ async function checkBackward() {
 	await close(page);
 }
 
+// Modules have the rows of the summary, unfold below their row, and a colour of their own.
+async function checkModules() {
+	const { html, summary } = outputs(join(traces, 'h200-gpt2.xtr'), 'modules');
+	const page = await open(html);
+	const folded = summary.modules.rows;
+	const name = folded[0].module;
+	const layers = summary.module_layers.rows.filter((row) => row.module === name);
+	const found = async () => (await cells(page, 'modules')).map((row) => [row.Module.replace(/^[▸▾\s]*/, ''), row['Own time'], row.Backward]);
+	const shown = (rows, key) => rows.map((row) => [row[key], row.own_gpu_time_ns, row.own_backward_ns]);
+
+	assert.ok(layers.length > 1);
+	assert.deepEqual(await found(), shown(folded, 'module'));
+	await page.click('#table-modules tbody .pick');
+	assert.deepEqual(await found(), [...shown(folded.slice(0, 1), 'module'), ...shown(layers, 'layer'), ...shown(folded.slice(1), 'module')]);
+	await page.click('#table-modules th:nth-child(2) button'); // the other way round: layers stay below their row
+	const last = (await found()).slice(-layers.length - 1);
+	assert.deepEqual(last, [...shown(folded.slice(0, 1), 'module'), ...shown(layers, 'layer')]);
+	await page.locator('#table-modules tbody .pick').last().click();
+	assert.equal(await page.inputValue('#search'), `"[module] ${layers.at(-1).layer}"`);
+	await isNumber(page, '#found', layers.at(-1).gpu_time_ns, 'time with inner modules');
+	assert.match(await page.textContent('#flame .legend'), /PyTorch module/);
+	await close(page);
+}
+
 await runChecks({
+	checkModules,
 	checkControls: async () => {
 		const page = await open(llm.html);
 
