@@ -16,7 +16,9 @@ const EVENT_HEIGHT = 18;
 const FRAME_HEIGHT = 15;
 const FRAME_ROWS_MAX = 8;
 const PALE = 0.4; /* opacity of a pixel column with hardly any event */
+const SHADES = 5; /* opacities of pixel columns */
 const FULL = 18; /* GPU work is this much stronger than frames, so that single kernels can be seen */
+const NARROW = 3; /* pixels of a frame whose own colour cannot be seen */
 const NEAR = 3; /* pixels around a short event that still hit it */
 const PADDING = 4;
 
@@ -38,73 +40,102 @@ interface Row {
 	sums: Float64Array | null; /* of the track: time of all events before each one */
 }
 
-/* The frames at the calls or samples of a thread: chains of nodes, outermost first. */
+/* The frames at the calls or samples of a thread. */
 interface Frames {
 	start: Float64Array;
-	chains: number[][]; /* one for each call or sample with a known path; empty where samples end */
+	node: Uint32Array; /* of the call or sample; 0 where samples end */
+	chains: number[][]; /* by node: its frames to draw, outermost first */
+	depth: number;
+	places?: { piece: Piece; list: Int32Array }; /* in the latest view; all depths have the same */
 }
 
+/* Looks at each node once: there are many calls, but few places that make them. */
 function framesOf(events: Events, tree: Tree, track: EventTrack): Frames | null {
-	const known = new Map<number, number[]>();
 	const list = track.kind === 'cpu' ? events.samples : events.calls;
 	const ids = track.id.filter((id) => list.node[id] > 0);
-	const chainOf = (kind: 'own' | 'python' | 'code') => (id: number) => {
-		const node = list.node[id];
-		let chain = known.get(node);
+	const node = new Uint32Array(ids.length);
+	const isSeen = new Uint8Array(tree.count);
+	const seen: number[] = [];
 
-		if (!chain) {
-			chain = tree.path(node).filter((n) => (kind === 'own' ? tree.ownNames.has(tree.text(n)) : frameKind(tree.text(n)) === kind));
-			known.set(node, chain);
-		}
-		return chain;
-	};
-	const all = (kind: 'own' | 'python' | 'code') => {
-		const chain = chainOf(kind);
-		const chains = new Array<number[]>(ids.length);
+	for (let i = 0; i < ids.length; i++) {
+		const n = (node[i] = list.node[ids[i]]);
 
-		known.clear();
-		for (let i = 0; i < ids.length; i++) chains[i] = chain(ids[i]);
-		return chains;
-	};
-	const hasAny = () => [...known.values()].some((chain) => chain.length);
-	let chains = all('own');
+		if (!isSeen[n]) seen.push(n);
+		isSeen[n] = 1;
+	}
+	const paths = seen.map((n) => tree.path(n));
+	const chosen = (is: (name: string) => boolean) => paths.map((path) => path.filter((n) => is(tree.text(n))));
+	let found = chosen((name) => tree.ownNames.has(name));
 
-	if (!hasAny()) chains = all('python');
-	if (!hasAny()) chains = all('code');
+	for (const kind of ['python', 'code']) if (!found.some((chain) => chain.length)) found = chosen((name) => frameKind(name) === kind);
 	if (!ids.length) return null;
-	if (track.kind === 'cpu') return untilEnds(events.samples, ids, chains);
-	const start = new Float64Array(ids.length);
+	const chains: number[][] = new Array(tree.count);
+	const depth = found.reduce((most, chain) => Math.max(most, chain.length), 0);
 
-	for (let i = 0; i < ids.length; i++) start[i] = events.calls.start[ids[i]];
-	return { start, chains };
+	chains[0] = [];
+	seen.forEach((n, i) => (chains[n] = found[i]));
+	const frames = { start: new Float64Array(ids.length), node, chains, depth: Math.min(depth, FRAME_ROWS_MAX) };
+
+	if (track.kind === 'cpu') return untilEnds(events.samples, ids, frames);
+	for (let i = 0; i < ids.length; i++) frames.start[i] = list.start[ids[i]];
+	return frames;
 }
 
 /* A sample has an end. Its frames continue if the next sample has them, too. */
-function untilEnds({ start, duration }: Events['samples'], ids: Uint32Array, chains: number[][]): Frames {
-	const frames: Frames = { start: new Float64Array(2 * ids.length), chains: [] };
-	const add = (ns: number, chain: number[]) => {
-		frames.start[frames.chains.length] = ns;
-		frames.chains.push(chain);
+function untilEnds({ start, duration }: Events['samples'], ids: Uint32Array, frames: Frames): Frames {
+	const starts = new Float64Array(3 * ids.length);
+	const nodes = new Uint32Array(3 * ids.length);
+	let count = 0;
+	const add = (ns: number, node: number) => {
+		starts[count] = ns;
+		nodes[count++] = node;
 	};
 
 	for (let i = 0; i < ids.length; i++) {
 		const end = start[ids[i]] + duration[ids[i]];
 		const next = i + 1 < ids.length ? start[ids[i + 1]] : Infinity;
 
-		add(start[ids[i]], chains[i]);
+		add(start[ids[i]], frames.node[i]);
 		/* Frames are drawn up to the next place that has them. */
-		if (end > start[ids[i]] + 1) add(Math.min(end, next) - 1, chains[i]);
-		if (end < next) add(end, []);
+		if (end > start[ids[i]] + 1) add(Math.min(end, next) - 1, frames.node[i]);
+		if (end < next) add(end, 0);
 	}
-	frames.start = frames.start.slice(0, frames.chains.length);
-	return frames;
+	return { ...frames, start: starts.slice(0, count), node: nodes.slice(0, count) };
 }
 
-function depthOf({ chains }: Frames): number {
-	let most = 0;
+/* Paints pixel columns. Equal ones side by side are one rectangle, because each takes time. */
+class Columns {
+	private from = 0;
+	private until = 0;
+	private colour = '';
+	private opacity = 1;
 
-	for (const chain of chains) most = Math.max(most, chain.length);
-	return Math.min(most, FRAME_ROWS_MAX);
+	constructor(
+		private readonly g: CanvasRenderingContext2D,
+		private readonly y: number,
+		private readonly height: number,
+	) {}
+
+	add(x: number, width: number, colour: string, opacity: number): void {
+		if (this.until !== x || this.colour !== colour || this.opacity !== opacity) {
+			this.end();
+			this.from = x;
+			this.colour = colour;
+			this.opacity = opacity;
+		}
+		this.until = x + width;
+	}
+
+	end(): void {
+		const { g } = this;
+
+		if (this.until <= this.from) return;
+		g.globalAlpha = this.opacity;
+		g.fillStyle = this.colour;
+		g.fillRect(this.from, this.y, this.until - this.from, this.height);
+		g.globalAlpha = 1;
+		this.from = this.until;
+	}
 }
 
 export class EventRows {
@@ -115,7 +146,7 @@ export class EventRows {
 	private readonly idleLabels: string[];
 	private readonly rangeNames: string[];
 	private readonly cpuStates: string[];
-	private readonly colours = new Map<string, string>();
+	private readonly colours = new Map<string, [own: string, kind: string][]>(); /* by name or function */
 	private coloursAreDark = false;
 
 	constructor(events: Events, tree: Tree, idleLabels: string[], rangeNames: string[], cpuStates: string[]) {
@@ -136,7 +167,7 @@ export class EventRows {
 			if ((track.kind !== 'call' && track.kind !== 'cpu') || !track.name) continue;
 			const frames = framesOf(events, tree, track);
 
-			for (let depth = 0; frames && depth < depthOf(frames); depth++) add({ height: FRAME_HEIGHT, frames, depth });
+			for (let depth = 0; frames && depth < frames.depth; depth++) add({ height: FRAME_HEIGHT, frames, depth });
 		}
 		this.height = y;
 	}
@@ -163,27 +194,31 @@ export class EventRows {
 		return isWait ? `${state}${frame ? `: ${this.tree.text(frame)}` : ''}` : this.tree.text(frame);
 	}
 
-	private colour(kind: Hit['kind'], id: number, dark: boolean): string {
+	/* isMany: of a column of several events, which are of one kind. */
+	private colour(kind: Hit['kind'], id: number, dark: boolean, isMany = false): string {
 		if (kind === 'cpu') return cpuColours[dark ? 'dark' : 'light'][this.events.samples.state[id]];
 		if (kind === 'idle') {
 			const list = idleColours[dark ? 'dark' : 'light'];
 
 			return list[this.events.gaps.cause[id] % list.length];
 		}
-		const text = kind === 'work' ? this.tree.text(this.events.work.node[id]) : this.name(kind, id);
-		const key = `${kind}${text}`;
-		let colour = this.colours.get(key);
+		const { work, calls, ranges } = this.events;
+		const place = kind === 'call' ? calls.api[id] : kind === 'range' ? ranges.range[id] : this.tree.name[kind === 'work' ? work.node[id] : id];
 
-		if (this.coloursAreDark !== dark) {
-			this.colours.clear();
-			this.coloursAreDark = dark;
-			colour = undefined;
+		if (this.coloursAreDark !== dark) this.colours.clear();
+		this.coloursAreDark = dark;
+		const list = this.colours.get(kind) ?? [];
+		let known = list[place];
+
+		if (!known) {
+			const text = kind === 'work' ? this.tree.text(work.node[id]) : this.name(kind, id);
+			const frame = kind === 'call' ? 'api' : kind === 'range' ? 'range' : frameKind(text);
+			const colourOf = (name: string) => frameColour(name, frame, dark, kind === 'work' ? FULL : 0);
+
+			list[place] = known = [colourOf(text), colourOf(frame)];
+			this.colours.set(kind, list);
 		}
-		if (!colour) {
-			colour = frameColour(text, kind === 'call' ? 'api' : kind === 'range' ? 'range' : frameKind(text), dark, kind === 'work' ? FULL : 0);
-			this.colours.set(key, colour);
-		}
-		return colour;
+		return known[Number(isMany)];
 	}
 
 	private sumsOf(row: Row): Float64Array {
@@ -205,16 +240,18 @@ export class EventRows {
 
 	private paintTrack(g: CanvasRenderingContext2D, row: Row, y: number, piece: Piece, look: Look, column: number): void {
 		const { kind, start, end, id } = row.track!;
-		const sums = this.sumsOf(row);
+		const sums = kind === 'work' ? null : this.sumsOf(row);
 		const pixelNs = 1 / piece.scale;
 		const xOf = (ns: number) => piece.x + (ns - piece.fromNs) * piece.scale;
+		const columns = new Columns(g, y, row.height - 1);
 
 		for (let i = firstAfter(end, piece.fromNs); i < start.length && start[i] < piece.untilNs; ) {
 			const x = xOf(Math.max(start[i], piece.fromNs));
 			const width = xOf(Math.min(end[i], piece.untilNs)) - x;
+			const colour = this.colour(kind, id[i], look.dark, width < 1);
 
-			g.fillStyle = this.colour(kind, id[i], look.dark);
 			if (width >= 1) {
+				g.fillStyle = colour;
 				g.fillRect(x, y, Math.max(width - (width > 4 ? 0.7 : 0), 1), row.height - 1);
 				if (width > 30) {
 					g.fillStyle = look.ink;
@@ -226,48 +263,46 @@ export class EventRows {
 			/* All events that end in this pixel are one column. */
 			const pixel = Math.floor(x);
 			const next = Math.max(firstAfter(end, piece.fromNs + (pixel + 1 - piece.x) * pixelNs, i), i + 1);
+			const share = sums ? (sums[next] - sums[i]) / pixelNs : 1;
 
-			if (kind !== 'work') g.globalAlpha = Math.min(Math.max((sums[next] - sums[i]) / pixelNs, PALE), 1);
-			g.fillRect(pixel, y, 1, row.height - 1);
-			g.globalAlpha = 1;
+			columns.add(pixel, 1, colour, Math.min(Math.max(Math.round(share * SHADES) / SHADES, PALE), 1));
 			i = next;
 		}
+		columns.end();
 	}
 
-	/* Returns the frame in the pixel column; -1: no call there; 0: a call without one. */
-	private frameAt(row: Row, fromNs: number, untilNs: number): number {
-		const { start, chains } = row.frames!;
-		const i = firstAfter(start, untilNs) - 1;
+	/* By pixel of a piece, the last place that starts before it; one more for the end. */
+	private placesIn(frames: Frames, piece: Piece): Int32Array {
+		const count = Math.ceil((piece.untilNs - piece.fromNs) * piece.scale);
+		const known = frames.places;
 
-		return i >= 0 && start[i] >= fromNs ? (chains[i][row.depth] ?? 0) : -1;
-	}
+		if (known?.piece === piece) return known.list;
+		const list = new Int32Array(count + 1);
 
-	private nextFrame(row: Row, ns: number): number {
-		const { start, chains } = row.frames!;
-		const i = firstAfter(start, ns);
-
-		return i < start.length ? (chains[i][row.depth] ?? 0) : 0;
+		for (let k = 0; k <= count; k++) list[k] = firstAfter(frames.start, piece.fromNs + k / piece.scale, k ? list[k - 1] + 1 : 0) - 1;
+		frames.places = { piece, list };
+		return list;
 	}
 
 	/* A frame continues between two calls that both have it. */
 	private eachFrame(row: Row, piece: Piece, see: (node: number, x: number, width: number) => void): void {
-		const right = piece.x + (piece.untilNs - piece.fromNs) * piece.scale;
-		const nsOf = (x: number) => piece.fromNs + (x - piece.x) / piece.scale;
-		const before = firstAfter(row.frames!.start, piece.fromNs) - 1;
-		let node = before >= 0 ? (row.frames!.chains[before][row.depth] ?? 0) : 0;
-		let from = piece.x;
+		const { node: nodes, chains } = row.frames!;
+		const places = this.placesIn(row.frames!, piece);
+		const frameAt = (place: number) => (place < 0 || place >= nodes.length ? 0 : (chains[nodes[place]][row.depth] ?? 0));
+		let node = frameAt(places[0]);
+		let from = 0;
 
-		if (node && this.nextFrame(row, piece.fromNs) !== node) node = 0;
-		for (let x = piece.x; x < right; x++) {
-			let here = this.frameAt(row, nsOf(x), nsOf(x + 1));
+		if (node && frameAt(places[0] + 1) !== node) node = 0;
+		for (let k = 1; k < places.length; k++) {
+			const goesOn = node !== 0 && frameAt(places[k] + 1) === node;
+			const here = places[k] > places[k - 1] ? frameAt(places[k]) : goesOn ? node : 0;
 
-			if (here < 0) here = node && this.nextFrame(row, nsOf(x + 1)) === node ? node : 0;
 			if (here === node) continue;
-			if (node) see(node, from, x - from);
+			if (node) see(node, piece.x + from, k - 1 - from);
 			node = here;
-			from = x;
+			from = k - 1;
 		}
-		if (node) see(node, from, right - from);
+		if (node) see(node, piece.x + from, places.length - 1 - from);
 	}
 
 	private paintRow(g: CanvasRenderingContext2D, row: Row, y: number, pieces: Piece[], look: Look, column: number): void {
@@ -281,12 +316,19 @@ export class EventRows {
 				this.paintTrack(g, row, y, piece, look, column);
 				continue;
 			}
+			const columns = new Columns(g, y, row.height - 1);
+
 			this.eachFrame(row, piece, (node, x, width) => {
+				if (width < NARROW) {
+					columns.add(x, width, this.colour('frame', node, look.dark, true), 1);
+					return;
+				}
 				g.fillStyle = this.colour('frame', node, look.dark);
 				g.fillRect(x, y, Math.max(width - (width > 4 ? 0.7 : 0), 1), row.height - 1);
 				g.fillStyle = look.ink;
 				if (width > 30) this.label(g, this.tree.text(node), x, y, width, row.height - 1, column);
 			});
+			columns.end();
 		}
 	}
 

@@ -105,7 +105,11 @@ function sections(counts: number[], labels: number[]): Uint32Array {
 /* Returns the first index from `from` on whose value is larger than the limit. */
 export function firstAfter(values: Float64Array, limit: number, from = 0, until = values.length): number {
 	let low = from;
-	let high = until;
+	let step = 1;
+
+	/* Most searches begin near the result. */
+	for (; low + step < until && values[low + step] <= limit; step *= 2) low += step;
+	let high = Math.min(low + step, until);
 
 	while (low < high) {
 		const middle = (low + high) >> 1;
