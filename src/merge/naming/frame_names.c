@@ -692,6 +692,8 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 		name = mark_user_code(c, name, place->file, place->line, address->module);
 	else
 		name = mark_user_module(c, name, address->module);
+	if (begins_with(names_text(&c->model->names, address->name, NULL), TORCH_EVALUATE_FUNCTION))
+		paths_mark(c->paths, name, MARK_TORCH_BACKWARD);
 	c->native[a] = name + 1;
 	return name;
 }
@@ -718,6 +720,9 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 			file, frame->line, 0);
 	else
 		shown = names_intern(c->names, FRAME_UNKNOWN, strlen(FRAME_UNKNOWN));
+	paths_mark(c->paths, shown, MARK_PYTHON);
+	if (strstr(names_text(&model->names, file, NULL), "/torch/optim/"))
+		paths_mark(c->paths, shown, MARK_TORCH_OPTIMIZER);
 	c->python[id] = shown + 1;
 	return shown;
 }

@@ -114,6 +114,8 @@ void redact_names(struct redaction *redaction, struct model *model, struct addre
  */
 void redact_model(struct redaction *redaction, struct model *model, struct addresses *addresses);
 
+#define TORCH_EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function" /* mangled */
+
 #define FRAME_TRUNCATED	     "[truncated]"
 #define FRAME_PYTHON_CHANGED "[Python frames changed]" /* at the inner end of a sample */
 #define FRAME_UNATTRIBUTED   "[unattributed]"

@@ -143,9 +143,8 @@ bool torch_class_is_made_by(const char *class_name, const char *function)
 #define LABEL_INFERRED LABEL_ANY_BACKWARD "~] "
 #define LABEL_UNKNOWN  LABEL_ANY_BACKWARD "?] "
 
-#define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_function"
-#define EXECUTE		  "_ZN5torch8autograd6Engine7execute"
-#define LABEL_BYTES	  256
+#define EXECUTE	    "_ZN5torch8autograd6Engine7execute"
+#define LABEL_BYTES 256
 
 static const char *text_of(const struct frames *frames, uint32_t string)
 {
@@ -183,7 +182,7 @@ static const char *mangled_name(const struct frames *frames, uint32_t address)
 
 static bool is_evaluate_function(const struct frames *frames, uint32_t address)
 {
-	return begins_with(mangled_name(frames, address), EVALUATE_FUNCTION);
+	return begins_with(mangled_name(frames, address), TORCH_EVALUATE_FUNCTION);
 }
 
 /* The frames inside the innermost node that the stack runs begin at this item. */
@@ -362,12 +361,14 @@ static enum join_result list_forward(const struct frames *frames, const struct j
 	return JOIN_NONE;
 }
 
-static void append_label(const struct frames *frames, struct path_items *path, const char *label)
+static void append_label(const struct frames *frames, struct path_items *path, const char *label,
+			 enum frame_mark mark)
 {
 	char clean[2 * LABEL_BYTES + 8];
 	size_t length = text_clean(clean, label, strlen(label), ';');
 	struct path_item item = {MERGED_LABEL, names_intern(&frames->paths->names, clean, length)};
 
+	paths_mark(frames->paths, item.value, mark);
 	joined_paths_append(path, &item, 1);
 }
 
@@ -422,7 +423,7 @@ static void append_node(const struct frames *frames, const struct joined_stack *
 	torch_node_label(text_of(frames, state->node_type), text_of(frames, state->node_class),
 			 name, sizeof(name));
 	snprintf(label, sizeof(label), "%s%s", labels[result], name);
-	append_label(frames, path, label);
+	append_label(frames, path, label, MARK_TORCH_BACKWARD);
 	if (frames->backward == BACKWARD_FORWARD)
 		first = first_python(own, first);
 	joined_paths_append(path, own->items + first, own->count - first);
@@ -444,7 +445,7 @@ static void compose(const struct frames *frames, const struct joined_stack *join
 	if (again < own.count) {
 		cut_at_checkpoint(frames, &path);
 		result = JOIN_EXACT; /* its own frames follow */
-		append_label(frames, &path, LABEL_RECOMPUTE);
+		append_label(frames, &path, LABEL_RECOMPUTE, MARK_TORCH_RECOMPUTE);
 		joined_paths_append(&path, own.items + again, own.count - again);
 	} else {
 		append_node(frames, join, &own, first, result, &path);

@@ -29,7 +29,7 @@ void paths_free(struct paths *paths)
 void paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 {
 	xt_grow(paths->marks, paths->mark_capacity, (size_t)name + 1);
-	paths->marks[name] |= (uint8_t)mark;
+	paths->marks[name] |= (uint16_t)mark;
 }
 
 void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line)
