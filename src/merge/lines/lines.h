@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPU time by line of own code, and what each line's work is made of. docs/SUMMARY.md states which
+ * line is charged, and what a wrapper is.
+ */
+#ifndef XT_MERGE_LINES_H
+#define XT_MERGE_LINES_H
+
+#include "merge/lines/own_lines.h"
+#include "merge/steps/steps.h"
+
+struct exporter;
+
+/* Parts of a training with PyTorch. Work of other programs is forward. */
+enum line_pass { PASS_FORWARD, PASS_BACKWARD, PASS_RECOMPUTE, PASS_OPTIMIZER, PASSES };
+
+enum part_kind { PART_LINE, PART_MODULE, PART_OPERATOR, PART_NODE, PART_WORK, PART_OWN, PART_NONE };
+
+/* A line of own code (PART_OWN), or a part of its work. */
+struct line_part {
+	uint32_t id;	  /* from 1, in the order of the tables; 0: too small for them */
+	uint32_t line_id; /* of the PART_OWN */
+	uint32_t parent;  /* id */
+	enum part_kind kind;
+	uint32_t first_child, next, child_count; /* in lines.tree, largest first */
+	uint64_t gpu_ns, pass_ns[PASSES], idle_ns, count;
+	uint64_t alloc_bytes, peak_bytes, pool_bytes;
+	struct step_weights steps; /* of the steps after the warm-up */
+	bool lacks_steps;	   /* they are unknown */
+	/* Only of PART_OWN: */
+	uint32_t place;	 /* of the line, in lines.places; PATH_ROOT: no own code */
+	uint32_t inner;	 /* the place below its wrappers, on the largest path */
+	uint32_t caller; /* key of the only line that calls it; 0: none; LINE_SEVERAL */
+};
+
+/* Work with the same path and the same lines of own code. */
+struct line_sum {
+	uint32_t place; /* of its innermost line */
+	uint32_t node;	/* in run->paths */
+	enum line_pass pass;
+	struct step_weights steps;
+	bool lacks_steps; /* paths of other lines end at the node */
+	uint64_t weights[WEIGHTS];
+};
+
+struct lines {
+	struct names texts;
+	struct interner keys; /* each a struct line_key */
+	struct paths places;  /* calls between lines. The name of a node is a key */
+	uint32_t *known;      /* by node in run->paths: its place + 1; 0: look it up */
+	size_t known_capacity;
+	uint8_t *kinds; /* by name in run->paths: enum part_kind + 1; 0: look it up */
+	size_t kind_capacity;
+	struct interner sum_keys;
+	struct line_sum *sums;
+	size_t sum_capacity;
+	struct interner row_keys;
+	struct paths tree;	 /* of the parts. Names are those of run->paths, or of rows */
+	struct line_part *parts; /* by node in the tree */
+	size_t part_capacity;
+	uint32_t *order; /* nodes with an id */
+	size_t order_count, order_capacity;
+};
+
+/* The state of analysis_lines. Outputs list it after analysis_steps. */
+extern const struct exporter analysis_lines;
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines of own code of a call path.
+ */
+#ifndef XT_MERGE_OWN_LINES_H
+#define XT_MERGE_OWN_LINES_H
+
+#include "merge/naming/paths.h"
+
+struct lines;
+struct owner;
+struct process;
+
+/* A line of own code. Two functions may have frames at one line. */
+struct line_key {
+	uint32_t function; /* both in lines.texts */
+	uint32_t file;	   /* NAME_EMPTY: the line is unknown */
+	uint32_t line;
+};
+
+/* Nodes of a path, innermost first. */
+struct frame_list {
+	uint32_t *list;
+	size_t count, capacity;
+};
+
+static inline unsigned marks_of(const struct paths *paths, uint32_t node)
+{
+	uint32_t name = paths->nodes[node].name;
+
+	return name < paths->mark_capacity ? paths->marks[name] : 0;
+}
+
+static inline const char *frame_text(const struct paths *paths, uint32_t node)
+{
+	return names_text(&paths->names, paths->nodes[node].name, NULL);
+}
+
+/* The place of the innermost own frame of a path. */
+uint32_t lines_place(struct lines *lines, const struct process *process, const struct owner *owner,
+		     uint32_t node);
+
+/* Lists the frames of own code of a path. */
+void lines_own_frames(const struct paths *paths, uint32_t node, struct frame_list *own);
+
+const struct line_key *lines_key(const struct lines *lines, uint32_t key);
+
+#endif
