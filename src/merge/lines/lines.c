@@ -177,3 +177,237 @@ static bool is_own_allocation(const struct paths *paths, uint32_t node)
 	return marks_of(paths, paths->nodes[paths->nodes[node].parent].parent) & MARKS_USER;
 }
 
+/* Adds a sum to a part, which is created if needed. Returns its node. */
+static uint32_t add_part(struct lines *lines, const struct paths *paths, uint32_t parent,
+			 uint32_t name, enum part_kind kind, const struct line_sum *sum)
+{
+	uint32_t node = paths_child(&lines->tree, parent, name);
+	const uint64_t *weights = sum->weights;
+	struct line_part *part;
+
+	xt_grow(lines->parts, lines->part_capacity, (size_t)node + 1);
+	part = &lines->parts[node];
+	part->kind = kind;
+	saturating_add(&part->gpu_ns, weights[WEIGHT_GPU_TIME]);
+	saturating_add(&part->pass_ns[sum->pass], weights[WEIGHT_GPU_TIME]);
+	saturating_add(&part->idle_ns, weights[WEIGHT_GPU_IDLE]);
+	saturating_add(&part->count, weights[WEIGHT_COUNT]);
+	saturating_add(&part->steps.gpu_ns, sum->steps.gpu_ns);
+	saturating_add(&part->steps.count, sum->steps.count);
+	saturating_add(&part->steps.idle_ns, sum->steps.idle_ns);
+	part->lacks_steps |= sum->lacks_steps;
+	if (is_own_allocation(paths, sum->node)) {
+		saturating_add(&part->alloc_bytes, weights[WEIGHT_ALLOC_BYTES]);
+		saturating_add(&part->peak_bytes, weights[WEIGHT_PEAK_BYTES]);
+	} else {
+		saturating_add(&part->pool_bytes, weights[WEIGHT_ALLOC_BYTES]);
+	}
+	return node;
+}
+
+/* Adds a sum to the row of a line, which has one for all its functions. Returns its node. */
+static uint32_t add_row(struct lines *lines, const struct paths *paths, uint32_t place,
+			const struct line_sum *sum)
+{
+	const struct path_node *places = lines->places.nodes;
+	uint32_t node, caller = places[places[place].parent].name;
+	struct line_key key = {0};
+	struct line_part *row;
+	bool is_new;
+
+	if (place != PATH_ROOT)
+		key = *lines_key(lines, places[place].name);
+	if (key.file != NAME_EMPTY)
+		key.function = NAME_EMPTY;
+	node = add_part(lines, paths, PATH_ROOT,
+			xt_intern(&lines->row_keys, &key, sizeof(key), &is_new), PART_OWN, sum);
+	row = &lines->parts[node];
+	if (is_new) {
+		row->place = place;
+		row->inner = sum->place;
+		row->caller = caller;
+	} else if (row->caller != caller) {
+		row->caller = LINE_SEVERAL;
+	}
+	return node;
+}
+
+/* Adds a sum to the line outside of all wrappers, and to the parts below that line. */
+static void charge(struct lines *lines, const struct paths *paths, const struct line_uses *uses,
+		   const struct line_sum *sum, struct frame_list *own)
+{
+	const struct path_node *places = lines->places.nodes;
+	uint32_t place = sum->place, part, charged = PATH_ROOT, n, last = sum->node;
+	uint32_t inner[PART_OWN] = {0};
+	size_t skipped = 0;
+
+	while (place != PATH_ROOT && places[place].parent != PATH_ROOT &&
+	       is_wrapper(uses, places[place].name)) {
+		place = places[place].parent;
+		skipped++;
+	}
+	part = add_row(lines, paths, place, sum);
+	if (own->count)
+		charged = own->list[skipped];
+	if (sum->weights[WEIGHT_GPU_IDLE])
+		last = path_of_idle_class(paths, sum->node);
+	else if (!sum->weights[WEIGHT_COUNT])
+		return;
+	for (own->count = 0, n = sum->node; n != charged; n = paths->nodes[n].parent) {
+		enum part_kind kind = kind_of(lines, paths, n);
+
+		if (kind == PART_LINE)
+			list_append(*own, n);
+		else if (kind != PART_NONE && (!inner[kind] || kind == PART_OPERATOR))
+			inner[kind] = n;
+	}
+	inner[PART_OPERATOR] = inner[PART_NODE] ? inner[PART_NODE] : inner[PART_OPERATOR];
+	inner[PART_NODE] = 0;
+	inner[PART_WORK] = last;
+	while (own->count)
+		part = add_part(lines, paths, part, paths->nodes[own->list[--own->count]].name,
+				PART_LINE, sum);
+	for (enum part_kind kind = PART_MODULE; kind <= PART_WORK; kind++)
+		if (inner[kind])
+			part = add_part(
+				lines, paths, part, paths->nodes[inner[kind]].name,
+				kind == PART_WORK ? kind : kind_of(lines, paths, inner[kind]), sum);
+}
+
+static int compare_parts(const void *a, const void *b, void *context)
+{
+	const struct line_part *parts = context;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct line_part *x = &parts[i], *y = &parts[j];
+
+	if (x->gpu_ns != y->gpu_ns)
+		return x->gpu_ns > y->gpu_ns ? -1 : 1;
+	if (x->idle_ns != y->idle_ns)
+		return x->idle_ns > y->idle_ns ? -1 : 1;
+	return i < j ? -1 : 1;
+}
+
+/* Links each part to its children, largest first. */
+static void link_children(struct lines *lines)
+{
+	uint32_t count = lines->tree.node_count - 1;
+	uint32_t *nodes = xt_calloc(count + 1, sizeof(*nodes));
+
+	xt_grow(lines->parts, lines->part_capacity, (size_t)count + 1);
+	for (uint32_t i = 0; i < count; i++)
+		nodes[i] = i + 1;
+	SORT_BY(nodes, count, compare_parts, lines->parts);
+	for (uint32_t i = count; i-- > 0;) {
+		struct line_part *parent = &lines->parts[lines->tree.nodes[nodes[i]].parent];
+
+		lines->parts[nodes[i]].next = parent->first_child;
+		parent->first_child = nodes[i];
+		parent->child_count++;
+	}
+	free(nodes);
+}
+
+/* Gives ids to the parts below one. Leaves out a library's line that only leads to another. */
+static void list_parts(struct lines *lines, const struct line_part *above,
+		       const struct line_part *least)
+{
+	struct line_part *parts = lines->parts;
+
+	for (uint32_t n = above->first_child, shown; n; n = parts[n].next) {
+		for (shown = n; parts[shown].kind == PART_LINE && parts[shown].child_count == 1 &&
+				parts[parts[shown].first_child].kind == PART_LINE;)
+			shown = parts[shown].first_child;
+		if (parts[n].kind != PART_OWN && parts[n].gpu_ns < least->gpu_ns &&
+		    parts[n].idle_ns < least->idle_ns)
+			continue;
+		xt_append(lines->order, lines->order_count, lines->order_capacity, shown);
+		parts[shown].id = (uint32_t)lines->order_count;
+		parts[shown].parent = above->id;
+		parts[shown].line_id = above->line_id ? above->line_id : parts[shown].id;
+		list_parts(lines, &parts[shown], least);
+	}
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+	const struct line_sum *x = a, *y = b;
+	uint64_t more = x->weights[WEIGHT_GPU_TIME], other = y->weights[WEIGHT_GPU_TIME];
+
+	return more != other	    ? (more > other ? -1 : 1)
+	       : x->node != y->node ? (x->node < y->node ? -1 : 1)
+				    : (x->place > y->place) - (x->place < y->place);
+}
+
+/* The sums of steps are by node, so those of several lines with one node are unknown. */
+static void find_steps(struct lines *lines, const struct run *run)
+{
+	uint32_t *sum_of = xt_calloc(run->paths.node_count, sizeof(*sum_of)); /* + 1 */
+
+	for (uint32_t s = 0; s < lines->sum_keys.count; s++) {
+		struct line_sum *sum = &lines->sums[s];
+
+		sum->steps = steps_weights(steps_of(run), sum->node);
+		if (sum_of[sum->node])
+			sum->lacks_steps = lines->sums[sum_of[sum->node] - 1].lacks_steps = true;
+		sum_of[sum->node] = s + 1;
+	}
+	free(sum_of);
+}
+
+static void find_functions(struct line_uses *uses, const struct lines *lines)
+{
+	bool is_new;
+
+	uses->function_of = xt_calloc(lines->keys.count + 1, sizeof(*uses->function_of));
+	uses->keys = xt_calloc(lines->keys.count + 1, sizeof(*uses->keys));
+	uses->functions_used = xt_calloc(lines->keys.count + 1, sizeof(*uses->functions_used));
+	for (uint32_t k = 1; k <= lines->keys.count; k++)
+		uses->function_of[k] = xt_intern(&uses->functions, lines_key(lines, k),
+						 offsetof(struct line_key, line), &is_new);
+}
+
+static void lines_end(struct sink *sink, const struct run *run)
+{
+	struct lines *lines = sink->state;
+	struct line_uses uses = {0};
+	struct frame_list own = {0};
+	const struct line_part least = {
+		.gpu_ns = table_sum(&run->paths, WEIGHT_GPU_TIME) / SMALL_PART + 1,
+		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
+
+	find_functions(&uses, lines);
+	find_steps(lines, run);
+	SORT(lines->sums, lines->sum_keys.count, compare_sums);
+	for (size_t s = 0; s < lines->sum_keys.count; s++) {
+		lines_own_frames(&run->paths, lines->sums[s].node, &own);
+		add_uses(&uses, lines, &run->paths, &lines->sums[s], &own);
+	}
+	for (size_t s = 0; s < lines->sum_keys.count; s++) {
+		lines_own_frames(&run->paths, lines->sums[s].node, &own);
+		lines->sums[s].pass = pass_of(&run->paths, lines->sums[s].node);
+		charge(lines, &run->paths, &uses, &lines->sums[s], &own);
+	}
+	link_children(lines);
+	list_parts(lines, &(struct line_part){.first_child = lines->parts[0].first_child}, &least);
+	interner_free(&uses.functions);
+	free_all(uses.function_of, uses.keys, uses.functions_used, own.list);
+}
+
+static void lines_free_state(struct sink *sink)
+{
+	struct lines *lines = sink->state;
+
+	names_free(&lines->texts);
+	paths_free(&lines->places);
+	paths_free(&lines->tree);
+	interner_free(&lines->keys);
+	interner_free(&lines->sum_keys);
+	interner_free(&lines->row_keys);
+	free_all(lines->known, lines->kinds, lines->sums, lines->parts, lines->order);
+}
+
+const struct exporter analysis_lines = {.state_bytes = sizeof(struct lines),
+					.begin = lines_begin,
+					.total = add_total,
+					.end = lines_end,
+					.free = lines_free_state};
