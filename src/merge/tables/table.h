@@ -177,15 +177,15 @@ extern const struct table_def text_time_by_path, text_untimed, text_held, text_h
 
 /* The same rows as another table, chosen and sorted for text. */
 extern const struct table_def text_costly_ranks, text_mpi_ranks, text_large_causes,
-	text_large_cpu_idle, text_sorted_communicators;
+	text_large_cpu_idle, text_lines, text_sorted_communicators;
 
 extern const struct table_def table_accounts, table_all_paths, table_budget, table_by_process,
 	table_calls, table_clocks, table_collective_groups, table_communicators, table_cpu_idle,
 	table_devices, table_doubts, table_duplicates, table_failures, table_findings, table_idle,
-	table_kernels, table_losses, table_memory, table_mismatches, table_module_layers,
-	table_modules, table_mpi, table_nameless, table_processes, table_rank_waits,
-	table_ranges_def, table_spread, table_steps, table_transfers, table_unfinished,
-	table_wait_causes, table_warnings;
+	table_kernels, table_line_parts, table_lines, table_losses, table_memory, table_mismatches,
+	table_module_layers, table_modules, table_mpi, table_nameless, table_processes,
+	table_rank_waits, table_ranges_def, table_spread, table_steps, table_transfers,
+	table_unfinished, table_wait_causes, table_warnings;
 
 /* All of them, ended by NULL. Outputs of data have each; text shows some beside its sentences. */
 extern const struct table_def *const table_defs[];
