@@ -15,6 +15,7 @@
 #include "merge/steps/steps.h"
 #include "merge/sums/calls.h"
 #include "merge/sums/kernels.h"
+#include "merge/lines/lines.h"
 #include "merge/sums/processes.h"
 
 static void put_quoted(struct output *out, const char *text, size_t length)
@@ -132,8 +133,9 @@ static int open_file(struct sink *sink, const char *table)
 	return error;
 }
 
-const struct exporter *const all_analyses[] = {&analysis_calls, &analysis_kernels,
-					       &analysis_processes, &analysis_steps, NULL};
+const struct exporter *const all_analyses[] = {&analysis_calls,	    &analysis_kernels,
+					       &analysis_processes, &analysis_steps,
+					       &analysis_lines,	    NULL};
 
 static int csv_begin(struct sink *sink)
 {

@@ -19,6 +19,7 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/steps/steps.h"
 #include "merge/sums/calls.h"
+#include "merge/lines/lines.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
 #include "merge/sums/trust.h"
@@ -636,7 +637,8 @@ const struct exporter exporter_sqlite = {
 		"questions",
 	.uses = USES_PATHS | USES_ALL_WEIGHTS | USES_FILE | USES_CPU_LOGS | USES_RANKS |
 		USES_TIMELINE | USES_FINDINGS,
-	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps, NULL},
+	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps,
+						     &analysis_lines, NULL},
 	.state_bytes = sizeof(struct sqlite),
 	.begin = sqlite_begin,
 	.process = begin_process,

@@ -25,6 +25,7 @@
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/calls.h"
+#include "merge/lines/lines.h"
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/run.h"
 
@@ -891,6 +892,7 @@ const struct exporter exporter_text = {
 		"and "
 		"losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
-	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps, NULL},
+	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps,
+						     &analysis_lines, NULL},
 	.end = summary_end,
 };
