@@ -506,7 +506,8 @@ static struct cache_node *find_leaf(struct stack_cache *cache, struct cache_entr
 	if (!entry_root(entry)->is_split)
 		return entry_root(entry);
 	/* Programs without PyTorch do not pay for modules. */
-	return atomic_load_explicit(&python_module_codes[0], memory_order_relaxed)
+	return python_modules_wanted &&
+			       atomic_load_explicit(&python_module_codes[0], memory_order_relaxed)
 		       ? descend(cache, entry, python, thread, true)
 		       : descend(cache, entry, python, thread, false);
 }

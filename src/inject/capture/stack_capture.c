@@ -10,6 +10,7 @@
 
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_cache.h"
+#include "inject/python/python_modules.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader.h"
 #include "inject/torch/torch_runtime.h"
@@ -148,6 +149,7 @@ static void count_walk(struct thread_buffer *tb)
 static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 						       const struct origin *origin)
 {
+	const uint64_t before_ns = tb->slow_path_ns;
 	struct cache_variant *variant;
 	uint32_t mark;
 
@@ -163,6 +165,8 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 		thread_buffer_count_up(tb, XT_RING_PYTHON_FINALIZING);
 	}
 	count_walk(tb);
+	if (tb->python.called_count)
+		python_modules_spend(monotonic_ns(), tb->slow_path_ns - before_ns);
 	mark = is_in_torch(&tb->walk) ? STACK_IN_TORCH : 0;
 	if (mark && tb->python.thread.state)
 		atomic_store_explicit(&tb->torch.python_state, tb->python.thread.state,
@@ -185,7 +189,8 @@ static __attribute__((noinline)) uint32_t define_stack(struct thread_buffer *tb,
 static __attribute__((noinline)) uint32_t
 audit_stack(struct thread_buffer *tb, struct cache_variant *variant, const struct origin *origin)
 {
-	if (!walk_both(tb, origin) || tb->python.thread.state != variant->state)
+	if (!walk_both(tb, origin) || tb->python.thread.state != variant->state ||
+	    (variant->object.has_modules && !python_modules_wanted)) /* the walk had none */
 		return variant->marked_slot;
 	thread_buffer_count_up(tb, XT_RING_STACK_AUDITS);
 	if (stack_cache_hash(&tb->walk, &tb->python) == stack_cache_variant_hash(variant))

@@ -233,6 +233,7 @@ bool config_read(struct config *config)
 	config->python = read_switch("XTRACE_PYTHON");
 	config->autograd = read_switch("XTRACE_AUTOGRAD");
 	config->modules = config->python && read_switch("XTRACE_MODULES");
+	config->limits_modules = !wanted("XTRACE_MODULES");
 	config->api_level = read_api_level();
 	config->start = read_start();
 	config->forces_graph_nodes = read_graph_detail();

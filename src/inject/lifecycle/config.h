@@ -29,6 +29,7 @@ struct config {
 	bool autograd;			 /* read the state of PyTorch's autograd */
 	bool python;			 /* XTRACE_PYTHON: not "off" */
 	bool modules;			 /* XTRACE_MODULES: not "off" or "0" */
+	bool limits_modules;		 /* XTRACE_MODULES is not set */
 	enum api_level api_level;	 /* XTRACE_API: launch, work or all */
 	enum start_mode start;		 /* XTRACE_START */
 	bool follows_profiler;		 /* XTRACE_CAPTURE_RANGE: cudaProfilerApi; starts paused */

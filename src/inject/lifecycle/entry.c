@@ -527,6 +527,7 @@ static void use_config(const struct config *config)
 	snapshot_triggers_begin(config->triggers, config->trigger_count);
 	python_wanted = config->python;
 	python_modules_wanted = config->modules;
+	python_modules_limited = config->limits_modules;
 	torch_wanted = config->autograd;
 	cupti_subscriber_set_callback(callback_entry);
 	graph_level_begin(config->forces_graph_nodes, cupti_subscriber_stop,

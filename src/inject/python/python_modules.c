@@ -768,3 +768,25 @@ void python_modules_add(struct python_walk *walk)
 	naming.is_outermost = false;
 	name_all(&naming);
 }
+
+#define FREE_NS	    UINT64_C(2000000000) /* for the first step of a large model */
+#define ONE_OF_TIME 50			 /* this part of the time since the first walk */
+
+static _Atomic(bool) gave_up;
+
+void python_modules_spend(uint64_t now_ns, uint64_t ns)
+{
+	static _Atomic(uint64_t) first_ns, spent_ns;
+	uint64_t first = 0, spent = atomic_fetch_add(&spent_ns, ns) + ns;
+
+	if (atomic_compare_exchange_strong(&first_ns, &first, now_ns))
+		first = now_ns;
+	if (python_modules_limited && spent > FREE_NS + (now_ns - first) / ONE_OF_TIME &&
+	    atomic_exchange(&python_modules_wanted, false))
+		atomic_store(&gave_up, true);
+}
+
+bool python_modules_gave_up(void)
+{
+	return atomic_exchange(&gave_up, false);
+}

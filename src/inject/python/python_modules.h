@@ -47,6 +47,15 @@ bool python_modules_is_call(const struct python_walk *walk, const struct xt_pyth
 void python_modules_note(struct python_walk *walk, uintptr_t frame, uintptr_t code);
 
 /*
+ * Adds the time of a walk with modules. Stops reading modules if it was too much: a model with more
+ * of them than the stack cache keeps, or with new ones in each step, would be walked each time.
+ */
+void python_modules_spend(uint64_t now_ns, uint64_t ns);
+
+/* True once after modules are no longer read. Writer. */
+bool python_modules_gave_up(void);
+
+/*
  * Adds a frame with the path of each module to a walk of the calling thread, outside the frame that
  * calls it. Its code has the name "[module] PATH", no file and no line. Cold path: many system
  * calls.

@@ -20,7 +20,8 @@
 
 HOT_STATE const struct python_runtime *python_runtime;
 bool python_wanted;
-bool python_modules_wanted;
+_Atomic(bool) python_modules_wanted;
+bool python_modules_limited;
 
 enum symbol {
 	THREAD_STATE,

@@ -34,8 +34,12 @@ HOT_EXTERN const struct python_runtime *python_runtime;
 /* Whether to capture Python frames. Set before python_find(), which does nothing if false. */
 extern bool python_wanted;
 
-/* Whether to read the paths of PyTorch's modules (python_modules.h). Set before python_find(). */
-extern bool python_modules_wanted;
+/*
+ * Whether to read the paths of PyTorch's modules (python_modules.h). Set before python_find(). If
+ * their cost is limited, it is reset when they cost too much.
+ */
+extern _Atomic(bool) python_modules_wanted;
+extern bool python_modules_limited;
 
 /* The interpreter found, for the log. Texts are empty if there is none. */
 struct python_info {

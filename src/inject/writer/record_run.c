@@ -24,6 +24,7 @@
 #include "inject/cupti/cupti_owner.h"
 #include "inject/memory/memory.h"
 #include "inject/nvtx/nvtx.h"
+#include "inject/python/python_modules.h"
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/loader.h"
@@ -410,6 +411,10 @@ void record_modules(struct recorder *rec)
 	rec->last_scan_ns = now_ns;
 	if (any_came && python_find())
 		record_python(rec);
+	if (python_modules_gave_up())
+		record_meta(rec, "modules.missing",
+			    "reading them took more than 2 s and 2 % of the time, because there "
+			    "are too many or they change");
 	if ((any_came && torch_find()) || torch_has_given_up())
 		record_torch(rec);
 }

@@ -214,7 +214,7 @@ static void report_python(const char *path, const struct model *model, struct re
 			    model_meta(model, "python.path"), model_meta(model, "python.version"),
 			    why_not);
 	if (why_no_modules[0] && model_meta(model, "torch.path")[0])
-		report_warn(report, "%s: no paths of modules: Python %s: %s", path,
+		report_warn(report, "%s: paths of modules are missing (Python %s): %s", path,
 			    model_meta(model, "python.version"), why_no_modules);
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		uint64_t value = model_account(model, rows[r].account);

@@ -40,7 +40,8 @@ def check_launch(log, entry):
 
 
 def check(args, folder, name, **environment):
-    log, entries, _ = base.record(args, folder, ["modules.py", name], **environment)
+    log, entries, _ = base.record(args, folder, ["modules.py", name], options=["--modules"],
+                                  **environment)
     assert entries
     for entry in entries:
         check_launch(log, entry)

@@ -29,6 +29,8 @@ budget_take
 budget_give_back
 call_on_stack
 python_module_codes
+python_modules_spend
+python_modules_wanted
 python_runtime
 python_walk
 python_walk_none

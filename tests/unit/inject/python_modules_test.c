@@ -304,6 +304,26 @@ static void cuts_long_paths(void **unused)
 	assert_int_equal(cut, count - 6);
 }
 
+/* Walks for modules get two seconds, and one in 50 after the first one. */
+static void stops_if_modules_cost_too_much(void **unused)
+{
+	const uint64_t second = 1000000000, start = 77 * second;
+
+	(void)unused;
+	python_modules_wanted = python_modules_limited = true;
+	python_modules_spend(start, second);
+	python_modules_spend(start + second, second);
+	assert_true(python_modules_wanted);
+	python_modules_spend(start + 501 * second, 10 * second);
+	assert_true(python_modules_wanted);
+	assert_false(python_modules_gave_up());
+	python_modules_spend(start + 502 * second, second);
+	assert_false(python_modules_wanted);
+	assert_true(python_modules_gave_up());
+	python_modules_spend(start + 503 * second, second);
+	assert_false(python_modules_gave_up());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +333,7 @@ int main(void)
 		cmocka_unit_test_setup(marks_unreadable_module_as_unknown, make_objects),
 		cmocka_unit_test_setup(tolerates_random_damage, make_objects),
 		cmocka_unit_test_setup(cuts_long_paths, make_objects),
+		cmocka_unit_test(stops_if_modules_cost_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, map_memory, NULL);
