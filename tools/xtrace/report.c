@@ -247,11 +247,13 @@ static int compare(const struct request *request, const char *page)
 	size_t count = 0;
 	int status;
 
-	for (int i = 0; i < request->passed_count; i++)
+	for (int i = 0; i < request->passed_count; i++) {
+		pair.is_redacted |= !strcmp(request->passed[i], "--redact");
 		if (!begins_with(request->passed[i], top))
 			options[count++] = request->passed[i];
 		else if (!request->has_all)
 			pair.top_count = strtoul(request->passed[i] + strlen(top), NULL, 10);
+	}
 	status = pair_report(&pair, pair.format == PAIR_HTML ? page : NULL);
 	free(options);
 	return status;
@@ -308,10 +310,12 @@ static bool is_pair(const struct request *request)
 static int show(const struct request *request)
 {
 	char page[PATH_MAX] = "-", *whole;
-	int status;
-	bool is_printed = request->is_text || request->is_brief, has_two = is_pair(request);
-	int error = is_printed ? 0 : choose_output(request, has_two, page);
+	bool is_printed = request->is_text || request->is_brief, has_two;
+	int status, error;
 
+	settle_inputs(request);
+	has_two = is_pair(request);
+	error = is_printed ? 0 : choose_output(request, has_two, page);
 	if (!is_printed && request->output && names_other_format(request->output)) {
 		print_error("cannot write '%s': xtrace report writes HTML; use 'xtrace merge -o "
 			    "%s'",
@@ -327,7 +331,6 @@ static int show(const struct request *request)
 				      "with --output FILE");
 		return STATUS_FAILED;
 	}
-	settle_inputs(request);
 	if (is_empty_recording(request))
 		return STATUS_FAILED;
 	status = has_two ? compare(request, page) : merge(request, page);

@@ -211,7 +211,7 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	const char *b = pair_text(sides[PAIR_B], steps, memory);
 
 	output_string(out, frames[options->format].begin);
-	for (int s = 0; s < PAIR_SIDES; s++)
+	for (int s = 0; s < PAIR_SIDES && !options->is_redacted; s++)
 		pair_put_text(&p, "recording", side_words[s], options->paths[s]);
 	put_texts(&p, &pair_defs[0], sides, memory);
 	if (*a && *b && strcmp(a, b))

@@ -71,6 +71,7 @@ struct pair_options {
 	const char *paths[PAIR_SIDES]; /* each a directory or a log */
 	enum pair_format format;
 	const char *const *merge_options; /* for xtrace merge, ended by NULL; NULL: none */
+	bool is_redacted;		  /* --redact is one of them: do not show the paths */
 	size_t top_count;		  /* rows of a table; 0: all */
 	bool hides_unchanged;
 	const char *all_option;		 /* that shows the other rows */

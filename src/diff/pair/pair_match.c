@@ -34,6 +34,13 @@ const struct pair_def pair_defs[] = {
 		{"collectives.exposed_wait_ns", "waits for late ranks"}}},
 	{"Budget of a step after the warm-up", PAIR_ROWS, "budget", "%s", {"part"},
 		{{"step_ns", "mean"}, {"median_ns", "middle step"}, {"slowest_ns", "slowest step"}}},
+	{"Lines of your own code, by GPU time", PAIR_ROWS, "lines", "%s (%s:%s)",
+		{"function", "file", "line"},
+		{{"gpu_time_ns", "time"}, {"step_gpu_ns", "in a step"}, {"count", "count"},
+		 {"gpu_idle_ns", "idle time caused"}}},
+	{"Modules, by their own GPU time", PAIR_ROWS, "modules", "%s  %s", {"model", "module"},
+		{{"own_gpu_time_ns", "time"}, {"own_forward_ns", "forward"},
+		 {"own_backward_ns", "backward"}, {"own_count", "count"}}},
 	{"Findings, by cost", PAIR_ROWS, "findings", "%s  %s", {"rule", "where"},
 		{{"cost_ns", "cost"}}},
 	{"GPU idle time by cause", PAIR_MAP, "gpu_idle_by_class_ns", .values = {
@@ -106,6 +113,7 @@ const char *pair_text(const cJSON *document, const char *at, struct arena *memor
 
 static const char *name_of(const struct pair_def *def, const cJSON *row, struct arena *memory)
 {
+	static const char no_place[] = " (:)";
 	const char *texts[PAIR_KEYS] = {"", "", ""};
 	size_t length = strlen(def->name);
 	char *name;
@@ -117,8 +125,10 @@ static const char *name_of(const struct pair_def *def, const cJSON *row, struct 
 	}
 	name = arena_alloc(memory, length + 1);
 	length = (size_t)sprintf(name, def->name, texts[0], texts[1], texts[2]);
+	length -= has_ending(name, no_place) ? strlen(no_place) : 0;
 	while (length && name[length - 1] == ' ')
-		name[--length] = '\0';
+		length--;
+	name[length] = '\0';
 	return name;
 }
 

@@ -90,6 +90,12 @@ static void follows_lines_that_moved(void **state)
 	      "100");
 }
 
+static void names_lines_of_unknown_places(void **state)
+{
+	(void)state;
+	check(&lines, "{\"lines\":[{\"function\":\"f\",\"gpu_time_ns\":3}]}", "{}", "f 3 > - 0");
+}
+
 static void keeps_equal_names_together(void **state)
 {
 	(void)state;
@@ -163,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sorts_rows_by_change),
 		cmocka_unit_test(follows_lines_that_moved),
+		cmocka_unit_test(names_lines_of_unknown_places),
 		cmocka_unit_test(keeps_equal_names_together),
 		cmocka_unit_test(tells_ranks_apart),
 		cmocka_unit_test(adds_up_rows_of_one_name),

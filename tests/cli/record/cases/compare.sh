@@ -42,6 +42,12 @@ grep -q 'use --all' some && ! grep -q 'use --all' all
 grep -q 'waiting for another stream' all && ! grep -q 'waiting for another stream' some
 [ "$("$xtrace" report --text --top 1 a b | wc -l)" -lt "$(wc -l <some)" ]
 grep -A1 ' matmul_kernel' all | sed 's/^ .* ms .*us .*  / /; s/,.*//'
+# Paths and arguments are private.
+mkdir secret-folder
+mv a b secret-folder
+"$xtrace" report --text --all --redact secret-folder/a secret-folder/b >out
+! grep -q 'secret-folder\|--layers' out
+mv secret-folder/* .
 # The page is beside the second run, whose directory can still be replaced.
 if "$bin/xtrace-merge" a --html probe.html 2>/dev/null; then
 	status "$xtrace" report -n a b
