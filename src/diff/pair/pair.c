@@ -231,7 +231,7 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	arena_free(memory);
 }
 
-/* Returns the summary, or NULL after an error message. page: as for pair_write(). */
+/* Returns the summary, or NULL after an error message. page: that of B, "" for A, NULL: none. */
 static cJSON *read_summary(const char *path, const char *page, const char *const *options,
 			   int *status_out)
 {
@@ -241,12 +241,13 @@ static cJSON *read_summary(const char *path, const char *page, const char *const
 	size_t count = 5, bytes;
 	char *text = NULL;
 
-	if (page) {
+	if (page && *page) {
 		arguments[count++] = "--html";
 		arguments[count++] = page;
 	}
-	while (options && *options && count < ARGUMENTS_MAX - 3)
-		arguments[count++] = *options++;
+	for (; options && *options && count < ARGUMENTS_MAX - 3; options++)
+		if (!page || *page || !begins_with(*options, "--html-size"))
+			arguments[count++] = *options;
 	arguments[count++] = "--";
 	arguments[count] = path;
 	status = subprocess_run("merge", arguments, file);
@@ -269,7 +270,7 @@ int pair_write(struct output *out, const struct pair_options *options, const cha
 	cJSON *sides[PAIR_SIDES] = {0};
 
 	for (int s = 0; s < PAIR_SIDES && status < STATUS_FAILED; s++)
-		sides[s] = read_summary(options->paths[s], s == PAIR_B ? page : NULL,
+		sides[s] = read_summary(options->paths[s], page && s == PAIR_A ? "" : page,
 					options->merge_options, &status);
 	if (status < STATUS_FAILED)
 		put_comparison(out, (const cJSON *const *)sides, options);

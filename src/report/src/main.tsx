@@ -25,7 +25,7 @@ function Page({ state }: { state: State }) {
 	if (comparison) return <ComparisonPage state={state} comparison={comparison} />;
 	return (
 		<>
-			<Bar links={linksOf(state)} />
+			<Bar links={[...(document.getElementById('pair') ? [['pair', 'Comparison'] as [string, string]] : []), ...linksOf(state)]} />
 			<main>
 				<Head state={state} />
 				<Findings state={state} />

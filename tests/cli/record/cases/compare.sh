@@ -50,7 +50,7 @@ mv a b secret-folder
 mv secret-folder/* .
 # The page is beside the second run, whose directory can still be replaced.
 if "$bin/xtrace-merge" a --html probe.html 2>/dev/null; then
-	status "$xtrace" report -n a b
+	status "$xtrace" report -n a b --html-size 1M
 	status "$xtrace" report -n a/*.xtr b/*.xtr | sed 's|b/.*\.comp|b/LOG.comp|'
 	grep -c '<section id="pair"' b/comparison.html
 	rm b/*.comparison.html
