@@ -316,9 +316,8 @@ static bool is_torch_trace(const char *name)
 /* True for the files that xtrace record, report and bench leave in a trace directory. */
 static bool is_our_file(const char *name)
 {
-	static const char *const names[] = {
-		DATA_DIR_INFO,	 DATA_DIR_INFO DRAFT, DATA_DIR_REPORT,	  DATA_DIR_GPU,
-		DATA_DIR_OUTPUT, DATA_DIR_GPU DRAFT,  DATA_DIR_COMPARISON};
+	static const char *const names[] = {DATA_DIR_INFO, DATA_DIR_INFO DRAFT, DATA_DIR_REPORT,
+					    DATA_DIR_GPU,  DATA_DIR_OUTPUT,	DATA_DIR_GPU DRAFT};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)

@@ -14,9 +14,8 @@
 
 #define DEFAULT_DATA_DIR    "xtrace.data" /* of record, report and env */
 #define DATA_DIR_INFO	    "info.json"
-#define DATA_DIR_REPORT	    "report.html"     /* written by xtrace report */
-#define DATA_DIR_COMPARISON "comparison.html" /* the same, of two runs */
-#define DATA_DIR_GPU	    "gpu.json"	      /* written by xtrace bench: the state of the GPUs */
+#define DATA_DIR_REPORT	    "report.html" /* written by xtrace report */
+#define DATA_DIR_GPU	    "gpu.json"	  /* written by xtrace bench: the state of the GPUs */
 #define DATA_DIR_OUTPUT	    "output.txt"  /* written by xtrace bench: the output of the program */
 #define DATA_DIR_FORMAT	    "xtrace.data" /* "format" in info.json, which marks a trace directory */
 #define DATA_DIR_LOG_SUFFIX ".xtr"

@@ -66,8 +66,8 @@ static const struct option_row option_rows[] = {
 		 "at most 8 KB",
 	 .apply = option_flag, .offset = offsetof(struct request, is_brief)},
 	{"output", 'o', .value = "FILE", .expected = "a file name",
-	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html; of two runs, "
-		 "comparison.html in the second DIR). Needed for several inputs of one job",
+	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html, of two "
+		 "runs that of the second). Needed for several inputs of one job",
 	 .apply = option_text, .offset = offsetof(struct request, output)},
 	{"compare", .help = "Compare two inputs, even if their logs are parts of one job",
 	 .apply = option_flag, .offset = offsetof(struct request, is_compared)},
@@ -137,12 +137,11 @@ static int choose_output(const struct request *request, bool is_pair, char out[P
 		const char *input = request->inputs[i];
 
 		if (is_directory(input))
-			length = snprintf(out, PATH_MAX, "%s/%s", input,
-					  is_pair ? DATA_DIR_COMPARISON : DATA_DIR_REPORT);
+			length = snprintf(out, PATH_MAX, "%s/%s", input, DATA_DIR_REPORT);
 		else if (has_ending(input, DATA_DIR_LOG_SUFFIX))
-			length = snprintf(out, PATH_MAX, "%.*s%s.html",
-					  (int)(strlen(input) - strlen(DATA_DIR_LOG_SUFFIX)), input,
-					  is_pair ? ".comparison" : "");
+			length =
+				snprintf(out, PATH_MAX, "%.*s.html",
+					 (int)(strlen(input) - strlen(DATA_DIR_LOG_SUFFIX)), input);
 	}
 	if (length < 0)
 		length = snprintf(out, PATH_MAX, "%s/%s", DEFAULT_DATA_DIR, DATA_DIR_REPORT);
@@ -242,7 +241,6 @@ static int compare(const struct request *request, const char *page)
 								 : PAIR_HTML,
 				    .merge_options = options,
 				    .top_count = request->has_all ? 0 : PAIR_TOP,
-				    .hides_unchanged = !request->has_all,
 				    .all_option = "--all"};
 	size_t count = 0;
 	int status;

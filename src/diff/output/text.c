@@ -23,7 +23,6 @@
 #define FINDING_INDENT	13
 #define UNKNOWN_SHOWN	2
 #define DEVICES_SHOWN	16
-#define PAIR_FEW	10 /* so few rows are wanted because they changed */
 
 struct text {
 	struct output *out;
@@ -349,14 +348,16 @@ static void put_level(const struct text *t, enum level level)
 /* Rules cannot judge one run of each side. Shows what changed instead. */
 static int put_pair(struct output *out, const struct diff_result *result)
 {
+	const struct problems *problems = &result->verdict->problems;
 	const struct pair_options options = {.paths = {result->sets[SIDE_BASE].runs[0]->origin,
 						       result->sets[SIDE_NEW].runs[0]->origin},
 					     .top_count = result->top_count,
-					     .hides_unchanged = result->top_count <= PAIR_FEW,
-					     .all_option = "--top",
-					     .problems = &result->verdict->problems};
+					     .all_option = "--top"};
+	int status = pair_write(out, &options, NULL);
 
-	return pair_write(out, &options, NULL) < STATUS_FAILED ? 0 : -EIO;
+	for (size_t n = 0; n < problems->count; n++)
+		output_format(out, "%sNote: %s\n", n ? "" : "\n", problems->lines[n]);
+	return status < STATUS_FAILED ? 0 : -EIO;
 }
 
 int diff_output_text(struct output *out, const void *context)

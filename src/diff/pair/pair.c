@@ -88,56 +88,55 @@ static void put_texts(const struct printer *p, const struct pair_def *def,
 	}
 }
 
-static const char *amount_of(const char *column, double value)
+static const char *amount_of(const struct pair_value *value, double amount)
 {
-	return format_amount(has_ending(column, "_ns")	    ? UNIT_NS
-			     : has_ending(column, "_bytes") ? UNIT_BYTES
-							    : UNIT_COUNT,
-			     value);
+	return format_amount(has_ending(value->column, "_ns")	   ? UNIT_NS
+			     : has_ending(value->column, "_bytes") ? UNIT_BYTES
+								   : UNIT_COUNT,
+			     amount);
 }
 
 /* "count 357 -> 400": the other values that changed, and the former name. */
 static void put_causes(const struct printer *p, const struct pair_def *def,
 		       const struct pair_row *row)
 {
+	const struct pair_item *a = row->sides[PAIR_A], *b = row->sides[PAIR_B];
 	const char *line = p->is_html ? "<br>" : "\n    ", *before = line;
 
-	if (!row->names[PAIR_A] || !row->names[PAIR_B] || row->place)
+	if (!a || !b || a->place)
 		return;
 	for (size_t v = 1; def->values[v].column; v++) {
-		const double *values = row->values[v];
-
-		if (values[PAIR_A] == values[PAIR_B])
+		if (a->values[v] == b->values[v])
 			continue;
 		output_format(p->out, "%s%s %s -> %s", before, def->values[v].name,
-			      amount_of(def->values[v].column, values[PAIR_A]),
-			      amount_of(def->values[v].column, values[PAIR_B]));
+			      amount_of(&def->values[v], a->values[v]),
+			      amount_of(&def->values[v], b->values[v]));
 		before = ", ";
 	}
-	if (strcmp(row->names[PAIR_A], row->names[PAIR_B]) != 0) {
+	if (strcmp(a->name, b->name) != 0) {
 		output_format(p->out, "%swas ", line);
-		pair_put_name(p, row->names[PAIR_A], p->columns - NAME_INDENT - strlen("was "));
+		pair_put_name(p, a->name, p->columns - NAME_INDENT - strlen("was "));
 	}
 }
 
 static void pair_put_row(const struct printer *p, const struct pair_def *def,
 			 const struct pair_row *row)
 {
-	const char *column = def->values[row->place ? row->place - 1 : 0].column;
-	const char *name = row->names[PAIR_B] ?: row->names[PAIR_A], *texts[PAIR_SIDES];
-	double base = row->values[0][PAIR_A], change = row->values[0][PAIR_B] - base;
+	const char *name = pair_shown(row)->name;
+	size_t place = pair_shown(row)->place;
+	const struct pair_value *value = &def->values[place ? place - 1 : 0];
+	double base = pair_value(row, PAIR_A, 0), new = pair_value(row, PAIR_B, 0);
 	bool is_beside = NUMBERS_COLUMNS + text_columns(name, strlen(name)) <= p->columns;
 
-	for (int s = 0; s < PAIR_SIDES; s++)
-		texts[s] = row->names[s] ? amount_of(column, row->values[0][s]) : "-";
 	output_format(p->out,
 		      p->is_html ? "<tr><td>%s<td>%s<td>%s<td>%s<td>" : "%11s %11s %11s %9s",
-		      texts[PAIR_A], texts[PAIR_B],
-		      text_print("%s%s", change > 0 ? "+" : "", amount_of(column, change)),
-		      !row->names[PAIR_A]   ? "new"
-		      : !row->names[PAIR_B] ? "gone"
+		      row->sides[PAIR_A] ? amount_of(value, base) : "-",
+		      row->sides[PAIR_B] ? amount_of(value, new) : "-",
+		      text_print("%s%s", new > base ? "+" : "", amount_of(value, new - base)),
+		      !row->sides[PAIR_A]   ? "new"
+		      : !row->sides[PAIR_B] ? "gone"
 		      : base == 0.0	    ? "-"
-					    : format_ratio(change / base));
+					    : format_ratio((new - base) / base));
 	if (!p->is_html)
 		output_string(p->out, is_beside ? "  " : "\n    ");
 	pair_put_name(p, name, p->columns - NAME_INDENT);
@@ -145,46 +144,32 @@ static void pair_put_row(const struct printer *p, const struct pair_def *def,
 	output_char(p->out, '\n');
 }
 
-static bool has_changed(const struct pair_row *row)
-{
-	for (size_t v = 0; v < PAIR_VALUES; v++)
-		if (row->values[v][PAIR_A] != row->values[v][PAIR_B])
-			return true;
-	return !row->names[PAIR_A] || !row->names[PAIR_B] || row->place;
-}
-
 /* A page has the other rows, too, but not at once. */
-static void pair_put_table(const struct printer *p, const struct pair_table *table)
+static void pair_put_table(const struct printer *p, const struct pair_def *def,
+			   const struct pair_table *table)
 {
-	size_t top = p->options->top_count, shown = 0, other_count;
 	const char *bold = p->out->has_colours ? "\033[1m" : "";
+	size_t top = p->options->top_count, shown = table->count;
 
-	for (size_t r = 0; r < table->count; r++)
-		shown += !p->options->hides_unchanged || has_changed(&table->rows[r]);
-	/* Rows that did not change are last. */
-	shown = top && shown > top && !table->rows[0].place ? top : shown;
-	other_count = table->count - shown;
-	output_format(p->out, p->is_html ? "<h3>%s%s%s</h3><table>\n" : "\n%s%s%s\n", bold,
-		      table->def->title, *bold ? "\033[0m" : "");
-	if (shown)
-		output_format(p->out,
-			      p->is_html ? "<tr><th>%s<th>%s<th>%s<th>%s<th>\n"
-					 : "%11s %11s %11s %9s\n",
-			      "base", "new", "change", "change %");
-	for (size_t r = 0; r < shown; r++)
-		pair_put_row(p, table->def, &table->rows[r]);
-	if (other_count && p->is_html) {
-		output_format(p->out, "</table><details><summary>%zu %s</summary><table>\n",
-			      other_count, shown ? "more" : "unchanged");
-		for (size_t r = shown; r < table->count; r++)
-			pair_put_row(p, table->def, &table->rows[r]);
-		output_string(p->out, "</table></details>\n");
-	} else if (p->is_html) {
-		output_string(p->out, "</table>\n");
-	} else if (other_count) {
-		output_format(p->out, "  %zu %s; use %s\n", other_count,
-			      shown ? "more" : "unchanged", p->options->all_option);
+	if (top && shown > top && !pair_shown(table->rows)->place)
+		shown = top;
+	output_format(p->out,
+		      p->is_html ? "<h3>%s%s%s</h3><table><tr><th>%s<th>%s<th>%s<th>%s<th>\n"
+				 : "\n%s%s%s\n%11s %11s %11s %9s\n",
+		      bold, def->title, *bold ? "\033[0m" : "", "base", "new", "change",
+		      "change %");
+	for (size_t r = 0; r < (p->is_html ? table->count : shown); r++) {
+		if (r == shown)
+			output_format(p->out,
+				      "</table><details><summary>%zu more</summary><table>\n",
+				      table->count - shown);
+		pair_put_row(p, def, &table->rows[r]);
 	}
+	if (p->is_html)
+		output_string(p->out, shown < table->count ? "</table></details>\n" : "</table>\n");
+	else if (shown < table->count)
+		output_format(p->out, "  %zu more; use %s\n", table->count - shown,
+			      p->options->all_option);
 }
 
 /* What stands around the comparison, which every format marks. */
@@ -222,11 +207,9 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 		struct pair_table table = pair_match(def, sides, memory);
 
 		if (table.count)
-			pair_put_table(&p, &table);
-		free(table.rows);
+			pair_put_table(&p, def, &table);
+		pair_free(&table);
 	}
-	for (size_t n = 0; options->problems && n < options->problems->count; n++)
-		output_format(out, "%sNote: %s\n", n ? "" : "\n", options->problems->lines[n]);
 	output_string(out, frames[options->format].end);
 	arena_free(memory);
 }

@@ -46,21 +46,45 @@ extern const struct pair_def pair_defs[]; /* ended by one without a title */
 
 enum { PAIR_A, PAIR_B, PAIR_SIDES };
 
-struct pair_row {
-	const char *names[PAIR_SIDES];		/* NULL: the side does not have the row */
-	double values[PAIR_VALUES][PAIR_SIDES]; /* 0 if the side does not have the row */
+/* A row of one side. */
+struct pair_item {
+	const char *name;
+	const char *loose; /* without numbers */
+	double line;	   /* order among rows of one loose name; 0 without lines */
+	double values[PAIR_VALUES];
 	size_t place; /* from 1, in the order of the table; 0: sorted by change */
 };
 
+struct pair_items {
+	struct pair_item *list;
+	size_t count, capacity;
+};
+
+struct pair_row {
+	const struct pair_item *sides[PAIR_SIDES]; /* NULL: the side does not have the row */
+};
+
 struct pair_table {
-	const struct pair_def *def;
+	struct pair_items items[PAIR_SIDES];
 	struct pair_row *rows;
 	size_t count, capacity;
 };
 
-/* Matches the rows of two summaries. The names are in the arena. The caller frees the rows. */
+/* Matches the rows of two summaries. The texts are in the arena. Free it with pair_free(). */
 struct pair_table pair_match(const struct pair_def *def, const cJSON *const sides[PAIR_SIDES],
 			     struct arena *memory);
+void pair_free(struct pair_table *table);
+
+static inline const struct pair_item *pair_shown(const struct pair_row *row)
+{
+	return row->sides[PAIR_B] ? row->sides[PAIR_B] : row->sides[PAIR_A];
+}
+
+/* 0 if the side does not have the row. */
+static inline double pair_value(const struct pair_row *row, int side, size_t value)
+{
+	return row->sides[side] ? row->sides[side]->values[value] : 0.0;
+}
 
 /* The member "a.b.0" of a document, a text or a number, without control characters. */
 const char *pair_text(const cJSON *document, const char *at, struct arena *memory);
@@ -73,19 +97,16 @@ struct pair_options {
 	const char *const *merge_options; /* for xtrace merge, ended by NULL; NULL: none */
 	bool is_redacted;		  /* --redact is one of them: do not show the paths */
 	size_t top_count;		  /* rows of a table; 0: all */
-	bool hides_unchanged;
-	const char *all_option;		 /* that shows the other rows */
-	const struct problems *problems; /* to show; NULL: none */
+	const char *all_option;		  /* that shows the other rows */
 };
 
 /*
- * Reads both recordings and writes their comparison. page: a file for the page of B, or NULL.
- * Returns the exit status: STATUS_FAILED after an error message, STATUS_INCOMPLETE if data of a
- * recording is missing.
+ * Reads both recordings and writes their comparison. page: a file for the page of B, or NULL. Returns the exit status: STATUS_FAILED after an error message, STATUS_INCOMPLETE if data of
+ * a recording is missing.
  */
 int pair_write(struct output *out, const struct pair_options *options, const char *page);
 
-/* The same to stdout, or into the page of B. */
+/* The same to stdout, or in front of the page of B. */
 int pair_report(const struct pair_options *options, const char *page);
 
 #endif

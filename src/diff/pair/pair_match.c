@@ -62,20 +62,6 @@ const struct pair_def pair_defs[] = {
 };
 /* clang-format on */
 
-/* A row of one side. */
-struct item {
-	const char *name;
-	const char *loose; /* without numbers */
-	double line;	   /* order among rows of one loose name; 0 without lines */
-	double values[PAIR_VALUES];
-	size_t place; /* as in struct pair_row */
-};
-
-struct items {
-	struct item *list;
-	size_t count, capacity;
-};
-
 static const cJSON *member_at(const cJSON *document, const char *at)
 {
 	char *names = xt_strdup(at), *rest = names, *name;
@@ -154,23 +140,23 @@ static const char *loose_name(const char *name, struct arena *memory)
 	return loose;
 }
 
-static struct item *add_item(struct items *items, const char *name, const cJSON *value,
-			     struct arena *memory)
+static struct pair_item *add_item(struct pair_items *items, const char *name, const cJSON *value,
+				  struct arena *memory)
 {
 	xt_append(items->list, items->count, items->capacity,
-		  (struct item){.name = name,
-				.loose = loose_name(name, memory),
-				.values = {number_of(value)}});
+		  (struct pair_item){.name = name,
+				     .loose = loose_name(name, memory),
+				     .values = {number_of(value)}});
 	return &items->list[items->count - 1];
 }
 
-static void read_rows(struct items *items, const struct pair_def *def, const cJSON *table,
+static void read_rows(struct pair_items *items, const struct pair_def *def, const cJSON *table,
 		      struct arena *memory)
 {
 	const cJSON *rows = cJSON_IsArray(table) ? table : json_member(table, "rows");
 
 	for (const cJSON *row = rows ? rows->child : NULL; row; row = row->next) {
-		struct item *item = add_item(items, name_of(def, row, memory), NULL, memory);
+		struct pair_item *item = add_item(items, name_of(def, row, memory), NULL, memory);
 
 		item->line = number_of(json_member(row, "line"));
 		for (size_t v = 0; def->values[v].column; v++)
@@ -180,40 +166,40 @@ static void read_rows(struct items *items, const struct pair_def *def, const cJS
 
 static int compare_items(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct pair_item *x = a, *y = b;
 
 	return strcmp(x->loose, y->loose) ?: ORDER(x->line, y->line) ?: strcmp(x->name, y->name);
 }
 
-/* Sorts the rows, and adds up those of one name, such as of several processes. */
-static void join_items(struct items *items)
+/* Sorts the rows, and adds up those of one name, such as of several call paths. */
+static void join_items(struct pair_items *items)
 {
 	size_t kept = 0;
 
 	SORT(items->list, items->count, compare_items);
 	for (size_t i = 0; i < items->count; i++) {
-		struct item *item = &items->list[i];
+		struct pair_item *item = &items->list[i];
 
-		if (!kept || compare_items(&items->list[kept - 1], item)) {
+		if (!kept || compare_items(&items->list[kept - 1], item))
 			items->list[kept++] = *item;
-			continue;
-		}
-		for (size_t v = 0; v < PAIR_VALUES; v++)
-			items->list[kept - 1].values[v] += item->values[v];
+		else
+			for (size_t v = 0; v < PAIR_VALUES; v++)
+				items->list[kept - 1].values[v] += item->values[v];
 	}
 	items->count = kept;
 }
 
-static struct items read_items(const struct pair_def *def, const cJSON *document,
-			       struct arena *memory)
+static struct pair_items read_items(const struct pair_def *def, const cJSON *document,
+				    struct arena *memory)
 {
 	const cJSON *table = def->at ? member_at(document, def->at) : NULL, *cell;
-	struct items items = {0};
+	struct pair_items items = {0};
 
 	if (def->form == PAIR_ROWS)
 		read_rows(&items, def, table, memory);
 	for (cell = def->form == PAIR_MAP && table ? table->child : NULL; cell; cell = cell->next)
-		add_item(&items, clean(memory, cell->string ?: ""), cell, memory);
+		if (number_of(cell) != 0.0)
+			add_item(&items, clean(memory, cell->string ?: ""), cell, memory);
 	for (size_t v = 0; def->form == PAIR_NUMBERS && def->values[v].column; v++) {
 		cell = member_at(document, def->values[v].column);
 		if (cJSON_IsNumber(cell))
@@ -223,42 +209,27 @@ static struct items read_items(const struct pair_def *def, const cJSON *document
 	return items;
 }
 
-static void pair_add(struct pair_table *table, const struct item *const items[PAIR_SIDES])
-{
-	struct pair_row *row = xt_new(table->rows, table->count, table->capacity);
-
-	*row = (struct pair_row){0};
-	for (int s = 0; s < PAIR_SIDES; s++) {
-		if (!items[s])
-			continue;
-		row->place = items[s]->place;
-		row->names[s] = items[s]->name;
-		for (size_t v = 0; v < PAIR_VALUES; v++)
-			row->values[v][s] = items[s]->values[v];
-	}
-}
-
 #define CELLS_MAX (4u << 20) /* of an alignment */
 
 /*
  * How well two rows of a group match, more than 0. A line number says less than a name: if a line
  * was inserted above, another line has the number.
  */
-static double score_of(const struct pair_def *def, const struct item *a, const struct item *b)
+static double score_of(const struct pair_item *a, const struct pair_item *b)
 {
-	double score = 1.0, best = 1.0;
+	double score = 1.0;
 
-	for (size_t v = 0; def->values[v].column; v++, best += 1.0) {
+	for (size_t v = 0; v < PAIR_VALUES; v++) {
 		double x = a->values[v], y = b->values[v];
 
 		score += x == y ? 1.0 : fmin(x, y) / fmax(x, y);
 	}
-	return score + (strcmp(a->name, b->name) ? 0.0 : a->line > 0.0 ? 0.5 : best + 1.0);
+	return score + (strcmp(a->name, b->name) ? 0.0 : a->line > 0.0 ? 0.5 : PAIR_VALUES + 2.0);
 }
 
 /* Aligns two groups: best[i][j] is the best sum of scores of the rows from i and from j on. */
-static void align(struct pair_table *table, const struct item *a, size_t a_count,
-		  const struct item *b, size_t b_count)
+static void align(struct pair_table *table, const struct pair_item *a, size_t a_count,
+		  const struct pair_item *b, size_t b_count)
 {
 	bool is_small = (a_count + 1) * (b_count + 1) <= CELLS_MAX;
 	size_t width = b_count + 1, i = 0, j = 0;
@@ -268,16 +239,15 @@ static void align(struct pair_table *table, const struct item *a, size_t a_count
 		for (size_t y = b_count; y-- > 0;) {
 			double *at = &best[x * width + y];
 
-			*at = fmax(score_of(table->def, &a[x], &b[y]) + at[width + 1],
-				   fmax(at[width], at[1]));
+			*at = fmax(score_of(&a[x], &b[y]) + at[width + 1], fmax(at[width], at[1]));
 		}
 	while (i < a_count || j < b_count) {
 		const double *at = is_small ? &best[i * width + j] : NULL;
 		bool is_gone = j == b_count || (i < a_count && at && *at == at[width]);
 		bool is_new = i == a_count || (at && !is_gone && *at == at[1]);
 
-		pair_add(table,
-			 (const struct item *[]){is_new ? NULL : &a[i], is_gone ? NULL : &b[j]});
+		xt_append(table->rows, table->count, table->capacity,
+			  (struct pair_row){{is_new ? NULL : &a[i], is_gone ? NULL : &b[j]}});
 		i += !is_new;
 		j += !is_gone;
 	}
@@ -285,7 +255,7 @@ static void align(struct pair_table *table, const struct item *a, size_t a_count
 }
 
 /* The number of rows from `from` on that have this loose name. */
-static size_t group_size(const struct items *items, size_t from, const char *loose)
+static size_t group_size(const struct pair_items *items, size_t from, const char *loose)
 {
 	size_t end = from;
 
@@ -294,36 +264,42 @@ static size_t group_size(const struct items *items, size_t from, const char *loo
 	return end - from;
 }
 
+static double change_of(const struct pair_row *row)
+{
+	return fabs(pair_value(row, PAIR_B, 0) - pair_value(row, PAIR_A, 0));
+}
+
 static int compare_rows(const void *a, const void *b)
 {
-	const struct pair_row *x = a, *y = b;
+	const struct pair_item *x = pair_shown(a), *y = pair_shown(b);
 
-	return ORDER(x->place, y->place)
-		       ?: ORDER(fabs(y->values[0][PAIR_B] - y->values[0][PAIR_A]),
-				fabs(x->values[0][PAIR_B] - x->values[0][PAIR_A]))
-		       ?: strcmp(x->names[PAIR_B] ?: x->names[PAIR_A],
-				 y->names[PAIR_B] ?: y->names[PAIR_A]);
+	return ORDER(x->place, y->place) ?: ORDER(change_of(b), change_of(a))
+		?: strcmp(x->name, y->name);
 }
 
 struct pair_table pair_match(const struct pair_def *def, const cJSON *const sides[PAIR_SIDES],
 			     struct arena *memory)
 {
-	struct pair_table table = {.def = def};
-	struct items a = read_items(def, sides[PAIR_A], memory);
-	struct items b = read_items(def, sides[PAIR_B], memory);
+	struct pair_table table = {.items = {read_items(def, sides[PAIR_A], memory),
+					     read_items(def, sides[PAIR_B], memory)}};
+	const struct pair_items *a = &table.items[PAIR_A], *b = &table.items[PAIR_B];
 	size_t i = 0, j = 0;
 
-	while (i < a.count || j < b.count) {
-		const char *x = i < a.count ? a.list[i].loose : NULL;
-		const char *y = j < b.count ? b.list[j].loose : NULL;
+	while (i < a->count || j < b->count) {
+		const char *x = i < a->count ? a->list[i].loose : NULL;
+		const char *y = j < b->count ? b->list[j].loose : NULL;
 		const char *loose = x && (!y || strcmp(x, y) < 0) ? x : y;
-		size_t a_count = group_size(&a, i, loose), b_count = group_size(&b, j, loose);
+		size_t a_count = group_size(a, i, loose), b_count = group_size(b, j, loose);
 
-		align(&table, a.list + i, a_count, b.list + j, b_count);
+		align(&table, a->list + i, a_count, b->list + j, b_count);
 		i += a_count;
 		j += b_count;
 	}
 	SORT(table.rows, table.count, compare_rows);
-	free_all(a.list, b.list);
 	return table;
+}
+
+void pair_free(struct pair_table *table)
+{
+	free_all(table->rows, table->items[PAIR_A].list, table->items[PAIR_B].list);
 }

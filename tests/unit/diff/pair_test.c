@@ -52,13 +52,14 @@ static void check(const struct pair_def *def, const char *a, const char *b, cons
 	for (size_t r = 0; r < table.count; r++) {
 		const struct pair_row *row = &table.rows[r];
 
-		fprintf(out, "%s%s %.0f > %s %.0f", r ? "\n" : "", row->names[0] ?: "-",
-			row->values[0][0], row->names[1] ?: "-", row->values[0][1]);
+		fprintf(out, "%s%s %.0f > %s %.0f", r ? "\n" : "",
+			row->sides[0] ? row->sides[0]->name : "-", pair_value(row, 0, 0),
+			row->sides[1] ? row->sides[1]->name : "-", pair_value(row, 1, 0));
 	}
 	fclose(out);
 	assert_string_equal(text, expected);
 	free(text);
-	free(table.rows);
+	pair_free(&table);
 	arena_free(memory);
 }
 
@@ -158,8 +159,8 @@ static void matches_large_groups_in_order(void **state)
 	table = compare(&kernels, text, text, memory);
 	assert_int_equal(table.count, COUNT);
 	for (int i = 0; i < COUNT; i++)
-		assert_string_equal(table.rows[i].names[0], table.rows[i].names[1]);
-	free(table.rows);
+		assert_string_equal(table.rows[i].sides[0]->name, table.rows[i].sides[1]->name);
+	pair_free(&table);
 	arena_free(memory);
 	free(text);
 }
