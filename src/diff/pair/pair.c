@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "diff/base/level.h"
+#include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 #include "log/base/compare.h"
 

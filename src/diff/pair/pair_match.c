@@ -6,10 +6,11 @@
  * group. Within it, rows keep their order, and the alignment with the largest sum of scores wins:
  * equal names and similar values have high scores. So a line below an inserted one is found again.
  */
-#include "diff/pair/pair.h"
+#include "diff/pair/pair_match.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

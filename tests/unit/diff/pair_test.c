@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "diff/load/run_profile.h"
-#include "diff/pair/pair.h"
+#include "diff/pair/pair_match.h"
 
 static const struct pair_def lines = {"",
 				      PAIR_ROWS,
