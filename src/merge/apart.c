@@ -257,10 +257,8 @@ static void check_callsites(struct pack *pack, const struct callsites *callsites
 					 callsites->devices[d].longest_gap.class < IDLE_CLASSES);
 }
 
-static void pack_callsites(struct pack *pack, struct reading *reading)
+static void pack_callsites(struct pack *pack, struct reading *reading, struct callsites *callsites)
 {
-	struct callsites *callsites = &reading->sums.callsites;
-
 	if (!reading->run->needs.findings)
 		return;
 	if (pack->is_reading) {
@@ -364,6 +362,7 @@ static void pack_iterations(struct pack *pack, struct reading *reading)
 	PACK(pack, list->source);
 	PACK(pack, list->found_count);
 	PACK(pack, list->warmup_count);
+	PACK(pack, reading->plan.steady_ns);
 	if (!pack->is_reading && !list->name)
 		list->name = xt_strdup("");
 	pack_text(pack, &list->name);
@@ -388,7 +387,9 @@ void pack_reading(struct pack *pack, struct reading *reading)
 	pack_sums(pack, reading);
 	pack_idle_paths(pack, reading);
 	pack_aggregate(pack, reading);
-	pack_callsites(pack, reading);
+	pack_callsites(pack, reading, &reading->sums.callsites);
+	if (reading->plan.steady_ns)
+		pack_callsites(pack, reading, &reading->sums.steady);
 	pack_rank_log(pack, reading);
 }
 

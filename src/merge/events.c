@@ -156,6 +156,11 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 		call->since_ns = threads_note_submission(&reading->gaps.threads, call);
 	if (is_left_out || (reading->run->selection && !event_filter_wants_call(reading, call)))
 		return false;
+	if (reading->run->needs.findings && reading_is_steady(reading, call->enter_ns)) {
+		struct launch steady = *call;
+
+		callsites_add_call(&reading->sums.steady, &steady, own_ns, result);
+	}
 	if (reading->run->needs.findings)
 		callsites_add_call(&reading->sums.callsites, call, own_ns, result);
 	if (reading->plan.exports_calls)
@@ -639,6 +644,8 @@ static void events_begin(struct reading *reading)
 				       reading->model->ranges.thread_count;
 	if (reading->run->needs.findings)
 		callsites_init(&reading->sums.callsites, reading->model, &reading->gaps.threads);
+	if (reading->run->needs.findings && reading->plan.steady_ns)
+		callsites_init(&reading->sums.steady, reading->model, &reading->gaps.threads);
 	memory_init(&reading->sums.memory, &reading->aggregate, &reading->model->stops,
 		    memory_listener);
 	reading->sums.copies =
@@ -748,6 +755,7 @@ void reading_free(struct reading *reading)
 	missing_free(&reading->join.missing);
 	whole_graphs_free(&reading->join.whole_graphs);
 	callsites_free(&reading->sums.callsites);
+	callsites_free(&reading->sums.steady);
 	aggregate_free(&reading->aggregate);
 	idle_paths_free(&reading->gaps.idle_paths);
 	rank_log_free(&reading->sums.rank_log);

@@ -655,18 +655,18 @@ const struct callsite_rule callsite_rules[RULES] = {
 		 .evidence = {CALLS("failed_count"), FACT("call_count", 2), FACT("error", 0)}},
 	[RULE_MODULE_LOADS] = {.match = match_module_loads,
 			       .text = "{api} loads code while work is in progress, {where}. This "
-				       "takes {cost}, {share} of the active time.",
+				       "takes {cost}, {share} of {whole}.",
 			       .evidence = {CALLS("load_count"), SUM("load_time_ns", time_ns)}},
 	[RULE_ALLOC_LOOP] = {.match = match_alloc_loop,
 			     .text = "{api} allocates again after memory was freed, {where}. With "
-				     "the frees this takes {cost}, {share} of the active time.",
+				     "the frees this takes {cost}, {share} of {whole}.",
 			     .evidence = {SUM("alloc_after_free_count", after_free_count),
 					  SUM("alloc_time_ns", time_ns),
 					  SUM("free_time_ns", free_ns)}},
 	[RULE_SMALL_COPIES] = {.match = match_small_copies,
 			       .explain = explain_small_copies,
 			       .text = "{api} copies {b0} at a time, in back-to-back copies, "
-				       "{where}. This takes {cost}, {share} of the active time.",
+				       "{where}. This takes {cost}, {share} of {whole}.",
 			       .evidence = {SUM("copy_count", copies.count),
 					    SUM("copy_bytes", copies.bytes),
 					    SUM("copy_right_behind_another_count", repeated_count),
@@ -675,7 +675,7 @@ const struct callsite_rule callsite_rules[RULES] = {
 	[RULE_PAGEABLE_ASYNC] =
 		{.match = match_pageable_async,
 		 .text = "{api} copies pageable memory, {where}. The driver copies it through its "
-			 "own buffer while the thread waits: {cost}, {share} of the active time.",
+			 "own buffer while the thread waits: {cost}, {share} of {whole}.",
 		 .evidence = {SUM("pageable_copy_count", pageable.count),
 			      SUM("pageable_bytes", pageable.bytes), SUM("call_time_ns", time_ns),
 			      SUM("copy_gpu_time_ns", pageable.ns)}},
@@ -683,7 +683,7 @@ const struct callsite_rule callsite_rules[RULES] = {
 		{.match = match_low_bandwidth,
 		 .explain = explain_low_bandwidth,
 		 .text = "{api} copies {b4} at a time at {w0} GB/s{w1}, {where}. At 25 GB/s it "
-			 "would take {cost} less, {share} of the active time.",
+			 "would take {cost} less, {share} of {whole}.",
 		 .evidence = {FACT("copy_count", 0), FACT("copy_bytes", 1),
 			      FACT("transfer_time_ns", 2), FACT("pageable_copy_count", 3)}},
 	[RULE_SYNC_IDLE] =
@@ -692,7 +692,7 @@ const struct callsite_rule callsite_rules[RULES] = {
 		 /* Most of it comes after the wait, so sums by cause seem to contradict it. */
 		 .text = "{api} waits until the GPU has run out of work, {where}. The GPU then "
 			 "stays idle until the next work arrives, for {cost} in total, {share} of "
-			 "the active time. Most of it counts as \"{w0}\" in the idle time by "
+			 "{whole}. Most of it counts as \"{w0}\" in the idle time by "
 			 "cause.",
 		 .evidence = {SUM("wait_left_idle_count", stall_count),
 			      SUM("gpu_idle_ns", stall_ns), SUM("wait_time_ns", time_ns)}},
@@ -700,7 +700,7 @@ const struct callsite_rule callsite_rules[RULES] = {
 				.finish = finish_short_kernels,
 				.text = "Kernels run for {t4} on average and end before the next "
 					"one is launched, {where}. The GPU waits {cost} for these "
-					"launches, {share} of the active time.",
+					"launches, {share} of {whole}.",
 				.evidence = {FACT("kernel_count", 0), FACT("kernel_time_ns", 1),
 					     FACT("launch_time_ns", 2),
 					     FACT("launch_late_count", 3)}},
@@ -709,20 +709,20 @@ const struct callsite_rule callsite_rules[RULES] = {
 		 .match = match_serial_streams,
 		 .text = "Kernels are launched into {n0} streams, {where}, but each waits until a "
 			 "kernel in another stream ends. Run concurrently, they would take {cost} "
-			 "less, {share} of the active time.",
+			 "less, {share} of {whole}.",
 		 .evidence = {FACT("stream_count", 0), FACT("kernel_held_count", 1),
 			      FACT("kernel_time_ns", 2), FACT("time_with_kernels_ns", 3)}},
 	[RULE_STREAM_IMBALANCE] =
 		{.prepare = prepare_stream_imbalance,
 		 .text = "One of {n0} streams with the same kind of work, {where}, runs kernels "
 			 "for {t1}. The mean is {t2}. Balanced streams would take {cost} less, "
-			 "{share} of the active time.",
+			 "{share} of {whole}.",
 		 .evidence = {FACT("stream_count", 0), FACT("busiest_stream_kernel_time_ns", 1),
 			      FACT("mean_stream_kernel_time_ns", 2)}},
 	[RULE_DEVICE_IMBALANCE] = {.prepare = prepare_device_imbalance,
 				   .text = "GPU{n3} is busy for {t1}, mostly with work launched "
 					   "{where}. The mean of {n0} GPUs is {t2}. Balanced GPUs "
-					   "would take {cost} less, {share} of the active time.",
+					   "would take {cost} less, {share} of {whole}.",
 				   .evidence = {FACT("device_count", 0), FACT("busiest_device", 3),
 						FACT("busiest_device_time_ns", 1),
 						FACT("mean_device_time_ns", 2)}},
@@ -732,20 +732,20 @@ const struct callsite_rule callsite_rules[RULES] = {
 			      .text = "Kernels of {n2} blocks of {n3} threads, launched {where}, "
 				      "leave most of a GPU with {n4} multiprocessors{w0} unused, "
 				      "even counting concurrent kernels. On a full GPU they would "
-				      "take up to {cost} less, {share} of the active time.",
+				      "take up to {cost} less, {share} of {whole}.",
 			      .evidence = {FACT("kernel_count", 0), FACT("kernel_alone_time_ns", 1),
 					   FACT("block_count", 2), FACT("thread_count", 3),
 					   FACT("multiprocessor_count", 4)}},
 	[RULE_COPY_SHARE] = {.match = match_copy_share,
 			     .finish = finish_copy_share,
 			     .text = "The GPU copies data without running kernels for {cost}, "
-				     "{share} of the active time. {api} copies {where}.",
+				     "{share} of {whole}. {api} copies {where}.",
 			     .evidence = {FACT("copy_gpu_time_ns", 0),
 					  FACT("copy_alone_time_ns", 1)}},
 	[RULE_GPU_IDLE] = {.prepare = prepare_gpu_idle,
 			   .match = match_gpu_idle,
 			   .explain = explain_gpu_idle,
-			   .text = "The GPU is idle for {cost}, {share} of the active time, "
+			   .text = "The GPU is idle for {cost}, {share} of {whole}, "
 				   "because {w0}. Most of this is {w1} {api} in {place}.",
 			   .evidence = {FACT("gpu_idle_ns", 0), FACT("gap_count", 1)}},
 };

@@ -87,6 +87,17 @@ static void put_cost(FILE *out, const struct detection *detection, const struct 
 {
 	(void)detection;
 	fputs(finding_cost(finding), out);
+	if (finding->step_count) {
+		char step[TIME_BYTES];
+
+		fprintf(out, " (%s per step)", format_time(step, finding_step_ns(finding)));
+	}
+}
+
+static void put_whole(FILE *out, const struct detection *detection, const struct finding *finding)
+{
+	(void)detection;
+	fprintf(out, "the %s", finding_whole_text(finding));
 }
 
 static void put_share(FILE *out, const struct detection *detection, const struct finding *finding)
@@ -101,7 +112,7 @@ static const struct {
 	void (*put)(FILE *out, const struct detection *detection, const struct finding *finding);
 } values[] = {
 	{"{where}", put_where}, {"{place}", put_place}, {"{api}", put_api},
-	{"{cost}", put_cost},	{"{share}", put_share},
+	{"{cost}", put_cost},	{"{share}", put_share}, {"{whole}", put_whole},
 };
 
 /* Writes the value of the placeholder that begins at `at`. */

@@ -22,6 +22,8 @@ struct detection {
 	struct reading *reading;
 	struct callsites *callsites;
 	uint64_t whole_ns;
+	uint64_t step_count;   /* of the steps that the costs are of; 0: the whole run */
+	uint32_t marks;	       /* enum owner_mark of the totals that count */
 	uint64_t device_count; /* devices with work; the gain on one device is divided by it */
 	struct candidate *candidates;
 	size_t candidate_count;
@@ -46,7 +48,8 @@ struct callsite_rule {
 	void (*explain)(struct detection *detection, struct finding *finding);
 	/*
 	 * The text, with placeholders: {api} is the function called, {place} the line to look at,
-	 * {where} the number of calls and the places, {cost} and {share} those of the finding.
+	 * {where} the number of calls and the places, {cost} and {share} those of the finding,
+	 * {whole} what the share is of.
 	 * {n0} is a fact as a number, {t0} as a time, {b0} as bytes, and {w0} a word.
 	 */
 	const char *text;

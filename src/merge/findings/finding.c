@@ -62,6 +62,8 @@ const char *finding_whole_text(const struct finding *finding)
 		return "from the first collective to the end, of all ranks";
 	if (finding->rule == RULE_LATE_RANK)
 		return "from the first to the last collective, of all ranks";
+	if (finding->step_count)
+		return "step time";
 	return finding->rule >= RULE_CPU_FIRST ? "from the first to the last GPU work"
 					       : "active time";
 }

@@ -44,7 +44,8 @@ struct finding {
 	size_t process_index;	/* index of that process */
 	uint32_t process_count; /* number of processes with the same finding */
 	uint64_t cost_ns;
-	uint64_t whole_ns; /* active time of these processes, see callsites_active_ns() */
+	uint64_t whole_ns;   /* active time of these processes, see callsites_active_ns() */
+	uint64_t step_count; /* steps that cost and whole are of, of all processes; 0: the run */
 	char *what;
 	char *headline; /* NULL: that of the rule */
 	const char *advice;
@@ -69,6 +70,12 @@ struct run;
  */
 struct finding *finding_add(struct run *run, enum rule rule, size_t process_index, uint64_t cost_ns,
 			    uint64_t whole_ns);
+
+/* The mean cost in one step, if there are steps. */
+static inline uint64_t finding_step_ns(const struct finding *finding)
+{
+	return finding->step_count ? finding->cost_ns / finding->step_count : 0;
+}
 
 /* The meaning of whole_ns, as in "of 22.943 ms active time". */
 const char *finding_whole_text(const struct finding *finding);

@@ -122,24 +122,83 @@ static void apply_rule(struct detection *detection, enum rule rule)
 		mark_explained(detection, rule);
 	if (!finding)
 		return;
+	finding->step_count = detection->step_count;
 	detection_add_places(detection, finding);
 	if (callsite_rules[rule].explain)
 		callsite_rules[rule].explain(detection, finding);
 	detection_describe(detection, &callsite_rules[rule], finding);
 }
 
+/* Whether the steps after the warm-up have most of the GPU time. */
+static bool has_mostly_steps(const struct aggregate *totals)
+{
+	uint64_t all_ns = 0, steady_ns = 0;
+
+	for (uint32_t t = 0; t < totals->count; t++) {
+		uint64_t ns = totals->entries[t].weights[WEIGHT_GPU_TIME];
+
+		saturating_add(&all_ns, ns);
+		if (totals->entries[t].owner.marks & OWNER_STEADY)
+			saturating_add(&steady_ns, ns);
+	}
+	return steady_ns > all_ns / 2;
+}
+
+/* The time of the steps. The CPU may have launched their work long before it ran. */
+static uint64_t steps_ns(const struct reading *reading)
+{
+	const struct callsites *callsites = &reading->sums.steady;
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t d = 0; d < callsites->device_count; d++) {
+		first_ns = smaller(callsites->devices[d].first_ns, first_ns);
+		last_ns = larger(callsites->devices[d].last_ns, last_ns);
+	}
+	return larger(reading->plan.steady_ns, last_ns > first_ns ? last_ns - first_ns : 0);
+}
+
+/*
+ * Judges the steps after the warm-up if they are most of the run: a start-up or warm-up has
+ * problems of its own, which the steps do not pay for.
+ */
+static void choose_steps(struct detection *detection)
+{
+	struct reading *reading = detection->reading;
+	const struct iterations *list = &reading->plan.iterations;
+
+	if (!reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
+		return;
+	detection->callsites = &reading->sums.steady;
+	detection->whole_ns = steps_ns(reading);
+	detection->step_count = list->found_count - list->warmup_count;
+	detection->marks = OWNER_STEADY;
+	callsites_finish(detection->callsites, &reading->aggregate, detection->marks);
+}
+
+/* Errors matter wherever they occur. */
+static void apply_rules(struct detection *detection, bool are_errors)
+{
+	const struct callsites *callsites = detection->callsites;
+
+	detection->device_count = callsites->device_count ? callsites->device_count : 1;
+	for (int rule = 0; rule < RULE_CPU_FIRST; rule++)
+		if (rule_specs[rule].is_error == are_errors)
+			apply_rule(detection, (enum rule)rule);
+}
+
 void findings_detect(struct reading *reading)
 {
 	struct callsites *callsites = &reading->sums.callsites;
-	struct detection detection = {.reading = reading, .callsites = callsites};
+	struct detection detection = {.reading = reading};
 
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return;
-	callsites_finish(callsites, &reading->aggregate);
+	detection.callsites = callsites;
 	detection.whole_ns = callsites_active_ns(callsites);
-	detection.device_count = callsites->device_count ? callsites->device_count : 1;
-	for (int rule = 0; rule < RULE_CPU_FIRST; rule++)
-		apply_rule(&detection, (enum rule)rule);
+	callsites_finish(callsites, &reading->aggregate, 0);
+	apply_rules(&detection, true);
+	choose_steps(&detection);
+	apply_rules(&detection, false);
 	if (!reading->gaps.is_blind)
 		cpu_findings_detect(&detection);
 	if (reading->process.process_count > 1)
@@ -171,6 +230,9 @@ static void merge_into(struct finding *into, struct finding *other)
 {
 	saturating_add(&into->cost_ns, other->cost_ns);
 	saturating_add(&into->whole_ns, other->whole_ns);
+	/* Without steps in all of them, the cost of a step has no meaning. */
+	into->step_count =
+		other->step_count && into->step_count ? into->step_count + other->step_count : 0;
 	into->process_count += other->process_count;
 	finding_free(other);
 }
@@ -236,6 +298,7 @@ static const struct column_def columns[] = {
 	COLUMN("severity", WORD, OTHER, "error, high, medium or low"),
 	COLUMN("cost_ns", NS, FROM(finding, cost_ns), "time that could be saved"),
 	COLUMN("whole_ns", NS, FROM(finding, whole_ns), "time that the cost is a part of"),
+	COLUMN("step_ns", NS, OTHER, "cost of each step, if it is of steps", OPTIONAL),
 	COLUMN("process_count", COUNT, FROM(finding, process_count), "processes that have it"),
 	COLUMN("process", TEXT, FROM(finding, process),
 	       "one of them, with the evidence and the places"),
@@ -261,6 +324,7 @@ static void findings_put_row(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_text(rule_specs[finding->rule].name));
 	cells_put(cells, cell_text(finding_severity(finding)));
+	cells_put(cells, cell_known(finding->step_count, finding_step_ns(finding)));
 	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
 	cells_put(cells, cell_owned(rows, finding_location(paths, finding)));
 	cells_put(cells, cell_text(finding_whole_text(finding)));

@@ -340,14 +340,16 @@ static void add_finding(struct run *run, const struct finding *finding)
 		.kind = "finding",
 		.rule = rule_specs[finding->rule].name,
 		.what = finding->headline ?: rule_specs[finding->rule].headline,
-		.whole = finding->rule >= RULE_CPU_FIRST ? NULL
-			 : is_of_job			 ? "the job"
-							 : "active time",
+		.whole = finding->step_count		   ? "the steps"
+			 : finding->rule >= RULE_CPU_FIRST ? NULL
+			 : is_of_job			   ? "the job"
+							   : "active time",
 		.where = finding_location(&run->paths, finding),
 		.file = at->file,
 		.line = at->file == NAME_EMPTY ? 0 : at->line,
 		.place_count = finding->place_all_count,
 		.cost_ns = finding->cost_ns,
+		.step_ns = finding_step_ns(finding),
 		.whole_ns = finding->whole_ns,
 		.has_share = finding->cost_ns && !rule_specs[finding->rule].is_error,
 	};
@@ -437,7 +439,7 @@ static const char *common_whole(const struct headline *headline)
 static void name_findings(struct headline *headline)
 {
 	const char *whole = common_whole(headline);
-	char span[TIME_BYTES];
+	char span[TIME_BYTES], step[TIME_BYTES];
 
 	format_time(span, headline->span_ns);
 	for (size_t c = 0; c < headline->cost_count; c++) {
@@ -447,10 +449,14 @@ static void name_findings(struct headline *headline)
 
 		if (!cost->rule)
 			continue;
-		if (has_share && !whole)
+		if (has_share && !whole && !cost->step_ns)
 			cost->whole_ns = headline->span_ns;
 		if (!has_share)
 			cost->text = xt_strdup(cost->what);
+		else if (cost->step_ns)
+			cost->text = xt_asprintf(
+				"%s per step (%s): %s", format_time(step, cost->step_ns),
+				format_percent_of(cost->cost_ns, cost->whole_ns), cost->what);
 		else
 			cost->text = xt_asprintf(cost->whole ? "%s of %s: %s"
 							     : "%s of %s: GPU idle (%s)",

@@ -60,6 +60,7 @@ struct headline_cost {
 	uint32_t line;	    /* 0: unknown */
 	size_t place_count; /* where is the most expensive of these */
 	uint64_t cost_ns;
+	uint64_t step_ns;  /* of each step; 0: it is not of steps */
 	bool has_share;	   /* set for findings that are no errors */
 	uint64_t whole_ns; /* what the share in text is of; the same for all findings with one */
 };

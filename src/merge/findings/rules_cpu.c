@@ -602,10 +602,10 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 	if (groups->log_count)
 		snprintf(processes, sizeof(processes), ", in %zu other process%s",
 			 groups->log_count, groups->log_count == 1 ? "" : "es");
-	finding_set_text(finding,
-			 "The GPU is idle for %s, %s of the time from its first to its last work, "
-			 "because %s%s %s%s.",
+	finding_set_text(finding, "The GPU is idle for %s, %s of the %s, because %s%s %s%s.",
 			 finding_cost(finding), finding_share(finding),
+			 finding->step_count ? finding_whole_text(finding)
+					     : "time from its first to its last work",
 			 rule_specs[finding->rule].why, count > 1 ? ", most in" : " in",
 			 where ? where : "?", processes);
 	free(where);
@@ -624,9 +624,11 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 	for (size_t g = 0; g < count; g++)
 		saturating_add(&cost_ns, groups[g].ns);
 	finding = finding_add(reading->run, groups->rule, reading->process.index, cost_ns,
-			      span_ns(detection->callsites));
+			      detection->step_count ? detection->whole_ns
+						    : span_ns(detection->callsites));
 	if (!finding)
 		return;
+	finding->step_count = detection->step_count;
 	finding->place_all_count = count;
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
 		struct finding_place *place = &finding->places[finding->place_count++];
@@ -647,7 +649,8 @@ void cpu_findings_detect(struct detection *detection)
 	size_t count;
 
 	for (uint32_t t = 0; t < aggregate->count; t++)
-		if (is_explained(detection->reading, &aggregate->entries[t]))
+		if ((aggregate->entries[t].owner.marks & detection->marks) == detection->marks &&
+		    is_explained(detection->reading, &aggregate->entries[t]))
 			add_path(detection, &groups, &aggregate->entries[t]);
 	count = groups.keys.count;
 	SORT(groups.list, count, compare_groups);

@@ -56,6 +56,14 @@ static uint32_t find(const struct callsites *callsites, uint32_t stack, uint16_t
 	return s;
 }
 
+uint32_t callsites_same(const struct callsites *callsites, const struct callsites *others,
+			uint32_t of)
+{
+	const struct callsite *other = &others->list[of];
+
+	return of ? find(callsites, other->stack, other->api) : CALLSITE_NONE;
+}
+
 static void init_callsite(struct callsites *callsites, uint32_t s, uint32_t stack, uint16_t api)
 {
 	const struct api *row = &callsites->model->apis.rows[api];
@@ -560,20 +568,21 @@ static void fill_device(struct callsites *callsites, const struct total *total)
 				       shape_share(total->weights[WEIGHT_GPU_TIME], fill));
 }
 
-void callsites_finish(struct callsites *callsites, const struct aggregate *totals)
+void callsites_finish(struct callsites *callsites, const struct aggregate *totals, uint32_t marks)
 {
-	for (uint32_t t = 0; t < totals->count; t++) {
-		uint32_t s = callsite_of(callsites, &totals->entries[t]);
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t t = 0; t < totals->count; t++) {
+			const struct total *total = &totals->entries[t];
+			uint32_t s = callsite_of(callsites, total);
 
-		if (is_kernel(callsites, &totals->entries[t].owner))
-			fill_device(callsites, &totals->entries[t]);
-		if (s)
-			add_kernels(callsites, &callsites->list[s], &totals->entries[t]);
-	}
-	for (uint32_t t = 0; t < totals->count; t++) {
-		uint32_t s = callsite_of(callsites, &totals->entries[t]);
-
-		if (s)
-			add_stream(callsites, s, &totals->entries[t]);
-	}
+			if ((total->owner.marks & marks) != marks)
+				continue;
+			if (!pass && is_kernel(callsites, &total->owner))
+				fill_device(callsites, total);
+			if (!pass && s)
+				add_kernels(callsites, &callsites->list[s], total);
+			/* Needs to know which callsites use several streams. */
+			if (pass && s)
+				add_stream(callsites, s, total);
+		}
 }

@@ -187,8 +187,15 @@ void callsites_add_copy(struct callsites *callsites, const struct work *work,
 /* Adds work of a device. Work must come in order of its start time. */
 void callsites_add_work(struct callsites *callsites, const struct stretch *stretch);
 
-/* Adds what the totals of the log say about each callsite. Call it after the last event. */
-void callsites_finish(struct callsites *callsites, const struct aggregate *totals);
+/* Returns the callsite `of` other sums of the same log; CALLSITE_NONE if it is not in these. */
+uint32_t callsites_same(const struct callsites *callsites, const struct callsites *others,
+			uint32_t of);
+
+/*
+ * Adds what the totals of the log with these marks say about each callsite. Call it after the last
+ * event.
+ */
+void callsites_finish(struct callsites *callsites, const struct aggregate *totals, uint32_t marks);
 
 /* Idle time of a class on the device, without its longest gaps. */
 uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class);

@@ -47,7 +47,7 @@ static inline void owner_add_call(struct reading *reading, const struct launch *
 	uint32_t shift = launch->flags >> LAUNCH_RATE_BIT;
 
 	owner->range = launch->range;
-	if (launch->enter_ns - reading->plan.steady_from_ns < reading->plan.steady_ns)
+	if (reading_is_steady(reading, launch->enter_ns))
 		owner->marks |= OWNER_STEADY;
 	if (shift) {
 		owner->marks |= shift << OWNER_RATE_BIT | (launch->stack ? 0 : OWNER_UNSAMPLED);
@@ -346,6 +346,34 @@ static void export_work(struct reading *reading, const struct work *work,
 	}
 }
 
+static void note_copy(struct reading *reading, const struct work *work, const struct launch *launch)
+{
+	const struct callsites *callsites = &reading->sums.callsites;
+	struct launch steady;
+
+	callsites_add_copy(&reading->sums.callsites, work, launch);
+	if (!launch || !reading_is_steady(reading, launch->enter_ns))
+		return;
+	steady = *launch;
+	steady.callsite = callsites_same(&reading->sums.steady, callsites, launch->callsite);
+	callsites_add_copy(&reading->sums.steady, work, &steady);
+}
+
+static void note_work(struct reading *reading, const struct stretch *stretch)
+{
+	const struct callsites *callsites = &reading->sums.callsites;
+	const struct idle_work *work = stretch->work;
+	struct stretch steady;
+
+	callsites_add_work(&reading->sums.callsites, stretch);
+	if (!reading_is_steady(reading, work->has_call ? work->enter_ns : work->start_ns))
+		return;
+	steady = *stretch;
+	steady.callsite = callsites_same(&reading->sums.steady, callsites, stretch->callsite);
+	steady.before = callsites_same(&reading->sums.steady, callsites, stretch->before);
+	callsites_add_work(&reading->sums.steady, &steady);
+}
+
 void attribute_work(void *context, const struct work *work, const struct launch *launch)
 {
 	struct reading *reading = context;
@@ -376,7 +404,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		return;
 	count_work(reading, work);
 	if (run->needs.findings && work->kind == WORK_COPY)
-		callsites_add_copy(&reading->sums.callsites, work, launch);
+		note_copy(reading, work, launch);
 	if (is_of_graph) {
 		counts->graph_work_count++;
 		/* A graph may have been made while recording was stopped. */
@@ -425,7 +453,7 @@ void reading_ran(void *context, const struct stretch *stretch)
 	if (reading->run->selection && !event_filter_wants_path(reading, stretch->place))
 		return;
 	if (reading->run->needs.findings)
-		callsites_add_work(&reading->sums.callsites, stretch);
+		note_work(reading, stretch);
 	if (reading->run->needs.ranks && reading->model->has_collectives)
 		rank_log_add(reading, stretch);
 	for (size_t e = 0; e < reading->sink_count; e++) {

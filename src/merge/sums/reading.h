@@ -88,6 +88,7 @@ struct log_sums {
 	struct transfer_sum *copies; /* by XT_COPY_SHAPE_ID */
 	struct transfer_sum memsets[MEMORY_KINDS];
 	struct callsites callsites; /* if the run looks for findings */
+	struct callsites steady;    /* the same of the steps after the warm-up, if there are any */
 	struct rank_log rank_log;   /* if the run compares ranks */
 };
 
@@ -115,6 +116,12 @@ void reading_find_stacks(struct reading *reading);
 
 /* Finds the iterations, if the run needs them. Call it before events and exporters begin. */
 void reading_find_iterations(struct reading *reading);
+
+/* Whether a call or work at this time is in a step after the warm-up. */
+static inline bool reading_is_steady(const struct reading *reading, uint64_t time_ns)
+{
+	return time_ns - reading->plan.steady_from_ns < reading->plan.steady_ns;
+}
 
 /* Returns the root frame for the paths of work, as the settings choose it. */
 uint32_t owner_root(const struct run *run, const struct model *model, uint32_t stream,

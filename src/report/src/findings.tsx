@@ -97,6 +97,7 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 		<li class={`finding ${finding.severity}`} data-rule={finding.rule} data-cost={finding.cost_ns}>
 			<div class="finding-head">
 				<span class="finding-share">{finding.severity === 'error' ? 'error' : share}</span>
+				{finding.step_ns ? <span data-step={finding.step_ns}>{formatTime(finding.step_ns)} per step</span> : null}
 				<b class="finding-rule">{finding.rule}</b>
 				<code class="finding-where">{finding.where}</code>
 			</div>

@@ -88,7 +88,7 @@ static void saturates_impossible_numbers(void **state)
 	run(&f, true, 1, UINT64_MAX);
 	run(&f, true, 2, UINT64_MAX);
 	assert_int_equal(f.callsites.devices[0].kernel_ns, UINT64_MAX);
-	callsites_finish(&f.callsites, &none);
+	callsites_finish(&f.callsites, &none, 0);
 	assert_int_equal(scale_ns(UINT64_MAX, UINT64_MAX - 1, UINT64_MAX), UINT64_MAX - 1);
 	assert_int_equal(scale_ns(7, 3, 2), 7);
 	assert_int_equal(scale_ns(7, 0, 0), 7);
