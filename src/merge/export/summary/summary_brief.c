@@ -29,6 +29,7 @@
 #define TEXT_COLUMNS	700 /* of a sentence */
 #define FINDINGS_TOP	4
 #define ROWS_TOP	8
+#define MODULES_TOP	5
 #define CUT_TEXT	"\n(cut: `xtrace merge --summary -` has all of it)\n"
 
 static void put_prose(struct output *out, const char *text, size_t columns)
@@ -191,6 +192,18 @@ static void put_tables(struct output *out, const struct run *run)
 	table_free(&kernels);
 }
 
+static void put_modules(struct output *out, const struct run *run)
+{
+	size_t count = table_count(run, &table_modules);
+
+	if (!count)
+		return;
+	output_format(out, "## GPU time by PyTorch module: %zu of %zu\n\n",
+		      count < MODULES_TOP ? count : MODULES_TOP, count);
+	table_put_markdown(out, run, &table_modules, MODULES_TOP);
+	output_format(out, "\n`xtrace merge --summary - DIR | jq .modules`\n\n");
+}
+
 static void put_idle(struct output *out, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
@@ -218,6 +231,7 @@ static void put_all(struct output *out, const struct run *run)
 	if (run->needs.ranks)
 		put_ranks(out, run);
 	put_mpi(out, run);
+	put_modules(out, run);
 	if (run->sums->events.work.gpu_ns)
 		put_tables(out, run);
 	put_idle(out, run);
