@@ -15,7 +15,16 @@ import { frameKind, noFilter, type PathTree, patternError, shortName } from './t
 import type { Keep, Mode } from './views';
 import { weightTitles } from './words';
 
+const looks = new Map<boolean, Look>(); /* by theme: reading a style takes time */
+
 export function readLook(element: Element): Look {
+	const known = looks.get(isDark.value);
+
+	if (!known) looks.set(isDark.value, lookOf(element));
+	return known ?? looks.get(isDark.value)!;
+}
+
+function lookOf(element: Element): Look {
 	const style = getComputedStyle(element);
 	const value = (name: string) => style.getPropertyValue(name).trim();
 

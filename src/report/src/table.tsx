@@ -6,7 +6,7 @@
  * rows then have one height. The row with the focus stays in the DOM wherever the box is scrolled.
  */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Weight } from './data';
 import { exactWeight, formatBytes, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
@@ -157,7 +157,7 @@ export function Table<Row>(props: {
 }) {
 	const { rows } = props;
 	const nameFirst = [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false));
-	const columns = nameFirst.filter((column) => !(printing.value && column.isDetail));
+	const columns = useMemo(() => nameFirst.filter((column) => !(printing.value && column.isDetail)), [props.columns, printing.value]);
 	const sort = useSignal({ column: props.sortedBy ?? 0, down: true });
 	const pattern = useSignal('');
 	const top = useSignal(0); /* first visible row */
@@ -169,6 +169,7 @@ export function Table<Row>(props: {
 	const box = useRef<HTMLDivElement>(null);
 	const rowHeight = useSignal(0);
 	const wanted = useRef(-1); /* row to focus */
+	const known = useRef({ sorted: [] as Row[], columns: [] as Column<Row>[], rows: new Map<number, JSX.Element>() });
 	const widths = useRef({ box: 0, min: [] as number[] });
 	const test = matcher(pattern.value);
 	const wrong = patternError(pattern.value);
@@ -186,13 +187,22 @@ export function Table<Row>(props: {
 	const end = isLong ? Math.min(count, top.value + seen.value + BEYOND + STEP) : count;
 	const places = placesOf(count, first, end, isLong ? focused.value : -1);
 
-	useLayoutEffect(() => {
+	const measure = () => {
 		const row = box.current?.querySelector<HTMLElement>('tr[data-row]');
 
+		lookAcross();
 		if (!box.current || !isLong || !row) return;
 		rowHeight.value = row.offsetHeight;
 		seen.value = Math.ceil(box.current.clientHeight / (row.offsetHeight || 1));
 		keepWidths(box.current, widths.current);
+	};
+
+	/* Measuring lays out the table. During scrolling, wait until the browser has done so. */
+	useLayoutEffect(() => {
+		if (!isLong || !rowHeight.value) return measure();
+		const timer = setTimeout(measure);
+
+		return () => clearTimeout(timer);
 	});
 	const lookAcross = () => {
 		const heads = [...(box.current?.querySelectorAll('th') ?? [])];
@@ -211,7 +221,6 @@ export function Table<Row>(props: {
 		box.current!.scrollBy({ left: hidden.value ? clientWidth - parseFloat(style.scrollPaddingLeft) : -scrollLeft });
 	};
 
-	useLayoutEffect(lookAcross);
 	useLayoutEffect(() => {
 		const observer = new ResizeObserver(() => {
 			size.value = box.current?.clientHeight ?? 0;
@@ -257,6 +266,18 @@ export function Table<Row>(props: {
 		if (isLong) showRow(box.current!, next, rowHeight.value);
 		else box.current!.querySelector<HTMLElement>(`tr[data-row="${next}"] .pick`)?.focus();
 	};
+	/* Scrolling redraws the table. Rows that stay are the same objects: Preact skips them. */
+	const before = known.current.sorted === sorted && known.current.columns === columns ? known.current.rows : new Map();
+	const rowOf = (i: number): JSX.Element =>
+		before.get(i) ?? (
+			<tr key={i} data-row={i} aria-rowindex={i + 2}>
+				{columns.map((column) => (
+					<Cell column={column} row={sorted[i]} onPick={props.onPick} pickTitle={props.pickTitle} />
+				))}
+			</tr>
+		);
+
+	known.current = { sorted, columns, rows: new Map(places.map((i) => [i, rowOf(i)])) };
 	const gap = (from: number, to: number) =>
 		to > from && rowHeight.value ? (
 			<tr class="gap" aria-hidden="true" style={{ height: `${(to - from) * rowHeight.value}px` }} />
@@ -335,11 +356,7 @@ export function Table<Row>(props: {
 					>
 						{places.flatMap((i, p) => [
 							gap(p ? places[p - 1] + 1 : 0, i),
-							<tr key={i} data-row={i} aria-rowindex={i + 2}>
-								{columns.map((column) => (
-									<Cell column={column} row={sorted[i]} onPick={props.onPick} pickTitle={props.pickTitle} />
-								))}
-							</tr>,
+							known.current.rows.get(i),
 						])}
 						{gap(places.length ? places[places.length - 1] + 1 : 0, count)}
 					</tbody>

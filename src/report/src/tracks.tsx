@@ -139,24 +139,31 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span:
 	const columns = Math.max(Math.round(width * ratio), 1);
 	const height = Math.round(chart.height * ratio);
 
+	const partAt = (x: number) => times.real(stretch(span, x / columns, (x + 1) / columns));
+	const binOf = (ns: number) => Math.floor((ns - chart.startNs) / chart.binNs);
+	/* Columns within one bin are equal. */
+	const isSame = (a: Span, b: Span | null) => b !== null && binOf(a.fromNs) === binOf(b.untilNs);
+
 	canvas.width = columns;
 	canvas.height = height;
-	for (let x = 0; x < columns; x++) {
-		const part = times.real(stretch(span, x / columns, (x + 1) / columns));
+	for (let x = 0, until: number; x < columns; x = until) {
+		const part = partAt(x);
 		let bottom = height;
 
+		until = x + 1;
 		if (!part) {
 			/* Draw a break as dots. */
 			g.fillStyle = breakColours[isDark.value ? 'dark' : 'light'];
 			for (let y = x % 4; y < height; y += 4) g.fillRect(x, y, 1, 1);
 			continue;
 		}
+		while (until < columns && isSame(part, partAt(until))) until++;
 		for (const { values, colour } of chart.series) {
 			const size = (valueIn(chart, values, part) / chart.top) * height;
 
 			if (size <= 0) continue;
 			g.fillStyle = colour;
-			g.fillRect(x, bottom - size, 1, size);
+			g.fillRect(x, bottom - size, until - x, size);
 			bottom -= size;
 		}
 	}
@@ -368,16 +375,15 @@ function Legend({ chart, times, view, isPart }: { chart: Chart; times: Times; vi
 /* Memory and other counters. They take the room of the devices, so they are folded. */
 function Counters({ charts, ...more }: { charts: Chart[]; times: Times; view: TimeView; isPart: boolean }) {
 	const most = charts.reduce((a, b) => (b.top > a.top ? b : a), charts[0]);
+	const isOpen = useSignal(false);
 
 	if (!charts.length) return null;
 	return (
-		<details class="fold" id="counters" open={printing.value}>
+		<details class="fold" id="counters" open={printing.value} onToggle={(e) => (isOpen.value = e.currentTarget.open)}>
 			<summary>
 				{charts.length > 1 ? `${charts.length} rows of memory, peak` : `${most.name}, peak`} {formatValue(most, most.top)}
 			</summary>
-			{charts.map((chart) => (
-				<TrackView chart={chart} {...more} />
-			))}
+			{isOpen.value || printing.value ? charts.map((chart) => <TrackView chart={chart} {...more} />) : null}
 		</details>
 	);
 }

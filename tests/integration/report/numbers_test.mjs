@@ -299,6 +299,8 @@ async function checkApart() {
 	assert.equal(await page.getAttribute('#breaks', 'data-breaks'), '1');
 	assert.match(await page.textContent('#headline'), /, added over the GPUs of 2 processes, from first to last/);
 	// Each process has half of the width; in each, half of the columns have no memory.
+	await page.click('#counters summary');
+	await page.waitForFunction(() => document.querySelectorAll('#timeline .track canvas').length === 4);
 	const filled = await page.$$eval('#timeline .track canvas', (list) =>
 		list.map((canvas) => {
 			const { data } = canvas.getContext('2d').getImageData(0, canvas.height - 2, canvas.width, 1);
