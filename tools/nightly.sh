@@ -4,7 +4,8 @@
 # - all tests, plain and with both sanitizers
 # - the configuration "nightly": 1,000 random programs compared with the ground truth, all outputs
 #   of 300 random recordings compared cell by cell, 1,000 kills, failures of each call, an hour of
-#   soak, a flight recorder, a model server, damaged files, reports of 10 million events
+#   soak, a flight recorder, a model server, damaged files, reports of 10 million events, pictures
+#   of the report
 # - the fuzz targets, ten minutes each
 # - the cross build, the Debian package and the wheel for aarch64 under emulation
 # - both commands of the README in a bare Debian 12, at a long path and beside busy loops
