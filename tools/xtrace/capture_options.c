@@ -153,8 +153,8 @@ static const struct option_row capture_rows[] = {
 	 .help = "Do not add the paths of PyTorch's modules, such as layers.3.self_attn.q_proj, to "
 		 "the Python frames",
 	 .apply = apply_modules, TARGET(modules)},
-	{"modules", .is_hidden = true, .help = "Add them, whatever they cost", .apply = apply_modules,
-	 TARGET(modules)},
+	{"modules", .is_hidden = true, .help = "Add them, whatever they cost",
+	 .apply = apply_modules, TARGET(modules)},
 	{"graph-detail", .value = "auto|node",
 	 .help = "Record CUDA graphs kernel by kernel, but those with conditional nodes as a whole "
 		 "(default: auto), or also those kernel by kernel (node), which can make the "
