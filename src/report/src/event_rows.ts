@@ -342,6 +342,20 @@ export class EventRows {
 		});
 	}
 
+	/* Returns the event that a key leads to, from another one or from a time. Null: none. */
+	beside(from: Hit | null, key: string, ns: number): Hit | null {
+		const rows = this.rows.filter((row) => row.track);
+		const place = from ? rows.indexOf(this.rowOf(from.kind, from.id, from.startNs)!) : rows.findIndex((row) => row.track!.kind === 'work');
+		const track = rows[Math.max(place, 0) + (from ? ({ ArrowUp: -1, ArrowDown: 1 }[key] ?? 0) : 0)]?.track;
+
+		if (!track) return null;
+		const step = from ? ({ ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0) : 0;
+		const near = step ? track.id.indexOf(from!.id) : Math.min(firstAfter(track.end, from?.startNs ?? ns), track.id.length - 1);
+		const id = track.id[near + step];
+
+		return id === undefined ? null : this.events.hitOf(track.kind, id);
+	}
+
 	/* Returns the distance of an event from the top of all rows. */
 	topOf({ kind, id, startNs }: Hit): number {
 		return this.rowOf(kind, id, startNs)?.y ?? 0;

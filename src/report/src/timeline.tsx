@@ -400,7 +400,25 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 
 		if (!isPan && !takeSpan(times, view, width, start, x)) pick(hitAt({ x, y }));
 	};
+	/* Picks an event with keys. It stays in view. */
+	const pickBeside = (key: string) => {
+		const { fromNs, untilNs } = view.value;
+		const real = times.real(stretch(view.value, 0.5, 1));
+		const hit = rows?.beside(picked.value?.kind === 'frame' ? null : picked.value, key, real?.fromNs ?? 0);
+
+		if (!hit) return;
+		const at = times.shown({ fromNs: hit.startNs, untilNs: hit.endNs }).fromNs;
+
+		pick(hit);
+		if (at < fromNs || at > untilNs) view.value = times.clamp({ fromNs: at - (untilNs - fromNs) / 2, untilNs: at + (untilNs - fromNs) / 2 });
+		scroller.current!.scrollTop = rows!.topOf(hit) - height / 2;
+	};
 	const onKeyDown = (event: KeyboardEvent) => {
+		if (!isOfBrowser(event) && (event.key === 'Enter' || (event.shiftKey && event.key.startsWith('Arrow')))) {
+			event.preventDefault();
+			pickBeside(event.key);
+			return;
+		}
 		const next = isOfBrowser(event) ? null : moved(view.value, times.whole, event.key);
 
 		if (event.key === 'Escape') picked.value = null;
@@ -424,7 +442,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 							id="event-canvas"
 							tabIndex={0}
 							role="application"
-							aria-label="Single events over time. W and S zoom, A and D move, 0 shows the whole run, Escape deselects."
+							aria-label="Single events over time. W and S zoom, A and D move, 0 shows the whole run, Enter picks an event, Shift and arrows pick one beside it, Escape deselects."
 							aria-describedby="event-details"
 							style={{ width: `${width}px`, height: `${height}px`, touchAction: 'pan-y' }}
 							onPointerDown={onPointerDown}

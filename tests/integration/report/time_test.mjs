@@ -184,6 +184,17 @@ async function checkEventDetails() {
 	assert.match(await page.textContent('#event-details .crumbs'), /late/);
 	await page.click('#event-in-flame');
 	assert.match(await page.textContent('#flame-details .details-name'), /late_kernel/);
+	// Keys alone reach each event.
+	await canvas.focus();
+	await page.keyboard.press('Escape');
+	await isGone(page, '#event-details');
+	for (const [key, name] of [
+		['Enter', 'late_kernel'], ['Shift+ArrowLeft', 'long_kernel'], ['Shift+ArrowDown', 'epoch'], ['Shift+ArrowDown', 'cuLaunchKernel'],
+		['Shift+ArrowRight', 'cuLaunchKernel'], ['Shift+ArrowUp', 'epoch'], ['Shift+ArrowUp', 'long_kernel'], ['Shift+ArrowUp', 'GPU idle'],
+	]) {
+		await page.keyboard.press(key);
+		await soon(async () => assert.ok((await page.textContent('#event-details .details-name')).startsWith(name), `${key} ${name}`));
+	}
 	await close(page);
 }
 
