@@ -205,8 +205,10 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 			      "Sums of whole runs are of other numbers of steps.");
 	output_string(out, frames[options->format].tables);
 	for (const struct pair_def *def = &pair_defs[1]; def->title; def++) {
-		struct pair_table table = pair_match(def, sides, memory);
+		struct pair_table table = {0};
 
+		if (!def->steps || (def->steps > 0) == (*a && *b))
+			table = pair_match(def, sides, memory);
 		if (table.count)
 			pair_put_table(&p, def, &table);
 		pair_free(&table);

@@ -36,6 +36,7 @@ struct pair_def {
 		const char *column; /* PAIR_NUMBERS, PAIR_TEXTS: place in the summary */
 		const char *name;
 	} values[PAIR_VALUES + 1];
+	int steps; /* 1: only if both runs have steps; -1: only if not */
 };
 extern const struct pair_def pair_defs[]; /* ended by one without a title */
 

@@ -9,7 +9,9 @@ import subprocess
 import tempfile
 
 STEPS = 20
+KERNEL_NS = 50000
 COUNTS = {"base": 3, "new": 5}  # kernels of the line in a step
+SAME_COUNT = 2  # of the other line
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 AMOUNT = r"([+-]?[\d.,]+ (?:ns|us|ms|s))"
 ROW = re.compile(rf" *(?:{AMOUNT}|-) +(?:{AMOUNT}|-) +{AMOUNT} +(new|gone|-|[+-][\d.]+ %)  (.*)")
@@ -25,7 +27,7 @@ def nanoseconds(text):
 def record(folder, side):
     """Returns the GPU time of each kernel."""
     truth = os.path.join(folder, side + ".truth")
-    environment = dict(os.environ, XTRACE_SIMGPU_TRUTH=truth, XTRACE_SIMGPU_KERNEL_NS="20000:90000")
+    environment = dict(os.environ, XTRACE_SIMGPU_TRUTH=truth, XTRACE_SIMGPU_KERNEL_NS=f"{KERNEL_NS}:{KERNEL_NS}")
     subprocess.run([args.xtrace, "record", "-q", "--simulate", "-o", os.path.join(folder, side),
                     "--", args.program, str(STEPS), str(COUNTS[side])], env=environment, check=True)
     times = {}
@@ -71,6 +73,18 @@ def check_kernels(tables, truths):
         assert is_near(change, exact[1] - exact[0]), (name, rows[name], exact)
 
 
+def check_lines(tables):
+    """The line that changed is first, with the time of its kernels in a step."""
+    title, = (title for title in tables if title.startswith("Lines of your own code"))
+    rows = list(tables[title].items())
+    assert len(rows) == 2 and all(name.startswith("step (program.c:") for name, _ in rows), rows
+    counts = [list(COUNTS.values()), [SAME_COUNT, SAME_COUNT]]
+    for (_, (base, new, change, _)), expected in zip(rows, counts):
+        assert is_near(base, expected[0] * KERNEL_NS), rows
+        assert is_near(new, expected[1] * KERNEL_NS), rows
+        assert is_near(change, (expected[1] - expected[0]) * KERNEL_NS), rows
+
+
 def check_headline(tables, truths):
     base, new, change, _ = tables["Headline"]["GPU time"]
     exact = [sum(truths[side].values()) for side in COUNTS]
@@ -86,6 +100,7 @@ def main():
             assert code == status, (command, code)
             check_kernels(tables, truths)
             check_headline(tables, truths)
+            check_lines(tables)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ static const struct pair_def lines = {"",
 				      "lines",
 				      "%s (%s:%s)",
 				      {"function", "file", "line"},
-				      {{"gpu_time_ns", "time"}, {"count", "count"}}};
+				      .values = {{"gpu_time_ns", "time"}, {"count", "count"}}};
 static const struct pair_def kernels = {"",   PAIR_ROWS, "kernels",
-					"%s", {"name"},	 {{"gpu_time_ns", "time"}}};
+					"%s", {"name"},	 .values = {{"gpu_time_ns", "time"}}};
 static const struct pair_def idle = {"", PAIR_MAP, "idle", .values = {{"ns", "idle"}}};
 static const struct pair_def numbers = {
 	"", PAIR_NUMBERS,
