@@ -22,7 +22,15 @@ const char *format_count(char *out, uint64_t value)
 	return out;
 }
 
-const char *format_time(char *out, uint64_t ns)
+/* Three significant digits, or three decimal places. */
+static void format_number(char *out, double value, const char *unit, bool is_short)
+{
+	int places = !is_short || value < 9.995 ? 2 + !is_short : value < 99.95 ? 1 : 0;
+
+	snprintf(out, TIME_BYTES, "%.*f %s", places, value, unit);
+}
+
+static const char *put_time(char *out, uint64_t ns, bool is_short)
 {
 	static const struct {
 		uint64_t from_ns;
@@ -31,25 +39,49 @@ const char *format_time(char *out, uint64_t ns)
 	} units[] = {{1000000000, 1e9, "s"}, {1000000, 1e6, "ms"}, {1000, 1e3, "us"}};
 
 	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
-		if (ns < units[u].from_ns)
+		/* Three digits of 999.6 us are 1.00 ms. */
+		if (ns < units[u].from_ns - (is_short ? units[u].from_ns / 2000 : 0))
 			continue;
-		snprintf(out, TIME_BYTES, "%.3f %s", (double)ns / units[u].unit_ns, units[u].unit);
+		format_number(out, (double)ns / units[u].unit_ns, units[u].unit, is_short);
 		return out;
 	}
 	snprintf(out, TIME_BYTES, "%" PRIu64 " ns", ns);
 	return out;
 }
 
-const char *format_bytes(char *out, uint64_t bytes)
+static const char *put_bytes(char *out, uint64_t bytes, bool is_short)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	double value = (double)bytes;
 	size_t u = 0;
 
-	for (; value >= 1024 && u + 1 < sizeof(units) / sizeof(units[0]); u++)
+	for (; value >= (is_short ? 1023.5 : 1024) && u + 1 < sizeof(units) / sizeof(units[0]); u++)
 		value /= 1024;
-	snprintf(out, TIME_BYTES, u ? "%.3f %s" : "%.0f %s", value, units[u]);
+	if (u)
+		format_number(out, value, units[u], is_short);
+	else
+		snprintf(out, TIME_BYTES, "%.0f B", value);
 	return out;
+}
+
+const char *format_time(char *out, uint64_t ns)
+{
+	return put_time(out, ns, false);
+}
+
+const char *format_bytes(char *out, uint64_t bytes)
+{
+	return put_bytes(out, bytes, false);
+}
+
+const char *format_time_short(char *out, uint64_t ns)
+{
+	return put_time(out, ns, true);
+}
+
+const char *format_bytes_short(char *out, uint64_t bytes)
+{
+	return put_bytes(out, bytes, true);
 }
 
 const char *format_share(char *out, uint64_t part, uint64_t whole)

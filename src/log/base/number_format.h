@@ -25,6 +25,10 @@ const char *format_count(char *out, uint64_t value);
 const char *format_time(char *out, uint64_t ns);
 const char *format_bytes(char *out, uint64_t bytes);
 
+/* The same in three significant digits: "1.23 ms". */
+const char *format_time_short(char *out, uint64_t ns);
+const char *format_bytes_short(char *out, uint64_t bytes);
+
 /*
  * Writes "24.1 %" into SHARE_BYTES. Only a complete part is "100.0 %", only none is "0.0 %". The
  * HTML page has the same rules (src/report/src/format.ts).
