@@ -120,7 +120,7 @@ static __attribute__((noinline)) void expect_no_kernel(struct reading *reading, 
 	if (!made_nodes && !has_no_kernel)
 		return;
 	call->flags &= (uint8_t)~LAUNCH_EXPECTED;
-	if (reading->run->selection || call->flags & LAUNCH_TRANSFER ||
+	if (run_is_part(reading->run) || call->flags & LAUNCH_TRANSFER ||
 	    call->enter_ns < reading->model->times.from_ns)
 		return;
 	reading->sums.counts.calls.launch_captured_count += made_nodes;
@@ -543,7 +543,7 @@ static bool lacks_work(const struct run *run, const struct correlate_counts *cou
 {
 	uint64_t alone = counts->launches_unmatched + counts->graph_launches_unmatched;
 
-	return !run->selection && alone > (alone + counts->work_joined) / BLIND_PART;
+	return !run_is_part(run) && alone > (alone + counts->work_joined) / BLIND_PART;
 }
 
 /*
@@ -561,7 +561,7 @@ static void finish(struct reading *reading)
 	whole_graphs_finish(reading);
 	memory_finish(&reading->sums.memory, model_account(reading->model, "kinds.lost.memory"));
 	reading->gaps.is_blind = lacks_work(run, joined);
-	if (!run->selection) {
+	if (!run_is_part(run)) {
 		counts->calls.launch_unmatched_count +=
 			joined->launches_unmatched + joined->graph_launches_unmatched;
 		counts->calls.transfer_unmatched_count += joined->transfers_unmatched;
@@ -593,7 +593,7 @@ static bool began_late(const struct run *run, const struct model *model)
 	bool has_resumed = model->pauses.count && model->pauses.rows[0].until_ns != UINT64_MAX;
 
 	return (has_resumed || *model_meta(model, "process.attached")) && !model_is_cut(model) &&
-	       !run->selection;
+	       !run_is_part(run);
 }
 
 void reading_finish(struct reading *reading)

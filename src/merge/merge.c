@@ -408,7 +408,7 @@ static void report_unread_autograd(const struct model *model, const struct addre
 /* Names the frames of a log. */
 static void name_frames(struct run *run, const struct input *log, struct model *model,
 			struct debug_search *search, struct addresses *addresses,
-			struct demangle_cache *names, struct frames *frames)
+			struct demangle_cache *names, struct frames *frames, struct report *report)
 {
 	const struct frame_style *style = &run->settings->frames;
 
@@ -416,7 +416,7 @@ static void name_frames(struct run *run, const struct input *log, struct model *
 			  &(struct resolve_options){.places = style->inlines || style->lines,
 						    .search = search,
 						    .log_path = log->path},
-			  run->report);
+			  report);
 	*names = (struct demangle_cache){.mangled = &model->names,
 					 .style = run->settings->names,
 					 .shown = &run->paths.names};
@@ -514,17 +514,19 @@ static int add_log(struct run *run, size_t index, struct debug_search *search,
 	struct model *model = reading->model;
 	struct addresses addresses = {0};
 	struct demangle_cache names = {0};
+	struct report unnamed = {.is_held = true}; /* lost events matter more than names */
 	int error;
 
 	describe_process(run, index, model, &reading->process);
 	reading->process.frames = &reading->frames;
 	reading->process.names = &names;
-	name_frames(run, log, model, search, &addresses, &names, &reading->frames);
+	name_frames(run, log, model, search, &addresses, &names, &reading->frames, &unnamed);
 	error = read_process(reading, reader, run);
 	run->cpu->facts.long_idle_ns += reading->gaps.idle_paths.long_ns;
 	run->cpu->facts.long_covered_ns += reading->gaps.idle_paths.long_covered_ns;
 	if (!error)
 		note_log(run, log, reading);
+	report_release(run->report, &unnamed);
 	frames_free(&reading->frames);
 	addresses_free(&addresses);
 	demangle_cache_free(&names);
@@ -575,7 +577,7 @@ static int load_cpu_logs(struct run *run, struct cpu_logs *logs, struct debug_se
 		log->period_ns = cpu_period_ns(log->model);
 		cpu_facts_add(&run->cpu->facts, log);
 		name_frames(run, log->input, log->model, search, &log->addresses, &log->names,
-			    &log->frames);
+			    &log->frames, run->report);
 		cpu_log_note_stacks(log);
 	}
 	return error;
@@ -809,7 +811,8 @@ static int begin_run(struct whole_run *whole, const struct options *options, str
 		redaction_begin(&whole->redaction, inputs);
 	}
 	error = compile_user_files(&whole->settings.frames, &whole->user_files, report);
-	if (!error && wanted_is_part(&options->settings.wanted))
+	if (!error && (wanted_is_part(&options->settings.wanted) ||
+		       wanted_changes_paths(&options->settings.wanted)))
 		error = selection_new(&run->selection, &options->settings.wanted, report);
 	return error;
 }

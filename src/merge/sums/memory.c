@@ -254,7 +254,7 @@ void memory_sums_add(struct memory_sums *all, const struct reading *reading)
 	const struct memory_counts *counts = &reading->sums.memory.counts;
 
 	/* If only a part of the run is selected, the other half of a pair may be outside of it. */
-	if (!reading->run->selection) {
+	if (!run_is_part(reading->run)) {
 		/* Memory that is freed may have been allocated when the log has no events. */
 		if (!reading->model->stops.count && !model_is_cut(reading->model))
 			sums->free_unmatched += counts->free_unmatched;

@@ -20,6 +20,7 @@
 #include "merge/sums/build_tree.h"
 #include "merge/sums/losses.h"
 #include "merge/sums/memory.h"
+#include "merge/sums/settings.h"
 #include "merge/sums/timeline.h"
 
 struct alignment;
@@ -230,7 +231,7 @@ struct run {
 	const struct inputs *inputs;
 	struct report *report;
 	struct needs needs;
-	struct selection *selection; /* NULL: everything */
+	struct selection *selection; /* NULL: everything, and no frame is hidden */
 	char **labels; /* of the processes read so far, by index of their log; others: NULL */
 	struct paths paths;
 	struct run_names *naming;
@@ -244,6 +245,12 @@ struct run {
 		size_t count;
 	} analyses; /* that outputs read; see run_analysis() */
 };
+
+/* True if the user's selection excludes work. */
+static inline bool run_is_part(const struct run *run)
+{
+	return run->selection && wanted_is_part(run->selection->wanted);
+}
 
 /* True if the weight must be computed. */
 static inline bool run_wants(const struct run *run, enum weight weight)

@@ -29,10 +29,7 @@ const char *const pattern_options[PATTERNS] = {
 
 bool wanted_is_part(const struct wanted *wanted)
 {
-	for (int p = 0; p < PATTERNS; p++)
-		if (wanted->patterns[p])
-			return true;
-	return wanted->from_ns || wanted->until_ns;
+	return wanted_has_patterns(wanted) || wanted->from_ns || wanted->until_ns;
 }
 
 int selection_new(struct selection **selection_out, const struct wanted *wanted,

@@ -62,6 +62,7 @@ struct settings {
 	enum by by;
 	enum nvtx nvtx;
 	uint32_t top_count; /* 0: the default of each output */
+	bool has_all_tables;
 	size_t html_bytes_max;
 	/* By enum rule, in percent; 0: the default of the rule, below 0: the rule is off. */
 	const double *finding_shares;
@@ -94,7 +95,7 @@ struct selection {
 
 #define PATH_DROPPED (UINT32_MAX - 1)
 
-/* True if anything is excluded. */
+/* True if work is excluded. Hidden frames exclude none. */
 bool wanted_is_part(const struct wanted *wanted);
 
 /* Returns 0, or -EINVAL after reporting an invalid regular expression. */
