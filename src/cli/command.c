@@ -101,6 +101,8 @@ void command_usage(const struct command *command)
 	printf("Usage: %s%s%s%s\n\n%s.\n", is_link ? message_name() : "xtrace ",
 	       is_link ? "" : command->name, *command->arguments ? " " : "", command->arguments,
 	       command->summary);
+	if (command->examples)
+		printf("\nExamples:\n%s", command->examples);
 	if (list.rows[0].name)
 		printf("\nOptions:\n");
 	for (size_t i = 0; i < list.count; i++)

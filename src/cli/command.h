@@ -17,6 +17,7 @@ struct command {
 	const char *name;
 	const char *arguments;	     /* for the usage line */
 	const char *summary;	     /* one line for the list of commands; starts with a verb */
+	const char *examples;	     /* whole lines at its beginning, or NULL */
 	const char *details;	     /* whole lines at the end of --help, or NULL */
 	void (*print_details)(void); /* prints more lines after them; NULL: none */
 	const char

@@ -99,11 +99,20 @@ static const struct command command_completion = {
 };
 
 static const struct command *const commands[] = {
-	&command_record,   &command_report, &command_merge,   &command_diff,	   &command_bench,
-	&command_baseline, &command_ci,	    &command_history, &command_ps,	   &command_top,
-	&command_attach,   &command_start,  &command_stop,    &command_snapshot,   &command_serve,
-	&command_sample,   &command_env,    &command_doctor,  &command_completion, &command_help,
+	&command_record, &command_attach,   &command_start,  &command_stop,	  &command_snapshot,
+	&command_sample, &command_env,	    &command_report, &command_merge,	  &command_diff,
+	&command_bench,	 &command_baseline, &command_ci,     &command_history,	  &command_top,
+	&command_ps,	 &command_serve,    &command_doctor, &command_completion, &command_help,
 	&command_version};
+
+/* Headings of the list of commands. */
+static const struct {
+	const struct command *first;
+	const char *title;
+} groups[] = {
+	{&command_record, "Record"}, {&command_report, "Look"},	 {&command_diff, "Compare"},
+	{&command_top, "Watch"},     {&command_doctor, "Other"},
+};
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -196,9 +205,12 @@ static int unknown_command(const char *name)
 static void print_commands(void)
 {
 	printf("Usage: xtrace COMMAND [ARGUMENT]...\n\n"
-	       "Show which line of a CUDA program causes which GPU time.\n\n");
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
+	       "Show which line of a CUDA program causes which GPU time.\n");
+	for (size_t i = 0, g = 0; i < COMMAND_COUNT; i++) {
+		if (g < COUNT(groups) && commands[i] == groups[g].first)
+			printf("\n%s:\n", groups[g++].title);
 		printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	}
 	printf("\n'xtrace COMMAND --help' lists the options of a command. 'export' is another name "
 	       "for 'merge'.\n");
 }

@@ -58,9 +58,14 @@ static int set_served(void *context, const struct option_row *row, const char *v
 	return value ? option_number(context, row, value) : 0;
 }
 
+static option_apply pass_on;
+
 static const struct option_row option_rows[] = {
-	{"text", 't', .help = "Print tables and a call tree on stdout instead of writing a page",
+	{"text", 't',
+	 .help = "Print the headline, what costs most and the findings on stdout, in two screens, "
+		 "instead of writing a page",
 	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
+	{"all", .help = "With --text, print all tables, with exact figures", .apply = pass_on},
 	{"brief",
 	 .help = "Print the headline, the findings and the largest sums on stdout, as Markdown of "
 		 "at most 8 KB",
@@ -385,6 +390,9 @@ const struct command command_report = {
 	.name = "report",
 	.arguments = "[OPTION]... [DIR|LOG]...",
 	.summary = "Show a recording in the browser, or as text",
+	.examples = "  xtrace report               Open the page of xtrace.data in the browser\n"
+		    "  xtrace report --text        Print what costs most\n"
+		    "  xtrace report --serve DIR   Show DIR in the browser of another computer\n",
 	.details =
 		"Two inputs are compared, unless they are logs of one trace directory, of one\n"
 		"process, or of different ranks of a job.\n"
