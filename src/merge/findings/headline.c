@@ -170,13 +170,26 @@ static void add_gpu(struct headline *headline, const struct model *model, uint32
 	headline->gpus[headline->gpu_count++] = xt_strdup(name);
 }
 
+/* A device without a UUID counts as another one. */
+static void add_uuid(struct headline *headline, const char *uuid)
+{
+	for (size_t u = 0; *uuid && u < headline->uuids.count; u++)
+		if (!strcmp(headline->uuids.list[u], uuid))
+			return;
+	list_append(headline->uuids, xt_strdup(uuid));
+}
+
 static void add_device(struct reading *reading, const struct device_stats *device)
 {
 	struct headline *headline = &reading->run->found->headline;
 	const struct longest_gap *gap = &device->longest_gap;
+	uint64_t span_ns = device_span_ns(device);
 
-	headline->device_count++;
-	saturating_add(&headline->span_ns, device_span_ns(device));
+	add_uuid(headline, model_gpu(reading->model, device->device, "uuid"));
+	if (!headline->device_count++ || span_ns < headline->span_min_ns)
+		headline->span_min_ns = span_ns;
+	headline->span_max_ns = larger(headline->span_max_ns, span_ns);
+	saturating_add(&headline->span_ns, span_ns);
 	saturating_add(&headline->busy_ns, device->work_union_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);
@@ -198,7 +211,7 @@ static void add_start_up(struct reading *reading, uint64_t start_ns)
 		if (!first || callsites->devices[d].first_ns < first->first_ns)
 			first = &callsites->devices[d];
 	/* While recording is paused, the work is not known. */
-	if (!first || reading->run->selection || first->first_ns <= start_ns ||
+	if (!first || run_is_part(reading->run) || first->first_ns <= start_ns ||
 	    pauses_within(&reading->model->pauses, start_ns, first->first_ns))
 		return;
 	ns = first->first_ns - start_ns;
@@ -225,7 +238,7 @@ void headline_add_samples(struct reading *reading)
 {
 	const struct process *process = &reading->process;
 	const struct cpu_samples *samples = &reading->model->cpu_samples;
-	uint64_t from_ns = reading->run->selection
+	uint64_t from_ns = run_is_part(reading->run)
 				   ? UINT64_MAX
 				   : model_process_start_ns(process->model, &process->log->header);
 	uint64_t until_ns = 0;
@@ -281,7 +294,7 @@ void headline_add(struct reading *reading)
 	add_part(reading);
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return;
-	add_run_time(reading, reading->run->selection ? callsites->first_ns : start_ns,
+	add_run_time(reading, run_is_part(reading->run) ? callsites->first_ns : start_ns,
 		     callsites->last_ns);
 	headline->process_count += callsites->device_count != 0;
 	for (size_t d = 0; d < callsites->device_count; d++) {
@@ -439,9 +452,10 @@ static const char *common_whole(const struct headline *headline)
 static void name_findings(struct headline *headline)
 {
 	const char *whole = common_whole(headline);
-	char span[TIME_BYTES], step[TIME_BYTES];
+	char *devices = headline_devices_text(headline), step[TIME_BYTES];
+	char *span =
+		*devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);
 
-	format_time(span, headline->span_ns);
 	for (size_t c = 0; c < headline->cost_count; c++) {
 		struct headline_cost *cost = &headline->costs[c];
 		/* A job may hang for longer than its GPUs worked. */
@@ -455,7 +469,7 @@ static void name_findings(struct headline *headline)
 			cost->text = xt_strdup(cost->what);
 		else if (cost->step_ns)
 			cost->text = xt_asprintf(
-				"%s per step (%s): %s", format_time(step, cost->step_ns),
+				"%s per step (%s): %s", format_time_short(step, cost->step_ns),
 				format_percent_of(cost->cost_ns, cost->whole_ns), cost->what);
 		else
 			cost->text = xt_asprintf(cost->whole ? "%s of %s: %s"
@@ -463,6 +477,8 @@ static void name_findings(struct headline *headline)
 						 format_percent_of(cost->cost_ns, cost->whole_ns),
 						 whole ? whole : span, cost->what);
 	}
+	free(devices);
+	free(span);
 }
 
 void headline_finish(struct run *run)
@@ -472,6 +488,31 @@ void headline_finish(struct run *run)
 	if (run->sums->events.work.gpu_ns)
 		add_gpu_time(run);
 	name_findings(&run->found->headline);
+}
+
+char *headline_devices_text(const struct headline *headline)
+{
+	size_t gpu_count = headline->uuids.count;
+	char shared[48] = "";
+
+	if (headline->device_count < 2)
+		return xt_strdup("");
+	if (headline_shares_gpus(headline))
+		snprintf(shared, sizeof(shared), "%zu processes on ", headline->process_count);
+	return xt_asprintf("%s%zu GPU%s", shared, gpu_count, gpu_count == 1 ? "" : "s");
+}
+
+char *headline_span_text(const struct headline *headline)
+{
+	char least[TIME_BYTES], most[TIME_BYTES], *devices = headline_devices_text(headline), *text;
+
+	format_time_short(least, headline->span_min_ns);
+	format_time_short(most, headline->span_max_ns);
+	text = xt_asprintf("%s%s%s%s%s%s", devices, *devices ? ", " : "", least,
+			   strcmp(least, most) ? " to " : "", strcmp(least, most) ? most : "",
+			   *devices ? " each" : "");
+	free(devices);
+	return text;
 }
 
 uint64_t headline_idle_ns(const struct headline *headline)
@@ -491,6 +532,9 @@ static void headline_free(struct headline *headline)
 	}
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		free(headline->gpus[g]);
+	for (size_t u = 0; u < headline->uuids.count; u++)
+		free(headline->uuids.list[u]);
+	free(headline->uuids.list);
 	free(headline->programs.spans);
 	free_place(&headline->start_up.place);
 	free_place(&headline->longest.place);

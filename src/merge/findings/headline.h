@@ -6,9 +6,11 @@
 #ifndef XT_MERGE_HEADLINE_H
 #define XT_MERGE_HEADLINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "idle/idle.h"
 #include "merge/findings/findings.h"
 #include "merge/findings/ranks.h"
@@ -69,8 +71,9 @@ struct headline_cost {
 
 /* Zeros are valid. Sums are over all processes and devices. */
 struct headline {
-	struct programs programs; /* from their start to their last call, work or sample */
-	uint64_t span_ns;	  /* of each device from its first to its last work */
+	struct programs programs;	   /* from their start to their last call, work or sample */
+	uint64_t span_ns;		   /* of each device from its first to its last work */
+	uint64_t span_min_ns, span_max_ns; /* of one device */
 	size_t device_count, process_count; /* with work; a device counts once for each process */
 	uint64_t busy_ns;
 	uint64_t idle_ns[IDLE_CLASSES];
@@ -80,6 +83,7 @@ struct headline {
 	size_t cost_count;
 	char *gpus[HEADLINE_GPUS]; /* different names */
 	size_t gpu_count;
+	LIST(char *) uuids; /* of different devices, which processes may share */
 };
 
 /* The conclusions from the sums of a run. Zero-initialised: empty. */
@@ -99,6 +103,20 @@ void headline_add_samples(struct reading *reading);
 
 /* Finds the largest costs. Call it after findings_finish(). */
 void headline_finish(struct run *run);
+
+/*
+ * "4 GPUs", or "4 processes on 2 GPUs" if they share them: what sums over devices are of. ""
+ * if there is one. The caller frees it.
+ */
+char *headline_devices_text(const struct headline *headline);
+
+static inline bool headline_shares_gpus(const struct headline *headline)
+{
+	return headline->uuids.count < headline->device_count;
+}
+
+/* "24.3 s", or "4 GPUs, 12.1 s each": span_ns. The caller frees it. */
+char *headline_span_text(const struct headline *headline);
 
 uint64_t headline_idle_ns(const struct headline *headline);
 

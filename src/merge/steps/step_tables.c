@@ -325,7 +325,7 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		cells_put(cells, cell_text(""));
 		return;
 	}
-	format_time(more, cause.more_ns);
+	format_time_short(more, cause.more_ns);
 	line = cause.line == NAME_EMPTY ? xt_strdup("")
 					: paths_frame_where(&rows->run->paths, cause.line);
 	cells_put(cells, cell_text(step_part_names[cause.part]));
@@ -422,8 +422,8 @@ char *steps_text(const struct steps *steps)
 	for (size_t i = 0; i < steps->all.count; i++)
 		if (!steps->all.list[i].is_warmup)
 			busy_ns += step_busy_ns(&steps->all.list[i]);
-	format_time(median, steps->median->wall_ns);
-	format_time(slowest, steps->slowest->wall_ns);
+	format_time_short(median, steps->median->wall_ns);
+	format_time_short(slowest, steps->slowest->wall_ns);
 	text = xt_asprintf("%s of %s (median; slowest %s, step %" PRIu32 "), GPU busy %s; by %s%s",
 			   counts, median, slowest, steps->slowest->number + 1,
 			   format_share(busy, busy_ns, steps->steady_ns),
@@ -460,7 +460,7 @@ char *steps_warmup_text(const struct steps *steps)
 	}
 	if (!count)
 		return NULL;
-	format_time(wall, wall_ns / devices);
+	format_time_short(wall, wall_ns / devices);
 	return xt_asprintf("%" PRIu64 " step%s before, %s%s; %s of it %s", count / devices,
 			   count / devices == 1 ? "" : "s", wall, devices > 1 ? " each" : "",
 			   format_share(share, part_ns, wall_ns), step_part_names[part]);
