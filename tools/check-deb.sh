@@ -73,7 +73,7 @@ find "$private" /usr/bin/xtrace -type f -exec ldd {} + 2>&1 | grep 'not found' |
 	fail "libraries are missing"
 xtrace record --simulate "$private/samples/llm_inference" --tokens 4 >record 2>&1 || fail "$(cat record)"
 grep -q 'recorded 1 process, 288 launches, 288 kernels, 0 lost' record || fail "$(cat record)"
-xtrace report --text >text 2>&1 && grep -q matmul_kernel text || fail "$(cat text)"
+xtrace report --text --all >text 2>&1 && grep -q matmul_kernel text || fail "$(cat text)"
 xtrace report --no-open >report 2>&1 && grep -q '</html>' xtrace.data/report.html ||
 	fail "$(cat report)"
 xtrace-merge xtrace.data --folded folded >merge 2>&1 &&

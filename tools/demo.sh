@@ -116,7 +116,7 @@ cat <<END
 To look further
   timeline      open $out_shown/demo.trace.json in https://ui.perfetto.dev
   flame graph   drop $out_shown/demo.folded on https://www.speedscope.app
-  all tables    $bin_shown/xtrace report --text $out_shown/xtrace.data
+  all tables    $bin_shown/xtrace report --text --all $out_shown/xtrace.data
   your program  $bin_shown/xtrace record ${simulate:+--simulate }-- COMMAND, then $bin_shown/xtrace report
 
 Open this page in a browser:

@@ -133,8 +133,11 @@ static const struct option_row option_rows[] = {
 	 .expected = "a directory", .is_single = true, .apply = option_text,
 	 TARGET(settings.debug_directory)},
 	{"top", .value = "N", .help = "Limit each table to N rows (default: 10, 1000 in --summary)",
-	 .uses = USES_TOP, .is_single = true, .apply = option_number, TARGET(settings.top_count),
-	 .min = 1, .max = TOP_MAX},
+	 .uses = USES_TOP, .is_single = true, .apply = option_number,
+	 TARGET(settings.tables.top_count), .min = 1, .max = TOP_MAX},
+	{"all",
+	 .help = "Write all tables of --text with exact figures, not only what fits two screens",
+	 .uses = USES_ALL_TABLES, .apply = option_flag, TARGET(settings.tables.has_all)},
 	{"finding", .value = "RULE=PERCENT",
 	 .help = "Report findings of RULE that cost at least PERCENT of the active time "
 		 "(docs/FINDINGS.md lists the rules). RULE=off hides a rule. all means every rule. "

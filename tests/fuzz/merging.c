@@ -59,7 +59,7 @@ void merge_logs(struct merge_choice choice, const char *const *logs, size_t coun
 			     .graph_stacks = (enum graph_stacks)(choice.how / 8 % 3),
 			     .nvtx = (enum nvtx)(choice.how / 32 % 3),
 			     .unit = choice.how & 128 ? UNIT_US : UNIT_NS,
-			     .top_count = choice.top & 127},
+			     .tables.top_count = choice.top & 127},
 	};
 	struct inputs inputs;
 

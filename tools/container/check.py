@@ -94,7 +94,7 @@ def check_pod(images, tree, scratch, command):
     xtrace = tree + "/bin/xtrace"
     data = folders["traces"] + "/run"
     # Status 1: some names are missing.
-    text = run(xtrace, "report", "--text", data, accepted=(0, 1))
+    text = run(xtrace, "report", "--text", "--all", data, accepted=(0, 1))
     folded = run(xtrace, "merge", "--folded", "-", data, accepted=(0, 1))
     if "launches                                                          288" not in text:
         sys.exit("check: the Pod's trace lacks launches:\n" + text)

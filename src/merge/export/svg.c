@@ -137,7 +137,7 @@ static void format_value(char *out, enum weight weight, uint64_t value)
 {
 	char exact[COUNT_BYTES];
 
-	format_weight(out, weight, value);
+	format_weight(out, weight, value, false);
 	if (!strcmp(weight_unit(weight), "count"))
 		return;
 	format_count(exact, value);
@@ -199,11 +199,11 @@ static void svg_end(struct sink *sink, const struct run *run)
 	flame_build(&flame, &run->paths, weight);
 	svg.depth = flame.depth;
 	snprintf(heading, sizeof(heading), "%s%s%s", headings[weight],
-		 run->selection ? ", part of the run" : "",
+		 run_is_part(run) ? ", part of the run" : "",
 		 run->sums->recording.has_simulated_gpu ? " [simulated]" : "");
 	format_value(note, weight, flame.frames[0].value);
 	if (run->selection) {
-		strcat(note, "; only ");
+		strcat(note, run_is_part(run) ? "; only " : "; ");
 		wanted_describe(&run->settings->wanted, note + strlen(note), WANTED_BYTES);
 	}
 	if (run->report->status != STATUS_OK)

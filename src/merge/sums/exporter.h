@@ -92,11 +92,12 @@ enum exporter_use {
 	USES_ITERATIONS = 1u << 9,   /* process->iterations: --iteration, --warmup */
 	USES_SIZE = 1u << 10,	     /* --html-size */
 	USES_FINDINGS = 1u << 11,
-	USES_CPU_LOGS = 1u << 12, /* process(), total() and process_end() for CPU logs, too */
-	USES_RANKS = 1u << 13,	  /* run->compared->report, as with USES_FINDINGS */
-	USES_TIMELINE = 1u << 14, /* times of single events, on one clock */
-	USES_OTHER = 1u << 31,	  /* for exporters that use none of the above */
-	USES_ANY = UINT32_MAX,	  /* for options that every output uses */
+	USES_CPU_LOGS = 1u << 12,   /* process(), total() and process_end() for CPU logs, too */
+	USES_RANKS = 1u << 13,	    /* run->compared->report, as with USES_FINDINGS */
+	USES_TIMELINE = 1u << 14,   /* times of single events, on one clock */
+	USES_ALL_TABLES = 1u << 15, /* --all */
+	USES_OTHER = 1u << 31,	    /* for exporters that use none of the above */
+	USES_ANY = UINT32_MAX,	    /* for options that every output uses */
 };
 
 /* An open output. */

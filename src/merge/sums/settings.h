@@ -61,8 +61,10 @@ struct settings {
 	enum graph_stacks graph_stacks;
 	enum by by;
 	enum nvtx nvtx;
-	uint32_t top_count; /* 0: the default of each output */
-	bool has_all_tables;
+	struct table_choice {
+		uint32_t top_count; /* rows of each; 0: the default of each output */
+		bool has_all;	    /* of the text: --all */
+	} tables;
 	size_t html_bytes_max;
 	/* By enum rule, in percent; 0: the default of the rule, below 0: the rule is off. */
 	const double *finding_shares;

@@ -35,7 +35,7 @@ class Service(Test):
             trust = self.summary()["trust"]
             assert trust["word"] == "complete", trust
             assert "NVTX ranges are missing" in trust["reasons"][0], trust
-            assert "attached" in self.xtrace("report", "--text", self.data)
+            assert "attached" in self.xtrace("report", "--text", "--all", self.data)
             program.do("replay")
             self.xtrace("start", program.pid)
             program.do("replay")
@@ -185,14 +185,14 @@ class Idle(Test):
     def run(self):
         with self.service() as program:
             self.attach(program, "--duration", "200ms")
-            text = self.xtrace("report", "--text", self.data)
+            text = self.xtrace("report", "--text", "--all", self.data)
             program.end()
         assert "launched nothing in that time" in text and "trust: complete" in text, text
         assert "ran          without CUDA activity for 2" in text, text
         shutil.rmtree(self.data)
         with self.service() as program:
             self.attach(program, "--armed")
-            text = self.xtrace("report", "--text", self.data, status=1)
+            text = self.xtrace("report", "--text", "--all", self.data, status=1)
             program.end()
         assert "had not been started" in text and "trust: degraded" in text, text
 

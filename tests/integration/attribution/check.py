@@ -145,7 +145,7 @@ def check_seed(args, seed, folder):
               for settings in settings_to_check(seed)]
     checks.append(functools.partial(check_folded, args, log_path, reference, model.Settings(),
                                     "us"))
-    text = run([args.merge, log_path, "--quiet", "--text", "-", "--top", "1000000"],
+    text = run([args.merge, log_path, "--quiet", "--text", "-", "--all", "--top", "1000000"],
                allowed=(0, 1)).stdout
     checks += summary.Checker(seen, reference, text).all()
     text = run([args.merge, log_path, "--quiet", "--chrome", "-"], allowed=(0, 1)).stdout

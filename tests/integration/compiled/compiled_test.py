@@ -64,7 +64,7 @@ def check_lines(case):
     assert has(paths, WITHOUT_LINES) == 1, paths
     assert has(paths, OTHER_CALL) == 1 and not has(paths, OTHER_CALL + " ["), paths
     assert case.unknown_ns() == 0
-    assert REMEDY not in case.merge("--text", "-")
+    assert REMEDY not in case.merge("--text", "-", "--all")
 
 
 def test_shows_lines_and_deletes_source(case):
@@ -103,7 +103,7 @@ def test_reads_comments_without_logs(case):
     assert has(paths, "Runner.call (%s:16) [linear]" % GENERATED) == 1, paths
     assert has(paths, WITHOUT_LINES) == 1, paths
     assert case.unknown_ns() > 0
-    assert "unknown for 100.0 % of GPU time" in re.sub(r"\s+", " ", case.merge("--text", "-"))
+    assert "unknown for 100.0 % of GPU time" in re.sub(r"\s+", " ", case.merge("--text", "-", "--all"))
 
 
 def test_warm_cache_states_share_and_remedy(case):
@@ -111,7 +111,7 @@ def test_warm_cache_states_share_and_remedy(case):
     paths = case.paths()
     assert has(paths, "Runner.call (%s:16) [linear]" % GENERATED) == 1, paths
     assert case.unknown_ns() > 0
-    assert REMEDY in case.merge("--text", "-")
+    assert REMEDY in case.merge("--text", "-", "--all")
     assert REMEDY in " ".join(json.loads(case.merge("--summary", "-"))["trust"]["reasons"])
     assert not case.torch_logs()
 

@@ -103,7 +103,7 @@ class Recipes(unittest.TestCase):
         return result.stdout
 
     def launches(self, *data):
-        text = self.shell("%s report --text %s" % (XTRACE, " ".join(data)))
+        text = self.shell("%s report --text --all %s" % (XTRACE, " ".join(data)))
         (line,) = [line for line in text.splitlines() if line.startswith("  launches ")]
         return int(line.split()[1].replace(",", ""))
 

@@ -325,7 +325,7 @@ class Full(Test):
             assert service.status()["problem"] == "the log has reached --max-size"
             self.check_shown(service)
             service.end()
-        text = self.xtrace("report", "--text", service.data, status=1)
+        text = self.xtrace("report", "--text", "--all", service.data, status=1)
         assert re.search(r"\nrecorded +only until \S+ \S+, when the log reached --max-size\n",
                          text), text
 

@@ -24,7 +24,7 @@ class Test(control_test.Test):
         done = subprocess.run([sys.executable, "-B", self.args.dump, "--check", log],
                               capture_output=True, text=True)
         assert done.returncode == 0 and ", closed" in done.stdout, done.stdout + done.stderr
-        text = self.xtrace("merge", "--quiet", "--text", "-", log)
+        text = self.xtrace("merge", "--quiet", "--text", "-", "--all", log)
         assert "trust: complete" in text, text
         assert "+ lost 0;" in text, text
         return text
@@ -84,7 +84,7 @@ class Newest(Test):
         assert " 0 lost" in service.said, service.said
         self.check(middle)
         # Launches whose kernels were dropped do not appear.
-        text = self.xtrace("merge", "--quiet", "--text", "-", service.data)
+        text = self.xtrace("merge", "--quiet", "--text", "-", "--all", service.data)
         assert "without a recorded kernel" not in text, text
         # The log and its snapshot are not added up.
         assert sum(self.counts(service).values()) == len(self.rows(log, "KERNEL"))

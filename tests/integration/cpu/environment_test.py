@@ -230,7 +230,7 @@ class Environment(unittest.TestCase):
                                          lambda row: row.thread["tid"] == log.pid and
                                          row.state not in ("ready", "unknown")), 0.8)
             self.assertEqual(log.share(lambda row: row.python), 0)
-        report = subprocess.run([XTRACE, "report", "--text", self.data], capture_output=True,
+        report = subprocess.run([XTRACE, "report", "--text", "--all", self.data], capture_output=True,
                                 text=True, check=True).stdout
         self.assertIn("Python code and waits have no path, because memory cannot be read", report)
 

@@ -129,7 +129,7 @@ def check(reference, folder):
     ask = lambda query: database.execute(query).fetchall()
     with open(folder / format_summary.NAME, encoding="utf-8") as file:
         summary = json.load(file)
-    texts = text_tables(reference.run("--text", "-", "--top", "1000000").decode("utf-8"))
+    texts = text_tables(reference.run("--text", "-", "--all", "--top", "1000000").decode("utf-8"))
     missing = []
     for path in sorted((folder / format_csv.NAME).glob("*.csv")):
         rows = read_csv(path)

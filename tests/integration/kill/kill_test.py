@@ -176,7 +176,7 @@ def check_trust(args, log, tables, missing):
 
 
 def trust_line(args, log, statuses):
-    text = run([args.merge, log, "--quiet", "--text", "-"], statuses=statuses).stdout
+    text = run([args.merge, log, "--quiet", "--text", "-", "--all"], statuses=statuses).stdout
     return re.search(r"^Trust: .*", text, re.M).group(0)
 
 

@@ -81,7 +81,7 @@ static enum exit_status merge_log(unsigned turn)
 	struct report report = {.quiet = true};
 	struct options options = {.settings = {.weight = (enum weight)(turn % WEIGHTS),
 					       .by = (enum by)(turn % (BY_RANK + 1)),
-					       .top_count = 5}};
+					       .tables.top_count = 5}};
 	struct inputs inputs;
 	enum exit_status status;
 	char *argument = log_path;

@@ -234,7 +234,7 @@ static void survives_hostile_logs(void **state)
 				     .by = (enum by)(i % (BY_RANK + 1)),
 				     .graph_stacks = (enum graph_stacks)(i % 3),
 				     .nvtx = (enum nvtx)(i / 3 % 3),
-				     .top_count = 5},
+				     .tables.top_count = 5},
 		};
 		struct inputs inputs;
 		uint64_t gpu_ns = 0, unused_ns = 0, work_count;

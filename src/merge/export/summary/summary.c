@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text summary: GPU time by call path and kernel, how much of it is attributed, losses and
- * their causes, and warnings.
+ * The text summary: the headline, what costs most, and how far to trust it, in two screens. --all
+ * adds GPU time by call path and kernel, how much of it is attributed, and losses and their causes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +30,21 @@
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/run.h"
 
-#define TEXT_TOP	 5
-#define INDENT		 10
-#define TITLE_BYTES	 96
-#define TEXT_COLUMNS	 100 /* without a terminal */
-#define WRAP_COLUMNS_MIN 40
-#define WRAP_COLUMNS_MAX 110
-#define CACHE		 "CachingAllocator" /* in the names of functions of PyTorch's allocators */
-#define TEXT_BYTES	 512
-#define NAMELESS_SHOWN	 5
-#define PROBLEMS_SHOWN	 3
+#define TEXT_TOP	     5
+#define INDENT		     10
+#define TITLE_BYTES	     96
+#define TEXT_COLUMNS	     100 /* without a terminal */
+#define WRAP_COLUMNS_MIN     40
+#define WRAP_COLUMNS_MAX     110
+#define CACHE		     "CachingAllocator" /* in the names of functions of PyTorch's allocators */
+#define TEXT_BYTES	     512
+#define NAMELESS_SHOWN	     5
+#define PROBLEMS_SHOWN	     3
+#define SHORT_LINES	     90 /* two screens */
+#define SHORT_COLUMNS	     80 /* without a terminal */
+#define WARNINGS_SHOWN	     3	/* in the short form */
+#define NOTE_LINES	     3	/* of each */
+#define FINDINGS_TITLE_LINES 4	/* at most */
 
 /* Warn that the tables are incomplete. */
 static void put_damage(struct output *out, const struct run *run)
@@ -51,10 +56,10 @@ static void put_damage(struct output *out, const struct run *run)
 	if (!sum)
 		return;
 	put_style(out, STYLE_ALARM);
-	put_note(out, run->inputs->count == 1 ? "the log is damaged or truncated; see Losses at "
-						"the end for what is missing"
-					      : "the logs are damaged or truncated; see Losses at "
-						"the end for what is missing");
+	put_note(out, run->inputs->count == 1 ? "The log is damaged or truncated: see the end for "
+						"what is missing."
+					      : "The logs are damaged or truncated: see the end "
+						"for what is missing.");
 	put_style(out, STYLE_PLAIN);
 }
 
@@ -107,13 +112,22 @@ static void put_backward(struct output *out, const struct run *run)
 static void put_process_count(struct output *out, const struct run *run)
 {
 	size_t count = run->inputs->count + run->cpu->only_count;
-	char without[64] = "";
+	char *devices = headline_devices_text(&run->found->headline), without[64] = "", *text;
+	bool has_work = run->sums->events.work.gpu_ns || !run->cpu->facts.process_count;
 
 	if (run->cpu->only_count)
 		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu->only_count);
-	output_format(out, "%zu process%s%s%s\n", count, count == 1 ? "" : "es", without,
-		      run->sums->recording.has_simulated_gpu ? ", simulated GPU" : "");
-	if (run->cpu->facts.process_count && !run->sums->events.work.gpu_ns)
+	text = xt_asprintf("%zu process%s%s%s%s%s", count, count == 1 ? "" : "es", without,
+			   run->sums->recording.has_simulated_gpu ? ", simulated GPU" : "",
+			   *devices ? "; times below are sums over " : "", devices);
+	if (run->settings->tables.has_all || strchr(text, ',') || *devices) {
+		output_char(out, '\n');
+		put_words(out, text, 0, 2, columns_of_line(out));
+		output_char(out, '\n');
+	}
+	free(devices);
+	free(text);
+	if (!has_work)
 		put_note(out, run->inputs->count ? "No GPU work was recorded. " SHOW_CPU
 						 : "No process used CUDA. " SHOW_CPU);
 }
@@ -143,18 +157,26 @@ static void put_counts(struct output *out, const struct run *run)
 	put_some(out, "kernels, copies and memsets in graphs", work->graph_work_count);
 }
 
+/* What the tables are of. */
+static void put_context(struct output *out, const struct run *run)
+{
+	char part[WANTED_BYTES], *selected;
+
+	put_process_count(out, run);
+	put_damage(out, run);
+	wanted_describe(&run->settings->wanted, part, sizeof(part));
+	if (!part[0])
+		return;
+	selected = xt_asprintf(run_is_part(run) ? "selected: %s" : "shown with %s", part);
+	put_note(out, selected);
+	free(selected);
+}
+
 static void put_overview(struct output *out, const struct run *run)
 {
 	const struct work_counts *work = &run->sums->events.work;
 	const struct collective_sums *collectives = &run->sums->collectives;
-	char part[WANTED_BYTES];
 
-	put_process_count(out, run);
-	put_damage(out, run);
-	if (run->selection) {
-		wanted_describe(&run->settings->wanted, part, sizeof(part));
-		output_format(out, "  selected: %s\n", part);
-	}
 	put_counts(out, run);
 	put_time(out, "GPU time (sum of kernels, copies and memsets)", work->gpu_ns);
 	if (work->gpu_ns) {
@@ -211,9 +233,9 @@ static void put_nameless(struct output *out, const struct run *run)
 	put_note(out, "No symbols or debug files found. Set --debug-dir or DEBUGINFOD_URLS.");
 }
 
-static void put_trust(struct output *out, const struct trust *trust)
+static void put_trust(struct output *out, const struct trust *trust, int line_count)
 {
-	size_t columns = out->columns ? out->columns : SIZE_MAX;
+	size_t columns = columns_of_line(out);
 
 	output_text(out, "\n", 1);
 	put_style(out, trust->level == TRUST_COMPLETE ? STYLE_TITLE : STYLE_ALARM);
@@ -221,7 +243,7 @@ static void put_trust(struct output *out, const struct trust *trust)
 	put_words(out, trust->lines[0], 0, 2, columns);
 	put_style(out, STYLE_PLAIN);
 	output_text(out, "\n", 1);
-	for (int l = 1; l < TRUST_LINES; l++) {
+	for (int l = 1; l < line_count; l++) {
 		put_words(out, trust->lines[l], 2, 4, columns);
 		output_text(out, "\n", 1);
 	}
@@ -236,13 +258,19 @@ static void put_wrapped(struct output *out, const char *text)
 	output_text(out, "\n", 1);
 }
 
+/* Exact if all tables are shown. */
+static void format_ns(char *out, const struct run *run, uint64_t ns)
+{
+	(run->settings->tables.has_all ? format_time : format_time_short)(out, ns);
+}
+
 static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES];
 	char *where = finding_location(&run->paths, finding);
 	char *advice = xt_asprintf("Try: %s", finding->advice);
 
-	format_time(time, finding->cost_ns);
+	format_ns(time, run, finding->cost_ns);
 	format_share(share, finding->cost_ns, finding->whole_ns);
 	put_style(out, STYLE_ALARM);
 	if (!strcmp(finding_severity(finding), "error"))
@@ -255,7 +283,7 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 		output_format(out, "\n%*s", INDENT, "");
 	else
 		output_text(out, "  ", 2);
-	put_words(out, where, 0, INDENT, out->columns ? out->columns : SIZE_MAX);
+	put_words(out, where, 0, INDENT, columns_of_line(out));
 	free(where);
 	output_text(out, "\n", 1);
 	put_wrapped(out, finding->what);
@@ -283,7 +311,7 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
 	char time[TIME_BYTES];
 
-	format_time(time, whole_ns);
+	format_ns(time, run, whole_ns);
 	if (shown < findings->count)
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
@@ -299,17 +327,56 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 		  more);
 }
 
-static void put_findings(struct output *out, const struct run *run)
+/* Begins a part of the text in memory. */
+static struct sink part_begin(const struct sink *sink)
+{
+	struct sink part = *sink;
+
+	output_open_memory(&part.out);
+	part.out.columns = sink->out.columns;
+	part.out.has_colours = sink->out.has_colours;
+	return part;
+}
+
+static size_t part_lines(struct sink *part)
+{
+	struct output_bytes bytes = output_bytes(&part->out);
+	size_t count = 0;
+
+	for (size_t i = 0; i < bytes.length; i++)
+		count += bytes.data[i] == '\n';
+	return count;
+}
+
+/* Writes the part, and frees it. */
+static void part_end(struct sink *part, struct output *out)
+{
+	struct output_bytes bytes = output_bytes(&part->out);
+
+	output_text(out, bytes.data, bytes.length);
+	output_discard(&part->out);
+}
+
+/* Writes as many findings as fit, but at least one. */
+static void put_findings(struct sink *sink, const struct run *run, size_t lines)
 {
 	const struct findings *findings = &run->found->findings;
-	size_t top = run->settings->top_count ? run->settings->top_count : TEXT_TOP;
-	size_t shown = findings->count < top ? findings->count : top;
+	size_t top = smaller(findings->count, run->settings->tables.top_count ?: TEXT_TOP), shown;
+	struct sink list = part_begin(sink);
 
-	if (!findings->count)
-		return;
-	put_findings_title(out, run, shown);
-	for (size_t f = 0; f < shown; f++)
-		put_finding(out, run, &findings->list[f]);
+	for (shown = 0; shown < top; shown++) {
+		struct sink one = part_begin(sink);
+
+		put_finding(&one.out, run, &findings->list[shown]);
+		if (shown && part_lines(&list) + part_lines(&one) > lines) {
+			output_discard(&one.out);
+			break;
+		}
+		part_end(&one, &list.out);
+	}
+	if (shown)
+		put_findings_title(&sink->out, run, shown);
+	part_end(&list, &sink->out);
 }
 
 static void put_cpu_facts(struct output *out, const struct run *run)
@@ -371,7 +438,7 @@ static void put_not_compared(struct output *out, const struct run *run)
 {
 	uint32_t world_size = run->inputs->logs[0].world_size;
 	bool is_alone = run->inputs->count == 1 && world_size != RANK_UNKNOWN && world_size > 1;
-	bool is_part = run->inputs->count > 1 && wanted_is_part(&run->settings->wanted);
+	bool is_part = run->inputs->count > 1 && run_is_part(run);
 
 	if (!run->sums->collectives.count || (!is_alone && !is_part))
 		return;
@@ -536,7 +603,66 @@ static void put_held_memory(struct sink *sink, const struct run *run)
 	table_free(&left);
 }
 
-static void summary_end(struct sink *sink, const struct run *run)
+/* Which rank makes the others wait. */
+static void put_verdicts(struct output *out, const struct run *run)
+{
+	const struct mpi_waits *mpi = &run->compared->report.mpi;
+
+	if (summary_has_collectives(run)) {
+		put_title(out, "Collectives", "");
+		put_clean_note(out, verdict_text(run));
+		put_clean_note(out, incomplete_text(run));
+	} else {
+		put_not_compared(out, run);
+	}
+	if (mpi->rank_count) {
+		put_title(out, "Collectives of MPI", "");
+		put_clean_note(out, mpi_waits_text(run, mpi));
+	}
+}
+
+/* Whatever makes the figures doubtful, and where the rest is. */
+static void put_short_end(struct output *out, const struct run *run)
+{
+	size_t count = run->report->warnings.count;
+
+	if (strchr(run->trust->lines[0], ' '))
+		put_trust(out, run->trust, 1);
+	if (count)
+		put_top_title(out, "Warnings", smaller(count, WARNINGS_SHOWN), count);
+	for (size_t w = 0; w < count && w < WARNINGS_SHOWN; w++) {
+		put_words_cut(out, run->report->warnings.list[w], 2, 4, NOTE_LINES);
+		output_char(out, '\n');
+	}
+	output_string(out, "\nFor all tables and exact figures, add --all.\n");
+}
+
+/* Two screens, unless --top asks for more rows. */
+static void put_short(struct sink *sink, const struct run *run)
+{
+	static const struct table_def *const tables[] = {&table_budget, &text_own_lines, NULL};
+	struct sink start, end;
+	size_t lines;
+
+	sink->out.columns = sink->out.columns ?: SHORT_COLUMNS;
+	start = part_begin(sink);
+	end = part_begin(sink);
+	put_headline(&start.out, run);
+	put_context(&start.out, run);
+	put_verdicts(&start.out, run);
+	if (run->settings->weight != WEIGHT_GPU_TIME || run->settings->by != BY_NONE)
+		put_call_tree(&start, run);
+	else
+		for (size_t t = 0; tables[t]; t++)
+			table_put_text(&start, run, tables[t], true);
+	put_short_end(&end.out, run);
+	lines = part_lines(&start) + part_lines(&end) + FINDINGS_TITLE_LINES;
+	part_end(&start, &sink->out);
+	put_findings(sink, run, SHORT_LINES - smaller(lines, SHORT_LINES));
+	part_end(&end, &sink->out);
+}
+
+static void put_all(struct sink *sink, const struct run *run)
 {
 	static const struct table_def *const tables[] = {&table_modules,    &text_time_by_path,
 							 &table_kernels,    &text_untimed,
@@ -546,8 +672,9 @@ static void summary_end(struct sink *sink, const struct run *run)
 	struct output *out = &sink->out;
 
 	put_headline(out, run);
+	put_context(out, run);
 	put_overview(out, run);
-	put_findings(out, run);
+	put_findings(sink, run, SIZE_MAX);
 	put_cpu(sink, run);
 	put_ranks(sink, run);
 	put_collectives(sink, run);
@@ -556,7 +683,7 @@ static void summary_end(struct sink *sink, const struct run *run)
 	for (size_t t = 0; tables[t]; t++)
 		table_put_text(sink, run, tables[t], true);
 	put_held_memory(sink, run);
-	put_trust(out, run->trust);
+	put_trust(out, run->trust, TRUST_LINES);
 	put_losses(out, run);
 	put_nameless(out, run);
 	if (run->report->warnings.count)
@@ -565,12 +692,19 @@ static void summary_end(struct sink *sink, const struct run *run)
 		put_note(out, run->report->warnings.list[w]);
 }
 
+static void summary_end(struct sink *sink, const struct run *run)
+{
+	if (sink->settings->tables.has_all)
+		put_all(sink, run);
+	else
+		put_short(sink, run);
+}
+
 const struct exporter exporter_text = {
 	.name = "text",
-	.what = "Write tables of GPU time by call path and kernel, copies, API calls, attribution "
-		"and "
-		"losses",
-	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS,
+	.what = "Write the headline, what costs most and the findings in two screens. With --all, "
+		"also GPU time by call path and kernel, copies, API calls, attribution and losses",
+	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS | USES_ALL_TABLES,
 	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps,
 						     &analysis_lines, NULL},
 	.end = summary_end,

@@ -17,10 +17,12 @@
 #include "merge/sums/trust.h"
 #include "merge/findings/headline.h"
 #include "merge/sums/run.h"
+#include "merge/sums/settings.h"
 
 #define S_NS	      1000000000ull
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
+#define TEXT_LINES    3	  /* of each text above the costs, unless all is shown */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
 #define UNKNOWN_SHARE 500 /* same for time that is neither known to be busy nor idle */
 
@@ -65,13 +67,14 @@ static void add_time(struct headline_texts *texts, const struct run *run)
 
 	bool is_idle = !headline->programs.wall_ns && run->sums->recording.recorded_ns;
 
-	format_time(wall, is_idle ? run->sums->recording.recorded_ns : headline->programs.wall_ns);
+	format_time_short(wall,
+			  is_idle ? run->sums->recording.recorded_ns : headline->programs.wall_ns);
 	for (size_t g = 0; g < headline->gpu_count && length < sizeof(gpus); g++)
 		length += (size_t)snprintf(gpus + length, sizeof(gpus) - length, "%s%s",
 					   g ? ", " : "", headline->gpus[g]);
 	add_text(texts, "ran", "%s%s%s on %s%s%s%s; trust: %s",
 		 is_idle ? "without CUDA activity for " : "", wall,
-		 run->selection ? " (selected part)" : "",
+		 run_is_part(run) ? " (selected part)" : "",
 		 first->host[0] ? first->host : "an unknown host", gpus[0] ? " (" : "", gpus,
 		 gpus[0] ? ")" : "", trust_level_name(run->trust->level));
 }
@@ -114,13 +117,14 @@ static char *span_text(const struct recorded_part *part)
 	char length[TIME_BYTES], from[TIME_BYTES];
 
 	if (part->full_ns && !part->from_ns) {
-		format_time(length, part->full_ns);
+		format_time_short(length, part->full_ns);
 		return xt_asprintf("only until %s, when the log reached --max-size", length);
 	}
 	if (!part->from_ns)
 		return xt_strdup("");
-	format_time(length, part->until_ns > part->from_ns ? part->until_ns - part->from_ns : 0);
-	format_time(from, part->from_ns);
+	format_time_short(length,
+			  part->until_ns > part->from_ns ? part->until_ns - part->from_ns : 0);
+	format_time_short(from, part->from_ns);
 	return xt_asprintf("the newest %s, from %s on (%s)", length, from, limit);
 }
 
@@ -136,7 +140,7 @@ char *headline_part_text(const struct run *run)
 		snprintf(others, sizeof(others), "; only a part of %" PRIu64 " of %zu processes",
 			 run->sums->recording.part_count, run->inputs->count);
 	span = span_text(part);
-	format_time(at, part->until_ns);
+	format_time_short(at, part->until_ns);
 	if (part->trigger[0])
 		text = xt_asprintf("%s%ssnapshot at %s, %s%s%s", span, *span ? "; " : "", at,
 				   is_asked ? "on request" : "triggered by ",
@@ -192,47 +196,37 @@ static char *idle_text(const struct headline *headline, uint64_t idle_ns)
 	return text;
 }
 
-/* Writes over how many GPUs a time was added up. Processes may share a GPU. */
-static void added_over(const struct headline *headline, char *text, size_t text_bytes)
-{
-	if (headline->process_count > 1)
-		snprintf(text, text_bytes, ", added over the GPUs of %zu processes",
-			 headline->process_count);
-	else if (headline->device_count > 1)
-		snprintf(text, text_bytes, ", added over %zu GPUs", headline->device_count);
-}
-
 static void add_activity(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
 	const struct rank_row *slowest = ranks_slowest_of(run);
 	uint64_t idle_ns = headline_idle_ns(headline), alone_ns = run->sums->collectives.alone_ns;
 	uint64_t known_ns = headline->busy_ns + idle_ns;
-	char active[TIME_BYTES], alone[64] = "", unknown[64] = "", added[64] = "", *classes;
+	char *span, alone[64] = "", unknown[64] = "", *classes;
 
 	if (!headline->span_ns) {
 		add_text(texts, "GPU busy", "never: no GPU work was recorded");
 		return;
 	}
-	format_time(active, headline->span_ns);
 	/* A device that runs only collectives mostly waits for other ranks. */
 	if (alone_ns > headline->busy_ns)
 		alone_ns = headline->busy_ns;
 	if (alone_ns)
 		snprintf(alone, sizeof(alone), ", and %s with collectives only",
 			 format_percent_of(alone_ns, headline->span_ns));
-	added_over(headline, added, sizeof(added));
-	add_text(texts, "GPU busy", "%s of %s%s, from %s%s%s%s%s",
-		 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), active, added,
-		 added[0] ? "the first to the last work of each GPU" : "its first to its last work",
-		 alone,
+	span = headline_span_text(headline);
+	add_text(texts, "GPU busy", "%s of %s, from %s first to %s last work%s%s%s%s",
+		 format_percent_of(headline->busy_ns - alone_ns, headline->span_ns), span,
+		 headline->device_count > 1 ? "the" : "its",
+		 headline->device_count > 1 ? "the" : "its", alone,
 		 run->sums->recording.cut_count	    ? ", as far as the log goes back"
 		 : run->sums->recording.pause_count ? ", without pauses of recording"
 						    : "",
 		 slowest ? "; slowest: " : "", slowest ? slowest->label : "");
+	free(span);
 	classes = idle_text(headline, idle_ns);
 	/* A part of a run has gaps that belong to work of other parts. */
-	if (!run->selection && headline->span_ns > known_ns + known_ns / UNKNOWN_SHARE)
+	if (!run_is_part(run) && headline->span_ns > known_ns + known_ns / UNKNOWN_SHARE)
 		snprintf(unknown, sizeof(unknown), "; busy or idle is unknown for %s",
 			 format_percent_of(headline->span_ns - known_ns, headline->span_ns));
 	add_text(texts, "GPU idle", "%s%s%s%s", format_percent_of(idle_ns, headline->span_ns),
@@ -251,10 +245,10 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 	where = finding_place_location(&run->paths, &gap->place);
 	cpu = finding_place_location(&run->paths, &gap->cpu_place);
 	if (!is_start && gap->from_ns >= 0) {
-		format_time(time, (uint64_t)gap->from_ns);
+		format_time_short(time, (uint64_t)gap->from_ns);
 		snprintf(at, sizeof(at), " at %s", time);
 	}
-	format_time(time, gap->ns);
+	format_time_short(time, gap->ns);
 	if (gap->cpu_ns)
 		add_text(texts, label, "%s%s%s, %s of it in %s", time, at,
 			 is_start ? " before the first GPU work" : "",
@@ -267,18 +261,21 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 
 static void add_launches(struct headline_texts *texts, const struct run *run)
 {
+	const struct headline *headline = &run->found->headline;
+	uint64_t launches = run->sums->events.calls.launch_count;
 	char count[COUNT_BYTES], rate[COUNT_BYTES];
-	double active_s = (double)run->found->headline.span_ns / (double)S_NS;
+	double active_s = (double)headline->span_ns / (double)S_NS;
 
-	format_count(count, run->sums->events.calls.launch_count);
-	format_count(rate, active_s > 0 ? (uint64_t)((double)run->sums->events.calls.launch_count /
-						     active_s)
-					: 0);
+	format_count(count, launches);
+	format_count(rate, active_s > 0 ? (uint64_t)((double)launches / active_s) : 0);
 	if (!run->sums->events.work.gpu_ns || active_s <= 0)
 		add_text(texts, "launches", "%s", count);
 	else
 		add_text(texts, "launches",
-			 "%s (%s per second); %s of GPU time under your own code", count, rate,
+			 "%s (%s per second%s); %s of GPU time under your own code", count, rate,
+			 headline->device_count < 2	  ? ""
+			 : headline_shares_gpus(headline) ? " of each process"
+							  : " of each GPU",
 			 format_percent_of(run->sums->code.user_code_gpu_ns,
 					   run->sums->events.work.gpu_ns));
 }
@@ -361,7 +358,10 @@ void put_headline(struct output *out, const struct run *run)
 		const char *text = texts.list[t].text;
 
 		put_label(out, texts.list[t].label);
-		put_words(out, text, 0, LABEL_COLUMNS, columns);
+		if (run->settings->tables.has_all)
+			put_words(out, text, 0, LABEL_COLUMNS, columns);
+		else
+			put_words_cut(out, text, 0, LABEL_COLUMNS, TEXT_LINES);
 		output_text(out, "\n", 1);
 	}
 	for (size_t c = 0, first = 0; c < run->found->headline.cost_count; c++) {
@@ -372,7 +372,6 @@ void put_headline(struct output *out, const struct run *run)
 		put_cost(out, cost, c - first, columns);
 	}
 	headline_texts_free(&texts);
-	output_text(out, "\n", 1);
 }
 
 static void put_file(struct json *json, const struct run *run, uint32_t file, uint32_t line)

@@ -419,7 +419,7 @@ static void summary_json_end(struct sink *sink, const struct run *run)
 {
 	struct json json = {.out = &sink->out,
 			    .lines_depth = SUMMARY_LINES_DEPTH,
-			    .rows_max = run->settings->top_count};
+			    .rows_max = run->settings->tables.top_count};
 
 	summary_json_put(&json, NULL, run, true);
 }

@@ -18,15 +18,17 @@
 #include "base/output.h"
 #include "merge/sums/settings.h"
 
+#define LINE_DEFAULT	 200 /* without a terminal */
 #define PATH_COLUMNS	 150 /* of a call path, without a terminal */
 #define TEXT_TOP_DEFAULT 10
 #define NARROW_FIGURE	 10 /* narrower columns keep their width */
 #define NARROW_COLUMNS	 60 /* narrower terminals get closer columns */
 #define GAP_COLUMNS	 2  /* between columns */
-#define LINE_COLUMNS	 52 /* of a label in the overview */
+#define FACT_COLUMNS	 52 /* of a label in the overview */
 #define FIGURE_COLUMNS	 16
 #define FIGURE_NARROW	 12
 #define CELL_LINES	 3  /* of a text that is too wide for its row */
+#define CUT_SLACK	 8  /* columns at the end of a line */
 #define TOP_BYTES	 64 /* "(top 10 of 43)" */
 
 size_t column_of(const struct output *out)
@@ -88,14 +90,29 @@ void put_words(struct output *out, const char *text, size_t first, size_t indent
 	}
 }
 
-void format_weight(char *out, enum weight weight, uint64_t value)
+void put_words_cut(struct output *out, const char *text, size_t first, size_t indent, size_t lines)
+{
+	size_t columns = columns_of_line(out), room = lines * (columns - indent);
+	struct output cut;
+	struct output_bytes bytes;
+
+	output_open_memory(&cut);
+	/* Words rarely end where the line does. */
+	put_elided(&cut, text, strlen(text), room - lines * CUT_SLACK);
+	output_char(&cut, '\0');
+	bytes = output_bytes(&cut);
+	put_words(out, bytes.data, first, indent, columns);
+	output_discard(&cut);
+}
+
+void format_weight(char *out, enum weight weight, uint64_t value, bool is_short)
 {
 	if (weight_specs[weight].is_time)
-		format_time(out, value);
+		(is_short ? format_time_short : format_time)(out, value);
 	else if (!strcmp(weight_unit(weight), "count"))
 		format_count(out, value);
 	else
-		format_bytes(out, value);
+		(is_short ? format_bytes_short : format_bytes)(out, value);
 }
 
 void put_style(struct output *out, enum style style)
@@ -107,6 +124,11 @@ void put_style(struct output *out, enum style style)
 
 	if (out->has_colours)
 		output_text(out, codes[style], strlen(codes[style]));
+}
+
+size_t columns_of_line(const struct output *out)
+{
+	return out->columns ? out->columns : LINE_DEFAULT;
 }
 
 size_t put_room(const struct output *out)
@@ -210,7 +232,7 @@ void put_figures(struct output *out, const struct column *columns, size_t count,
 
 void put_fact(struct output *out, const char *what, const char *figure)
 {
-	size_t indent = strspn(what, " ") + 2, width = FIGURE_COLUMNS, columns = 2 + LINE_COLUMNS;
+	size_t indent = strspn(what, " ") + 2, width = FIGURE_COLUMNS, columns = 2 + FACT_COLUMNS;
 	int pad;
 
 	if (out->columns && out->columns <= columns + width) {
@@ -239,13 +261,13 @@ void put_count(struct output *out, const char *what, uint64_t value)
 
 void put_note(struct output *out, const char *text)
 {
-	put_words(out, text, 2, 4, out->columns ? out->columns : SIZE_MAX);
+	put_words(out, text, 2, 4, columns_of_line(out));
 	output_text(out, "\n", 1);
 }
 
 void put_title(struct output *out, const char *title, const char *more)
 {
-	size_t columns = out->columns ? out->columns : SIZE_MAX;
+	size_t columns = columns_of_line(out);
 
 	output_text(out, "\n", 1);
 	put_style(out, STYLE_TITLE);
@@ -271,7 +293,7 @@ void put_top_title(struct output *out, const char *title, size_t shown, size_t a
 
 size_t rows_to_show(size_t count, const struct settings *settings)
 {
-	size_t top = settings->top_count ? settings->top_count : TEXT_TOP_DEFAULT;
+	size_t top = settings->tables.top_count ? settings->tables.top_count : TEXT_TOP_DEFAULT;
 
 	return count < top ? count : top;
 }

@@ -15,8 +15,8 @@ struct output;
 struct paths;
 struct settings;
 
-/* Formats a value in the unit of its weight. out has TIME_BYTES. */
-void format_weight(char *out, enum weight weight, uint64_t value);
+/* Formats a value in the unit of its weight. out has TIME_BYTES. is_short: in three digits. */
+void format_weight(char *out, enum weight weight, uint64_t value, bool is_short);
 
 enum style { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD, STYLE_BAR, STYLE_ALARM };
 
@@ -28,6 +28,9 @@ void put_style(struct output *out, enum style style);
 
 /* Returns the width of the current line so far, without colour codes. Sees only buffered text. */
 size_t column_of(const struct output *out);
+
+/* Returns the width of a line, or a default without a terminal. */
+size_t columns_of_line(const struct output *out);
 
 /* Returns the columns left in the line, or a default without a terminal. */
 size_t put_room(const struct output *out);
@@ -63,6 +66,9 @@ void put_cell(struct output *out, const char *text, size_t length);
  * newline.
  */
 void put_words(struct output *out, const char *text, size_t first, size_t indent, size_t columns);
+
+/* The same, with the middle elided if it takes more than this many lines. */
+void put_words_cut(struct output *out, const char *text, size_t first, size_t indent, size_t lines);
 
 /* Writes a line of the overview. what may begin with spaces. */
 void put_fact(struct output *out, const char *what, const char *figure);

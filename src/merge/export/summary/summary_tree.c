@@ -16,7 +16,7 @@
 #include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
 
-#define TITLE_BYTES 96
+#define TITLE_BYTES	96
 #define ROWS_PER_TOP	3   /* per row of the other tables */
 #define SHARE_MIN	100 /* omit less than 1/100 of the total */
 #define JOIN_SHARE	10  /* "nearly all" is all but 1/10 */
@@ -44,6 +44,7 @@ struct tree {
 	enum weight weight;
 	uint64_t whole;
 	int bar_columns;
+	bool is_short;	 /* numbers in three digits */
 	uint32_t *chain; /* nodes that share the current line */
 	size_t chain_capacity;
 	struct output line; /* in memory: the line being composed */
@@ -196,7 +197,7 @@ static void put_figures_of(struct output *out, const struct tree *tree, const st
 	char value[TIME_BYTES], share[SHARE_BYTES];
 	uint64_t total = row->total;
 
-	format_weight(value, tree->weight, total);
+	format_weight(value, tree->weight, total, tree->is_short);
 	format_share(share, total, tree->whole);
 	put_figures(out, time_columns, TREE_COLUMNS, (const char *const[]){value, share});
 	if (tree->bar_columns)
@@ -320,6 +321,7 @@ void put_call_tree(struct sink *sink, const struct run *run)
 	struct tree tree = {
 		.paths = &run->paths,
 		.weight = sink->settings->weight,
+		.is_short = !sink->settings->tables.has_all,
 		.bar_columns = bar_columns(out),
 	};
 

@@ -102,7 +102,7 @@ void table_put_markdown(struct output *out, const struct run *run, const struct 
 				markdown_code(out, cell->text, cell->length);
 				continue;
 			}
-			table_format_cell(figure, columns[c]->type, cell);
+			table_format_cell(figure, columns[c]->type, cell, true);
 			output_format(out, "%s", figure);
 		}
 		output_format(out, " |\n");

@@ -9,17 +9,21 @@
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/exporter.h"
 
-void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell)
+void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell,
+		       bool is_short)
 {
+	const char *(*put_time)(char *out, uint64_t ns) =
+		is_short ? format_time_short : format_time;
+
 	switch (type) {
 	case CELL_NS:
-		format_time(out, cell->number);
+		put_time(out, cell->number);
 		break;
 	case CELL_MOMENT:
-		format_time(out, cell->moment_ns > 0 ? (uint64_t)cell->moment_ns : 0);
+		put_time(out, cell->moment_ns > 0 ? (uint64_t)cell->moment_ns : 0);
 		break;
 	case CELL_BYTES:
-		format_bytes(out, cell->number);
+		(is_short ? format_bytes_short : format_bytes)(out, cell->number);
 		break;
 	case CELL_SHARE:
 		format_share(out, cell->part, cell->whole);
@@ -74,29 +78,18 @@ static void put_clean(struct output *out, const struct cell *cell)
 		clean = text_clean_copy(text);
 	}
 	if (cell->is_wrapped)
-		put_words(out, clean, 0, column_of(out), out->columns ? out->columns : SIZE_MAX);
+		put_words(out, clean, 0, column_of(out), columns_of_line(out));
 	else
 		put_cell(out, clean, strlen(clean));
 	free(clean);
 	free(text);
 }
 
-/* On a terminal, the path of a place has a line of its own. Elsewhere, the text has it. */
+/* The path of a place has a line of its own. */
 static void put_place_path(struct output *out, const struct cell *cell)
 {
-	size_t length;
-	char *text, *clean;
-
 	if (cell->node == PATH_ROOT)
 		return;
-	if (!out->columns) {
-		text = paths_text(cell->paths, cell->node, &length);
-		clean = text_clean_copy(text);
-		output_format(out, ": %s", clean);
-		free(clean);
-		free(text);
-		return;
-	}
 	output_format(out, "\n%*s", ROW_INDENT, "");
 	put_path(out, cell->paths, cell->node, 0);
 }
@@ -148,7 +141,7 @@ static void put_head(struct output *out, struct layout *layout)
 }
 
 static void table_text_put_row(struct output *out, struct table_rows *rows, size_t row,
-			       const struct layout *layout)
+			       const struct layout *layout, bool is_short)
 {
 	char texts[COLUMNS_MAX][FIGURE_BYTES];
 	const char *figures[COLUMNS_MAX];
@@ -161,7 +154,7 @@ static void table_text_put_row(struct output *out, struct table_rows *rows, size
 
 		strcpy(texts[c], "-");
 		if (!cell->is_absent)
-			table_format_cell(texts[c], layout->defs[c]->type, cell);
+			table_format_cell(texts[c], layout->defs[c]->type, cell, is_short);
 		figures[c] = texts[c];
 	}
 	put_figures(out, layout->columns, layout->count, figures);
@@ -193,7 +186,7 @@ void table_put_text(struct sink *sink, const struct run *run, const struct table
 		put_head(out, &layout);
 	}
 	for (size_t r = 0; r < shown; r++)
-		table_text_put_row(out, &rows, r, &layout);
+		table_text_put_row(out, &rows, r, &layout, !sink->settings->tables.has_all);
 	if (rows.left_out_count) {
 		format_count(count, rows.left_out_count);
 		output_format(out, "%12s  %s\n", count, def->left_out_text);

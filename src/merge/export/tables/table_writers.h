@@ -37,8 +37,9 @@ void markdown_line(struct output *out, const char *text, size_t length, size_t c
 		   bool is_code);
 void markdown_code(struct output *out, const char *text, size_t length);
 
-/* Writes a number with its unit, or short text. */
+/* Writes a number with its unit, or short text. is_short: three digits of times and sizes. */
 #define FIGURE_BYTES 64
-void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell);
+void table_format_cell(char out[FIGURE_BYTES], enum cell_type type, const struct cell *cell,
+		       bool is_short);
 
 #endif

@@ -8,20 +8,20 @@ merge right.xtr --folded -
 echo "-- no account"
 printf '%s\naccount calls.seen 1\n' "$rows" | make_log script absent.xtr
 merge absent.xtr --folded -
-merge absent.xtr --quiet --text - | grep '^Trust'
+merge absent.xtr --quiet --text - --all | grep '^Trust'
 echo "-- rows that were added after the last account"
 printf '%s\naccount calls.written 0\naccount kernels.written 1\n' "$rows" | make_log script older.xtr
 merge older.xtr --folded -
 echo "-- rows that are gone"
 printf '%s\naccount calls.written 2\naccount kernels.written 1\n' "$rows" | make_log script gone.xtr
 merge gone.xtr --folded -
-merge gone.xtr --quiet --text - | grep '^Trust'
+merge gone.xtr --quiet --text - --all | grep '^Trust'
 echo "-- an unclosed log does not become a closed one by its symbols"
 size=$(wc -c <right.xtr)
 truncate -s $((size - 45)) right.xtr
 merge right.xtr --embed-symbols
-merge right.xtr --quiet --text - | grep '^Trust'
+merge right.xtr --quiet --text - --all | grep '^Trust'
 echo "-- calls that were seen and never heard of again"
 printf '%s\naccount calls.seen 9\naccount calls.written 1\naccount kernels.written 1\n' "$rows" | make_log script seen.xtr
 merge seen.xtr --folded -
-merge seen.xtr --quiet --text - | grep '^Trust'
+merge seen.xtr --quiet --text - --all | grep '^Trust'

@@ -48,7 +48,7 @@ make_log script one.xtr <<-END
 	free 8 0x1000 520 0 3                           # twice
 	free 8 0x2000 530 0 3 # unmatched
 END
-merge one.xtr --folded - --text text --summary json
+merge one.xtr --folded - --text text --all --summary json
 sed -n '/^Warnings/,$p' text
 sed -n '/"doubts"/,/}/p' json
 grep -A 99 '^API calls' text | sed '/^$/q'

@@ -24,4 +24,4 @@ done
 merge -q one.xtr two.xtr --folded - --by stream
 merge -q one.xtr two.xtr --folded - --by process
 merge -q one.xtr two.xtr --folded - --by none
-merge -q one.xtr --by thread
+merge -q one.xtr --by thread --all

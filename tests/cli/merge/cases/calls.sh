@@ -16,8 +16,8 @@ make_log script one.xtr <<-END
 	kernel 1 1 matmul 1200 10
 	kernel 2 1 matmul 2200 10
 END
-merge one.xtr
-merge one.xtr --text - --top 1
+merge one.xtr --all
+merge one.xtr --text - --all --top 1
 merge one.xtr --chrome one.json
 check_chrome one.json
 grep '"cat":"api"' one.json
@@ -33,7 +33,7 @@ failing() {
 failing five
 failing six
 failed() {
-	merge -q --text failed.txt "$@"
+	merge -q --text failed.txt --all "$@"
 	sed -n '/^Failed calls/,/^$/p' failed.txt
 }
 failed five.xtr

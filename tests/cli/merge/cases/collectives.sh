@@ -12,13 +12,13 @@ mkdir ranks other
 make ranks/0.xtr "$(step $nccl 70000); i or print('meta gpu.0.uuid a')"
 make ranks/1.xtr "$(step $nccl 10000); i or print('meta gpu.0.uuid b')"
 show ranks --finding gpu-idle=off --finding short-kernels=off
-merge ranks -q | sed -n '/^ *kernels/,/nothing else/p'
+merge ranks -q --all | sed -n '/^ *kernels/,/nothing else/p'
 echo "-- the same with a kernel of another name"
 make other/0.xtr "$(step reduce 70000); i or print('meta gpu.0.uuid a')"
 make other/1.xtr "$(step reduce 10000); i or print('meta gpu.0.uuid b')"
 show other --finding gpu-idle=off --finding short-kernels=off | grep '%  '
 show other/0.xtr --finding gpu-idle=off --finding short-kernels=off | grep '%  '
-merge other -q | grep -c collectives || :
+merge other -q --all | grep -c collectives || :
 echo "-- in the outputs: the first kernel overlaps 5 us of each collective that follows"
 make overlap.xtr "i or print('stream 2 0 1 8'); kernel(t, t + 5000, 25000); kernel(t + 4000, t + 25000, 30000, stream=2, name=\"$nccl@12\")"
 merge overlap.xtr -q --summary out.json --csv tables --sqlite out.db

@@ -88,7 +88,7 @@ folded one.xtr
 echo "after:"
 merge -q one.xtr --embed-symbols --torch-trace logs
 folded one.xtr
-merge -q one.xtr --text - | grep -o 'source lines of.*'
+merge -q one.xtr --text - --all | grep -o 'source lines of.*'
 echo "findings and pprof:"
 # Strings of a pprof profile are field 6, with a length of less than 128 here.
 for option in --text=text --redact; do

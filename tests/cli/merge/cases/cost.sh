@@ -19,7 +19,7 @@ make_log script early.xtr <<-END
 END
 for logs in whole.xtr later.xtr early.xtr "whole.xtr later.xtr early.xtr"; do
 	echo "$logs:"
-	merge $logs | grep tracer:
+	merge $logs --all | grep tracer:
 done
 
 # A cost above the limit is reported.
@@ -27,4 +27,4 @@ make_log script beyond.xtr <<-END
 	account callbacks.ns 3000000
 	account overhead.beyond_ns 2500000000
 END
-merge beyond.xtr | grep -A3 Trust:
+merge beyond.xtr --all | grep -A3 Trust:

@@ -5,7 +5,7 @@ cp whole.xtr cut.xtr
 size=$(wc -c <whole.xtr)
 truncate -s $((size - 40)) cut.xtr
 merge cut.xtr --folded -
-merge cut.xtr --quiet --text cut.txt
+merge cut.xtr --quiet --text cut.txt --all
 head -3 cut.txt
 
 # Remove a chunk of each kind in turn.

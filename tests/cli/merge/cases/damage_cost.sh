@@ -26,7 +26,7 @@ make_log script whole.xtr <<-END
 	account recovered.areas_damaged 1
 END
 losses() {
-	merge "$@" --text losses.txt
+	merge "$@" --text losses.txt --all
 	sed -n '/^Losses/,/^$/p' losses.txt
 }
 losses whole.xtr

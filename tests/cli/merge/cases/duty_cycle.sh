@@ -16,7 +16,7 @@ log() {
 		kernel 2 1 matmul 9000200000 400000000
 		switch 10000000000 off $3
 	END
-	merge $1.xtr --text $1.txt --summary $1.json --folded $1.folded --quiet
+	merge $1.xtr --text $1.txt --all --summary $1.json --folded $1.folded --quiet
 }
 log windows 'meta duty.window_ns 1000000000' duty duty
 log pauses 'meta other.key 1' stopped asked

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Valid logs without events: the outputs are still valid.
 make_log empty empty.xtr
-merge empty.xtr
+merge empty.xtr --all
 merge empty.xtr --folded empty.folded --chrome empty.json
 wc -c <empty.folded
 check_chrome empty.json empty.folded

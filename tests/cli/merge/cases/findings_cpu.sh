@@ -30,7 +30,7 @@ make_cpu() {
 
 show() {
 	echo "-- $1"
-	merge run -q >out.txt
+	merge run -q --all >out.txt
 	sed -n '/^Findings/,/^$/p; /^GPU idle time by what/,/^$/p' out.txt
 }
 
@@ -72,7 +72,7 @@ show "its stack is empty"
 # Prints the rule alone.
 show_rule() {
 	echo "-- $1"
-	merge run -q >out.txt
+	merge run -q --all >out.txt
 	sed -n '/^Findings/,/^$/s/^ *[0-9.]* %.*  \([a-z-]*\)  .*/\1/p' out.txt
 }
 step=py:train.py:40:step

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A recorded program of JAX: the autotuner is below the line that compiled the program.
 trace=$tests/../../../samples/traces/h200-jax.xtr
-merge -q --no-recover "$trace" --text - --folded all.folded | grep 'your own code'
+merge -q --no-recover "$trace" --text - --all --folded all.folded | grep 'your own code'
 # GPU time by what the path has: a Python line, the autotuner, a program.
 awk '{
 	python = /\(python_work.py:/ ? "python" : "-"

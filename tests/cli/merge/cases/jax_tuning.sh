@@ -87,5 +87,5 @@ merge one.xtr --folded -
 merge -q one.xtr --folded - --nvtx off
 merge -q one.xtr --folded - --nvtx roots | grep ' 2$'
 merge -q one.xtr --folded - --range 'XlaCompile'
-merge -q one.xtr --text - --my-code train.py | grep 'your own code'
-merge -q one.xtr --text - | sed -n '/by NVTX range/,/^$/p'
+merge -q one.xtr --text - --all --my-code train.py | grep 'your own code'
+merge -q one.xtr --text - --all | sed -n '/by NVTX range/,/^$/p'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Missing calls and stacks: their kernels are counted as not attributed.
 make_log lost lost.xtr
-merge lost.xtr
+merge lost.xtr --all
 merge --quiet lost.xtr --folded lost.folded --chrome lost.json
 cat lost.folded
 check_chrome lost.json lost.folded
@@ -13,4 +13,4 @@ make_log script two.xtr <<-END
 	account sugar.lost.spilled 5
 	account sugar.kept 6
 END
-merge two.xtr
+merge two.xtr --all

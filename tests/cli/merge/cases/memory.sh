@@ -21,7 +21,7 @@ make_log script one.xtr <<-END
 	free 9 0x9000 70 0 2
 	call 10 1 cuMemAlloc_v2 scratch 80 5 2 # failed
 END
-merge one.xtr
+merge one.xtr --all
 for weight in alloc-bytes peak-bytes leaked-bytes; do
 	merge -q one.xtr --folded - --weight $weight --by device
 done

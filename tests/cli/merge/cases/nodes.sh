@@ -47,4 +47,4 @@ END
 merge one.xtr --folded -
 merge -q one.xtr --folded - --graph-stacks replay
 merge -q one.xtr --folded - --graph-stacks capture
-merge -q one.xtr
+merge -q one.xtr --all

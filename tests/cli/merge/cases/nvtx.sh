@@ -54,7 +54,7 @@ merge one.xtr --folded -
 merge -q one.xtr --folded - --nvtx roots
 merge -q one.xtr --folded - --nvtx off
 merge -q one.xtr --folded - --graph-stacks capture | grep warmup
-merge one.xtr
+merge one.xtr --all
 merge -q one.xtr --chrome one.json --folded one.folded
 check_chrome one.json one.folded
 grep '"nvtx"' one.json

@@ -20,14 +20,14 @@ echo "-- work that was launched before a stop runs after it"
 	rows "1 100 200 100" "2 110 400 1600"
 	echo "switch 500 off asked"
 } | make_log script stopped.xtr
-merge -q stopped.xtr --text - | grep '^GPU [bi]'
+merge -q stopped.xtr --text - --all | grep '^GPU [bi]'
 echo "-- whether the GPU was busy right after a pause is not known"
 {
 	rows "1 100 200 100" "2 110 400 600" "3 1300 1400 200"
 	echo "switch 500 off asked"
 	echo "switch 1200 on asked"
 } | make_log script paused.xtr
-merge -q paused.xtr --text - | grep '^GPU [bi]'
+merge -q paused.xtr --text - --all | grep '^GPU [bi]'
 echo "-- the log was full"
 {
 	rows "1 100 200 100" "2 110 400 600"

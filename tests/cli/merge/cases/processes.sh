@@ -10,6 +10,6 @@ check_chrome all.json all.folded
 grep process_name all.json
 echo "first calls:"
 grep '"correlation":1}' all.json | grep '"cat":"api"'
-merge data --top 2
+merge data --top 2 --all
 merge -q data --folded - --by process
 merge -q data --folded - --weight collective-wait

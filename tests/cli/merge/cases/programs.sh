@@ -17,9 +17,9 @@ log() { # NAME NUMBER KERNEL-NS META...
 show() {
 	echo "-- $1"
 	shift
-	merge -q --no-recover "$@" --text - >out.txt
+	merge -q --no-recover "$@" --text - --all >out.txt
 	sed -n '/^note/,/^GPU busy/p' out.txt
-	grep -o 'slowest: .*' out.txt || :
+	tr -s '\n ' '  ' <out.txt | tr -s ' ' | grep -o 'slowest: [^)]*)' || :
 }
 log a0 10 100 'env.RANK 0' 'env.WORLD_SIZE 2' 'env.TORCHELASTIC_RUN_ID a'
 log a1 11 200 'env.RANK 1' 'env.WORLD_SIZE 2' 'env.TORCHELASTIC_RUN_ID a'

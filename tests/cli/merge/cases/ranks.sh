@@ -32,7 +32,7 @@ log r3 13 700 'env.RANK 3' 'env.LOCAL_RANK 3' 'env.WORLD_SIZE 12'
 log r11 21 300 'env.RANK 11' 'env.LOCAL_RANK 3' 'env.WORLD_SIZE 12' 'host.name two'
 echo "-- ranks, and local ranks that differ"
 labels r0.xtr r3.xtr r11.xtr
-merge -q r0.xtr r3.xtr r11.xtr | sed -n '/^GPU busy/p; /^GPU time by process/,/^$/p'
+merge -q r0.xtr r3.xtr r11.xtr --all | sed -n '/^GPU busy/p; /^GPU time by process/,/^$/p'
 merge -q r0.xtr r3.xtr r11.xtr --folded -
 merge -q r0.xtr r3.xtr r11.xtr --folded - --by process
 echo "-- --by rank: logs of one rank share its root, and others keep their label"

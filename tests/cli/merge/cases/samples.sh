@@ -60,7 +60,7 @@ END
 weigh gpu-idle . --to 115ms
 weigh cpu-time .
 weigh off-cpu .
-merge -q . --text text.txt --chrome trace.json --sqlite run.db --pprof profile.gz
+merge -q . --text text.txt --all --chrome trace.json --sqlite run.db --pprof profile.gz
 sed -n '/^GPU idle time by what/,/^$/p; /gaps of 20 ms/p' text.txt
 python3 - <<'END'
 import collections, gzip, json, sqlite3
@@ -127,7 +127,7 @@ END
 weigh gpu-idle . --to 115ms
 weigh off-cpu . --by process
 weigh cpu-time . --by thread
-merge -q . --text - --weight off-cpu --top 1 | sed -n '/by frame/,/^$/p'
+merge -q . --text - --all --weight off-cpu --top 1 | sed -n '/by frame/,/^$/p'
 
 start "A thread without samples, and a log of another start of the same process id."
 traced
@@ -192,12 +192,12 @@ meta cpu.hz 100
 stack load worker load
 sample 1 95000000 0 1 load 10000000
 END
-merge -q . --text - | sed -n '1,/^  kernels/p'
-merge -q . --text - --to 50ms | sed -n '/^ran/p'
-merge -q . --text - --weight cpu-time | sed -n '/^CPU time/,/^$/p'
+merge -q . --text - --all | sed -n '1,/^  kernels/p'
+merge -q . --text - --all --to 50ms | sed -n '/^ran/p'
+merge -q . --text - --all --weight cpu-time | sed -n '/^CPU time/,/^$/p'
 rm one.4321.cpu.xtr
 traced
-merge -q . --text - | sed -n '1,/^  kernels/p'
+merge -q . --text - --all | sed -n '1,/^  kernels/p'
 
 start "Samples that no sampler writes."
 traced

@@ -21,7 +21,7 @@ free 6 0x1000 160 0 3
 kernel 99 1 softmax 170 10
 END
 echo "-- what begins in the window, in text, and calls in the timeline"
-merge part.xtr --from 60ns --to 0.00000015s --text - --chrome part.json --folded part.folded
+merge part.xtr --from 60ns --to 0.00000015s --text - --all --chrome part.json --folded part.folded
 cat part.folded
 grep -c '"cat":"api"' part.json
 echo "-- a range, also by its domain, and what is within it"
@@ -29,7 +29,7 @@ for range in epoch '^loader:forward$' 'forward'; do
 	merge part.xtr --range "$range" --folded -
 done
 echo "-- memory by device is of all calls"
-merge part.xtr --quiet --filter step --text part.txt
+merge part.xtr --quiet --filter step --text part.txt --all
 sed -n '/^Memory$/,/^$/p' part.txt
 echo "-- paths"
 merge part.xtr --filter softmax --folded -

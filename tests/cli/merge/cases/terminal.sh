@@ -44,8 +44,8 @@ on_terminal() {
 	python3 terminal.py "$columns" "$merge_program" "$@"
 }
 echo "-- 80 columns"
-on_terminal 80 tree.xtr
-on_terminal 80 tree.xtr | sed 's/ESC\[[0-9]*m//g' | awk '{ gsub(/[^ -~]+/, "x"); if (length($0) > 80) print "too wide: " $0 }'
+on_terminal 80 tree.xtr --all
+on_terminal 80 tree.xtr --all | sed 's/ESC\[[0-9]*m//g' | awk '{ gsub(/[^ -~]+/, "x"); if (length($0) > 80) print "too wide: " $0 }'
 echo "-- 80 columns, Python: the user's own frames are there, and whole"
 plain() {
 	columns=$1
@@ -53,9 +53,9 @@ plain() {
 	on_terminal "$columns" "$@" | sed 's/ESC\[[0-9]*m//g'
 }
 traces=$tests/../../../samples/traces
-plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --top 4 --finding short-kernels=10 | sed -n '/^Findings/,/by kernel/p'
+plain 80 --no-recover "$traces/h200-pytorch-work.xtr" --all --top 4 --finding short-kernels=10 | sed -n '/^Findings/,/by kernel/p'
 echo "-- 40 columns"
-plain 40 --no-recover "$traces/h200-work.xtr" --top 2
+plain 40 --no-recover "$traces/h200-work.xtr" --all --top 2
 echo "-- of all traces and widths, too wide, cut or twice:"
 python3 - "$merge_program" "$traces"/*.xtr "$traces" "$traces/h200-ddp-loader" "$traces/h200-idle" "$traces/sim-ranks" <<'END'
 import os, re, sys
@@ -74,7 +74,7 @@ def cut_words(text):
 for trace in sys.argv[2:]:
     headlines = set()
     for columns in 40, 60, 80, 100, 132, 200:
-        text = re.sub(r"ESC\[[0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", trace))
+        text = re.sub(r"ESC\[[0-9]*m", "", on_terminal(columns, sys.argv[1], "-q", "--no-recover", "--all", trace))
         wide = [line for line in text.split("\n") if len(line) > columns]
         cut = list(cut_words(text)) if columns >= 60 else []
         if wide or cut or "\nTrust" not in text:
@@ -104,7 +104,7 @@ END
 echo "-- 140 columns, no colours"
 (
 	export NO_COLOR=1
-	on_terminal 140 tree.xtr --top 3
+	on_terminal 140 tree.xtr --all --top 3
 )
 echo "-- no terminal"
-merge tree.xtr --weight count --top 1
+merge tree.xtr --weight count --top 1 --all

@@ -4,4 +4,4 @@ make_log normal one.xtr
 merge one.xtr --folded - --unit us
 merge one.xtr --folded - --unit=ns
 merge one.xtr --folded - --weight count
-merge one.xtr --text - --top 1
+merge one.xtr --text - --all --top 1

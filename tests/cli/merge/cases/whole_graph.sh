@@ -33,8 +33,8 @@ for options in "" "--weight untimed-launches" "--weight untimed-launches --filte
 	echo "$options:"
 	merge -q whole.xtr --folded - $options
 done
-merge -q whole.xtr --text - --top 3 | grep -v "^  tracer"
-merge -q whole.xtr --weight untimed-launches --text - --top 3 | grep -A 4 "^Launches of kernels"
+merge -q whole.xtr --text - --all --top 3 | grep -v "^  tracer"
+merge -q whole.xtr --weight untimed-launches --text - --all --top 3 | grep -A 4 "^Launches of kernels"
 merge -q whole.xtr --summary whole.json
 python3 -c '
 import json
@@ -60,5 +60,5 @@ switch 20 on asked"; do
 		call 3 1 cuGraphLaunch step 90 5 0 1 0
 		kernel 3 1 unknown 100 10 0x500000000
 	END
-	merge -q early.xtr --text - | grep -E -A 1 "^(note|Trust)" | grep -v "^  calls"
+	merge -q early.xtr --text - --all | grep -E -A 1 "^(note|Trust)" | grep -v "^  calls"
 done

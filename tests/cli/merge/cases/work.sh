@@ -24,7 +24,7 @@ make_log script one.xtr <<-END
 	copy 99 1 77:9:9:0 5000 1 1                  # no call, of no known kind
 	set 98 1 1234 6000 2 1
 END
-merge one.xtr
+merge one.xtr --all
 merge one.xtr --folded one.folded --chrome one.json
 cat one.folded
 check_chrome one.json one.folded

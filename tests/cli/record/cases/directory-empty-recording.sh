@@ -19,7 +19,7 @@ show
 # CUDA is initialised but nothing is launched, so the log has no work.
 "$xtrace" record --simulate --paused "$sample" --tokens 3 >/dev/null
 show
-"$xtrace" report --text 2>/dev/null | sed -n 's/^  *launches  */launches /p'
+"$xtrace" report --text --all 2>/dev/null | sed -n 's/^  *launches  */launches /p'
 # If there was no trace, none is left, unless a process may still record into it.
 "$xtrace" record -o other echo first
 status "$xtrace" record -o other ./script

@@ -20,7 +20,7 @@ for tokens in 1 2; do
 done
 show() {
 	for trace in xtrace.data*; do
-		echo "$trace:" $("$bin/xtrace-merge" --quiet --text - "$trace" 2>&1 |
+		echo "$trace:" $("$bin/xtrace-merge" --quiet --text - --all "$trace" 2>&1 |
 			grep -E '^ +launches|no log|is empty')
 	done
 }

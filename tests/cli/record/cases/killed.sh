@@ -15,5 +15,5 @@ for name in $names; do
 	grep -qF "\"$name\"" "$here/../../../include/xtrace/account.h" || echo "$name is in no list"
 done
 # Status 1 if a kernel had no end time.
-"$bin/xtrace-merge" --quiet --text - >summary || [ $? = 1 ] || echo "merge gives $?"
+"$bin/xtrace-merge" --quiet --text - --all >summary || [ $? = 1 ] || echo "merge gives $?"
 grep -q "main;run;converse;chat;decode" summary && echo "its call paths are there"

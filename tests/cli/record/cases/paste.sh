@@ -4,7 +4,7 @@ run="$sample --layers 1 --dim 64 --tokens 1"
 paste() {
 	command=$(sed -n 's/^To see it: //p' said)
 	echo "$command"
-	(eval "$command --text") | sed -n 's/  kernels  */kernels /p'
+	(eval "$command --text --all") | sed -n 's/  kernels  */kernels /p'
 }
 bin_here=$(python3 -c 'import os, sys; print(os.path.relpath(sys.argv[1]))' "$bin")
 for data in plain "two words" "it's" '$(touch bad)' --embed-symbols; do

@@ -32,7 +32,7 @@ status "$xtrace" pause 2>/dev/null
 sleep 0.2
 kill -KILL "$(cat pid)"
 while kill -0 "$(cat pid)" 2>/dev/null; do sleep 0.05; done
-status "$bin/xtrace-merge" --quiet --text summary xtrace.data
+status "$bin/xtrace-merge" --quiet --text summary --all xtrace.data
 grep -c "unattributed" summary || true
 "$dump" --check xtrace.data/*.xtr | grep -o good
 "$dump" --kind ACCOUNT xtrace.data/*.xtr | grep 'records.skipped' | tail -n 1 | grep -cE 'value=[1-9]'

@@ -8,7 +8,7 @@ status "$xtrace" report --text
 # A long command is shortened, and the build may have a long path.
 ln -s "$sample" sample
 "$xtrace" record --simulate -- ./sample --tokens 2 >/dev/null 2>&1
-"$xtrace" report --text --top 1 | sed -n '1p; /^GPU time by frame/p' | sed -E 's/[0-9.]+ %/SHARE/'
+"$xtrace" report --text --all --top 1 | sed -n '1p; /^GPU time by frame/p' | sed -E 's/[0-9.]+ %/SHARE/'
 # Without node this build has no page. Then print what a build with a page prints.
 mv xtrace.data data
 if "$bin/xtrace-merge" data --html probe.html 2>/dev/null; then
@@ -30,7 +30,7 @@ status "$xtrace" report -n logs/one.xtr data
 "$bin/xtrace-merge" --help | sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+)( ?[A-Za-z=|-]*).*/\2\3/p' >options
 [ "$(wc -l <options)" -gt 30 ] || echo "the help is not understood"
 while read -r option value; do
-	case $option in --help | --completion | --version | --text) continue ;; esac
+	case $option in --help | --completion | --version | --text | --all) continue ;; esac
 	[ -n "$value" ] || cp logs/one.xtr folder
 	"$xtrace" report -n "$option" folder ${value:+logs/one.xtr} >/dev/null 2>&1 || :
 	if [ -n "$value" ] && [ -e folder/report.html ]; then
