@@ -27,7 +27,6 @@
 #include "rotation.h"
 
 #define PAIR_TOP 5 /* rows of a table of a comparison */
-#define TOP_ALL	 "1000000"
 
 struct request {
 	const char *output; /* NULL: beside the input */
@@ -58,14 +57,14 @@ static int set_served(void *context, const struct option_row *row, const char *v
 	return value ? option_number(context, row, value) : 0;
 }
 
-static option_apply pass_on;
-
 static const struct option_row option_rows[] = {
 	{"text", 't',
 	 .help = "Print the headline, what costs most and the findings on stdout, in two screens, "
 		 "instead of writing a page",
 	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
-	{"all", .help = "With --text, print all tables, with exact figures", .apply = pass_on},
+	{"all",
+	 .help = "With --text, print all tables, with exact figures. Of two runs, show all rows",
+	 .apply = option_flag, .offset = offsetof(struct request, has_all)},
 	{"brief",
 	 .help = "Print the headline, the findings and the largest sums on stdout, as Markdown of "
 		 "at most 8 KB",
@@ -78,8 +77,6 @@ static const struct option_row option_rows[] = {
 	 .apply = option_flag, .offset = offsetof(struct request, is_compared)},
 	{"together", .help = "Show all inputs as one job, even if their logs are separate runs",
 	 .apply = option_flag, .offset = offsetof(struct request, is_together)},
-	{"all", .help = "Print all rows of each table", .apply = option_flag,
-	 .offset = offsetof(struct request, has_all)},
 	{"no-open", 'n', .help = "Do not open a browser, only print the address of the page",
 	 .apply = option_flag, .offset = offsetof(struct request, no_open)},
 	{"serve", .number = "PORT",
@@ -221,7 +218,7 @@ static int merge(const struct request *request, const char *page)
 	for (int i = 0; i < request->passed_count; i++)
 		arguments[count++] = request->passed[i];
 	if (request->has_all)
-		arguments[count++] = "--top=" TOP_ALL;
+		arguments[count++] = "--all";
 	arguments[count++] = "--";
 	for (int i = 0; i < request->input_count; i++)
 		arguments[count++] = request->inputs[i];
@@ -392,6 +389,7 @@ const struct command command_report = {
 	.summary = "Show a recording in the browser, or as text",
 	.examples = "  xtrace report               Open the page of xtrace.data in the browser\n"
 		    "  xtrace report --text        Print what costs most\n"
+		    "  xtrace report --text A B    Compare two runs\n"
 		    "  xtrace report --serve DIR   Show DIR in the browser of another computer\n",
 	.details =
 		"Two inputs are compared, unless they are logs of one trace directory, of one\n"

@@ -19,7 +19,7 @@ diff expected found && echo "the same"
 	"$sample" --tokens 1 >/dev/null
 )
 "$xtrace" merge -q --embed-symbols trace
-"$xtrace" merge trace | grep '  launches  '
+"$xtrace" merge --all trace | grep '  launches  '
 status "$xtrace" env program
 status "$xtrace" env --api none
 status "$xtrace" env --flight-recorder 30
