@@ -255,37 +255,6 @@ static void open_leaked(struct table_rows *rows)
 
 const struct table_def text_time_by_path =
 	TOP_TABLE("GPU time by call path", NS, "time", open_time, "value share count path");
-
-static const struct column_def own_columns[] = {
-	COLUMN("value", NS, FROM(table_row, value), "GPU time", HEAD("time", 12)),
-	COLUMN("share", SHARE, OTHER, "part of all GPU time", HEAD("share", 7)),
-	COLUMN("where", TEXT, OTHER, "function with its file and line", LAST("line")),
-};
-
-static void open_own(struct table_rows *rows)
-{
-	struct table table;
-
-	table_own_frames(&table, &rows->run->paths, NULL);
-	table_give(&table, rows);
-}
-
-static void put_own(struct table_rows *rows, struct cells *cells)
-{
-	const struct table_row *row = rows->record;
-
-	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
-	cells_put(cells, cell_owned(rows, paths_frame_where(&rows->run->paths, row->id)));
-}
-
-const struct table_def text_own_lines = {
-	.title = "GPU time by line of your own code",
-	HAS_COLUMNS(own_columns),
-	.shows = "value share where",
-	.open = open_own,
-	.row = put_own,
-};
-
 const struct table_def text_untimed = TOP_TABLE(
 	"Kernels in CUDA graphs recorded as a whole, one for each node and launch. Loops run more",
 	COUNT, "kernels", open_untimed, "value path");

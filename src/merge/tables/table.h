@@ -172,8 +172,8 @@ struct table_rows {
 };
 
 /* Parts of table_all_paths, largest weight first, only for text. */
-extern const struct table_def text_own_lines, text_time_by_path, text_untimed, text_held,
-	text_held_at_end, text_held_at_peak;
+extern const struct table_def text_time_by_path, text_untimed, text_held, text_held_at_end,
+	text_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
 extern const struct table_def text_costly_ranks, text_mpi_ranks, text_large_causes,

@@ -640,7 +640,7 @@ static void put_short_end(struct output *out, const struct run *run)
 /* Two screens, unless --top asks for more rows. */
 static void put_short(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {&table_budget, &text_own_lines, NULL};
+	static const struct table_def *const tables[] = {&table_budget, &text_lines, NULL};
 	struct sink start, end;
 	size_t lines;
 
@@ -664,11 +664,10 @@ static void put_short(struct sink *sink, const struct run *run)
 
 static void put_all(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {&table_modules,    &text_time_by_path,
-							 &table_kernels,    &text_untimed,
-							 &table_ranges_def, &table_transfers,
-							 &table_calls,	    &table_failures,
-							 &table_memory,	    NULL};
+	static const struct table_def *const tables[] = {
+		&table_budget,	&text_lines,	 &table_modules,    &text_time_by_path,
+		&table_kernels, &text_untimed,	 &table_ranges_def, &table_transfers,
+		&table_calls,	&table_failures, &table_memory,	    NULL};
 	struct output *out = &sink->out;
 
 	put_headline(out, run);
