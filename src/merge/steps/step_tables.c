@@ -106,14 +106,14 @@ struct budget_row {
 };
 
 static const struct column_def budget_columns[] = {
-	COLUMN("part", TEXT, OTHER, "what the GPU did, or why it was idle", HEAD("part", 32)),
+	COLUMN("part", TEXT, OTHER, "what the GPU did, or why it was idle", WIDE("part", 32, 80)),
 	COLUMN("step_ns", NS, FROM(budget_row, step_ns), "mean of all steps after the warm-up",
 	       HEAD("per step", 10)),
 	COLUMN("share", SHARE, OTHER, "part of the time of the steps", HEAD("share", 7), TEXT_ONLY),
 	COLUMN("median_ns", NS, FROM(budget_row, median_ns), "in the middle step by time",
 	       WIDE("median", 10, 100)),
 	COLUMN("slowest_ns", NS, FROM(budget_row, slowest_ns), "in the slowest step",
-	       HEAD("slowest", 10)),
+	       WIDE("slowest", 10, 60)),
 	COLUMN("total_ns", NS, FROM(budget_row, total_ns), "in all steps after the warm-up"),
 	COLUMN("line", TEXT, OTHER, "line of code with most of it", LAST("most of it in"),
 	       OPTIONAL),
