@@ -179,6 +179,8 @@ static const struct option_row option_rows[] = {
 	 .help = "Replace folders of private files, host names, GPU identifiers and arguments of "
 		 "programs, to share the output",
 	 .apply = option_flag, TARGET(settings.is_redacted)},
+	{"no-source", .help = "Leave out the text of your lines of code, as --redact does",
+	 .apply = option_flag, TARGET(settings.frames.has_no_source)},
 	{"iteration", .value = "NAME",
 	 .help = "Treat each instance of this NVTX range as one step (default: detected)",
 	 .expected = "a name", .uses = USES_ITERATIONS, .is_single = true, .apply = option_text,

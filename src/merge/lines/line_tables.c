@@ -48,6 +48,11 @@ static const struct column_def line_columns[] = {
 	COLUMN("peak_bytes", BYTES, FROM(line_part, peak_bytes), "of these, held at the peak"),
 	COLUMN("pool_growth_bytes", BYTES, FROM(line_part, pool_bytes),
 	       "bytes that libraries allocated, most into pools that they keep"),
+	COLUMN("source", TEXTS, OTHER, "text of the line, with three lines before and behind it",
+	       OPTIONAL, IN_JSON),
+	COLUMN("source_from", CODE, OTHER, "line of the first one", OPTIONAL, IN_JSON),
+	COLUMN("source_changed", FLAG, OTHER, "the file is newer than the recording", OPTIONAL,
+	       IN_JSON),
 	COLUMN("where", TEXT, OTHER, "line, and where its work comes from or goes to",
 	       LAST("line of own code"), TEXT_ONLY),
 };
@@ -196,6 +201,8 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 	const struct lines *lines = lines_of(rows->run);
 	bool is_torch = has_backward(rows->run);
 	uint64_t back_ns = row->pass_ns[PASS_BACKWARD] + row->pass_ns[PASS_RECOMPUTE];
+	const struct line_source *source = &row->source;
+	bool has_source = source->texts.length;
 	struct line_key key = {0};
 	const char *file, *function = NO_OWN_CODE;
 
@@ -214,6 +221,11 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 		cells_put(cells, cell_known(is_torch, row->pass_ns[pass]));
 	cells_put(cells, is_torch && row->gpu_ns ? cell_share(back_ns, row->gpu_ns) : CELL_ABSENT);
 	put_steps(cells, rows->run, row);
+	cells_put(cells, has_source ? (struct cell){.text = source->texts.texts,
+						    .length = source->texts.length}
+				    : CELL_ABSENT);
+	cells_put(cells, cell_known(has_source, source->from));
+	cells_put(cells, cell_known(source->is_changed, 1));
 	cells_put(cells, cell_owned(rows, where_text(rows, row, file, key.line, function)));
 }
 

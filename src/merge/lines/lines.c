@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/tables.h"
 #include "log/base/compare.h"
+#include "merge/lines/line_source.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
@@ -389,6 +390,7 @@ static void lines_end(struct sink *sink, const struct run *run)
 	}
 	link_children(lines);
 	list_parts(lines, &(struct line_part){.first_child = lines->parts[0].first_child}, &least);
+	line_sources_read(lines, run);
 	interner_free(&uses.functions);
 	free_all(uses.function_of, uses.keys, uses.functions_used, own.list);
 }
@@ -397,6 +399,8 @@ static void lines_free_state(struct sink *sink)
 {
 	struct lines *lines = sink->state;
 
+	for (size_t i = 0; i < lines->order_count; i++)
+		free(lines->parts[lines->order[i]].source.texts.texts);
 	names_free(&lines->texts);
 	paths_free(&lines->places);
 	paths_free(&lines->tree);

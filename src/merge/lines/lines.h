@@ -8,6 +8,7 @@
 
 #include "merge/lines/own_lines.h"
 #include "merge/steps/steps.h"
+#include "merge/tables/table.h"
 
 struct exporter;
 
@@ -15,6 +16,13 @@ struct exporter;
 enum line_pass { PASS_FORWARD, PASS_BACKWARD, PASS_RECOMPUTE, PASS_OPTIMIZER, PASSES };
 
 enum part_kind { PART_LINE, PART_MODULE, PART_OPERATOR, PART_NODE, PART_WORK, PART_OWN, PART_NONE };
+
+/* A line and its neighbours. */
+struct line_source {
+	struct cell_list texts;
+	uint32_t from;	 /* number of the first one */
+	bool is_changed; /* the file is newer than the recording, and was not read */
+};
 
 /* A line of own code (PART_OWN), or a part of its work. */
 struct line_part {
@@ -31,6 +39,7 @@ struct line_part {
 	uint32_t place;	 /* of the line, in lines.places; PATH_ROOT: no own code */
 	uint32_t inner;	 /* the place below its wrappers, on the largest path */
 	uint32_t caller; /* key of the only line that calls it; 0: none; LINE_SEVERAL */
+	struct line_source source;
 };
 
 /* Work with the same path and the same lines of own code. */

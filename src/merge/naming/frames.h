@@ -175,8 +175,9 @@ struct frames {
 
 /* How frames are shown. inlines and lines need debug information. */
 struct frame_style {
-	bool inlines; /* show inlined functions as frames */
-	bool lines;   /* append lines: "f (file.c:12)" */
+	bool inlines;	    /* show inlined functions as frames */
+	bool lines;	    /* append lines: "f (file.c:12)" */
+	bool has_no_source; /* leave out the text of the user's lines */
 	enum python_shown python;
 	enum backward_shown backward;
 	const char *user_files;		    /* --my-code: a regular expression, or NULL */
