@@ -18,6 +18,8 @@ import type {
 	KernelsRow,
 	MemoryRow,
 	MismatchesRow,
+	LinePartsRow,
+	LinesRow,
 	ModuleLayersRow as LayerRow,
 	ModulesRow as ModuleRow,
 	MpiRow,
@@ -55,7 +57,7 @@ interface Track {
 }
 
 export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
+export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, LinePartsRow, LinesRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -166,6 +168,8 @@ interface Summary {
 	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;
+	lines?: Rows<LinesRow>; /* absent in comparisons */
+	line_parts?: Rows<LinePartsRow>;
 	modules?: Rows<ModuleRow>; /* absent in comparisons */
 	module_layers?: Rows<LayerRow>;
 	api_calls: Rows<CallRow>;

@@ -5,6 +5,7 @@
 import { useMemo } from 'preact/hooks';
 import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, NamelessRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight, formatTime } from './format';
+import { Lines } from './lines';
 import { Modules } from './modules';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
 import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
@@ -644,6 +645,7 @@ function CpuIdle({ state }: { state: State }) {
 }
 
 const tabs: Tab[] = [
+	{ id: 'lines', title: 'Lines', note: wholeRunNote, show: (state) => <Lines state={state} /> },
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'modules', title: 'Modules', note: wholeRunNote, show: (state) => <Modules state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
@@ -731,6 +733,7 @@ export function Tables({ state }: { state: State }) {
 	const { summary, ranges } = state.report;
 	const rows: Record<string, number> = {
 		cpu: summary.cpu?.idle.length ?? 0,
+		lines: summary.lines?.row_count ?? 0,
 		modules: summary.modules?.row_count ?? 0,
 		ranges: ranges.length,
 		memory: summary.memory.rows.length,

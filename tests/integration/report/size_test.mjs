@@ -187,6 +187,7 @@ async function checkLongTable() {
 	const last = () => page.locator('#table-paths tbody tr[data-row]').last();
 
 	// All kernels run 256 threads with 32 registers and 1.5 KiB of shared memory.
+	await page.click('#tab-kernels');
 	await page.fill('#table-kernels .table-tools input', '"[GPU_Kernel]k7"');
 	await soon(async () => assert.match(await page.textContent('#table-kernels .rows'), /^1 of 300/));
 	const [row] = await cells(page, 'kernels');

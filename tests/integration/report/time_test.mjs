@@ -217,6 +217,7 @@ async function checkLongest() {
 	}
 	const all = outputs(made('longest', script.join('\n')), 'longest');
 	const page = await open(all.html);
+	await page.click('#tab-kernels');
 	const maxOf = (name) => page.locator('#table-kernels tbody tr', { hasText: name }).locator('td[data-title=Max]');
 
 	await maxOf('odd').locator('button').click();
@@ -226,6 +227,7 @@ async function checkLongest() {
 	await isThere(page, '#minimap');
 	await reopen(page, /event=work-44/);
 	await isNumber(page, '#event-details [data-value]', 60000, 'a link');
+	await page.click('#tab-kernels');
 	await page.click('#show-longest-gap');
 	await isThere(page, '#event-details[data-kind=idle]');
 	const { idle_ns } = all.summary.headline.longest_gap;
@@ -261,6 +263,7 @@ async function checkFewerEvents() {
 	await isThere(page, '#events-left-out');
 	await isNumber(page, '#flame-total', all.summary.totals.gpu_time_ns, 'all GPU time');
 	// The longest execution stays, so its link leads to it.
+	await page.click('#tab-kernels');
 	await page.click('#table-kernels td[data-title=Max] button');
 	await isNumber(page, '#event-details [data-value]', 8000, 'the longest of many');
 	await close(page);

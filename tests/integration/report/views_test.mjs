@@ -491,7 +491,30 @@ async function checkModules() {
 	await close(page);
 }
 
+// Lines have the rows of the summary, unfold into their parts, and link to an editor.
+async function checkOwnLines() {
+	const { html, summary } = outputs(join(traces, 'h200-gpt2.xtr'), 'lines');
+	const page = await open(html);
+	const busy = summary.lines.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
+	const [first] = busy;
+	const parts = summary.line_parts.rows.filter((row) => row.parent === first.id);
+	const found = async () => (await cells(page, 'lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
+	const shown = (row) => [`training.py:${row.line} ${row.function}${row.caller ? ` from ${row.caller}` : ''}`, row.gpu_time_ns, row.gpu_idle_ns];
+
+	assert.equal(busy.reduce((sum, row) => sum + row.gpu_time_ns, 0), summary.totals.gpu_time_ns);
+	assert.deepEqual(await found(), busy.map(shown));
+	await page.click('#table-lines tbody .pick');
+	assert.deepEqual(await found(), [shown(first), ...parts.map((row) => [row.name, row.gpu_time_ns, row.gpu_idle_ns]), ...busy.slice(1).map(shown)]);
+	assert.equal(await page.getAttribute('.source a', 'href'), `vscode://file/${first.file}:${first.line}`);
+	await page.fill('.source input', 'javascript:alert(1)//{file}');
+	await page.locator('.source input').blur();
+	assert.equal(await page.locator('.source a').count(), 0);
+	assert.match(await page.textContent('.source .empty'), /not in this report/);
+	await close(page);
+}
+
 await runChecks({
+	checkOwnLines,
 	checkModules,
 	checkControls: async () => {
 		const page = await open(llm.html);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPU time by line of own code. A line unfolds level by level into lines of libraries, modules,
+ * operators and kernels. A link opens the line in an editor.
+ */
+import { useMemo } from 'preact/hooks';
+import { signal, useSignal } from '@preact/signals';
+import type { LinePartsRow as PartRow, LinesRow as LineRow } from './data';
+import { showSearch, type State } from './state';
+import { type Column, countColumn, percentColumn, shareColumn, Table, timeColumn } from './table';
+
+interface Row {
+	name: string;
+	depth: number;
+	sums: LineRow | PartRow;
+	line: LineRow;
+	parts: PartRow[];
+}
+
+const SETTING = 'xtrace-editor';
+const EDITOR = 'vscode://file/{file}:{line}';
+
+/* Pages of file: URLs may have no storage. */
+function stored(): string | null {
+	try {
+		return localStorage.getItem(SETTING);
+	} catch {
+		return null;
+	}
+}
+
+const editor = signal(stored() ?? EDITOR);
+
+function setEditor(template: string): void {
+	editor.value = template || EDITOR;
+	try {
+		localStorage.setItem(SETTING, editor.value);
+	} catch {
+		/* It is forgotten with the page. */
+	}
+}
+
+/* The link to a line. Null for a template that would run a script. */
+function editorLink({ file, line }: LineRow): string | null {
+	if (!file?.startsWith('/') || !/^(?!javascript|data)[a-z][\w+.-]*:/i.test(editor.value)) return null;
+	return editor.value.replace('{file}', encodeURI(file)).replace('{line}', String(line));
+}
+
+function lineName({ file, line, function: name }: LineRow): string {
+	return file ? `${file.split('/').pop()}:${line} ${name}` : name;
+}
+
+/* What the main column shows behind the name, so that no wrapper stands alone. */
+function origin({ via, caller }: LineRow): string {
+	return via ? ` via ${via}` : caller ? ` from ${caller}` : '';
+}
+
+function Source({ line }: { line: LineRow }) {
+	const link = editorLink(line);
+	const none = line.source_changed
+		? 'The file is newer than the recording, so its text is not shown.'
+		: 'The text is not in this report: the file was not found, or the text was left out.';
+
+	return (
+		<div class="source">
+			<p class="sub">
+				{link ? <a href={link}>{`${line.file}:${line.line}`}</a> : `${line.file ?? ''}:${line.line ?? ''}`}{' '}
+				<label>
+					Editor link{' '}
+					<input value={editor.value} size={32} spellcheck={false} onChange={(e) => setEditor(e.currentTarget.value)} />
+				</label>
+			</p>
+			{line.source ? (
+				<pre>
+					{line.source.map((text, i) => {
+						const number = `${String(line.source_from! + i).padStart(6)}  ${text}\n`;
+
+						return line.source_from! + i === line.line ? <strong>{number}</strong> : number;
+					})}
+				</pre>
+			) : (
+				<p class="empty">{none}</p>
+			)}
+		</div>
+	);
+}
+
+export function Lines({ state }: { state: State }) {
+	const { lines, line_parts, totals } = state.report.summary;
+	const unfolded = useSignal<ReadonlySet<number>>(new Set());
+	const shown = useSignal<LineRow | null>(null);
+	const partsOf = useMemo(() => {
+		const map = new Map<number, PartRow[]>();
+
+		for (const part of line_parts!.rows) map.set(part.parent, [...(map.get(part.parent) ?? []), part]);
+		return map;
+	}, []);
+	const busy = lines!.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
+	const tops = new Map(
+		busy.map((line): [LineRow, Row] => [line, { name: lineName(line), depth: 0, sums: line, line, parts: partsOf.get(line.id) ?? [] }]),
+	);
+	const withParts = (row: Row): Row[] => [
+		row,
+		...(unfolded.value.has(row.sums.id)
+			? row.parts.flatMap((part) =>
+					withParts({ name: part.name, depth: row.depth + 1, sums: part, line: row.line, parts: partsOf.get(part.id) ?? [] }),
+				)
+			: []),
+	];
+	const top = (r: Row) => (r.depth ? undefined : r.line);
+	const mark = (r: Row) => '\u2003'.repeat(r.depth) + (r.parts.length ? (unfolded.value.has(r.sums.id) ? '▾ ' : '▸ ') : '');
+	const hasPasses = busy.some((row) => row.backward_ns);
+	const hasSteps = busy.some((row) => row.step_gpu_ns !== undefined);
+	const columns: Column<Row>[] = [
+		timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time' }),
+		shareColumn((r) => r.sums.gpu_time_ns, totals.gpu_time_ns),
+		...(hasPasses
+			? [
+					percentColumn<Row>('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
+						what: 'Share of the backward pass, with what a checkpoint runs again',
+					}),
+					timeColumn<Row>('Optimizer', (r) => top(r)?.optimizer_ns, { isDetail: true }),
+				]
+			: []),
+		timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused' }),
+		...(hasSteps
+			? [
+					timeColumn<Row>('Per step', (r) => top(r)?.step_gpu_ns, { what: 'GPU time in a step after the warm-up' }),
+					countColumn<Row>('Count per step', (r) => top(r)?.step_count, { isDetail: true }),
+				]
+			: []),
+		countColumn('Count', (r) => r.sums.count, { what: 'Kernels, copies and memsets', isDetail: true }),
+		{
+			title: 'Line',
+			what: 'The innermost line of your own code',
+			value: (r) => r.name,
+			show: (r) => mark(r) + r.name + (r.depth ? '' : origin(r.line)),
+			plain: (r) => r.name,
+			isText: true,
+			isMain: true,
+		},
+	];
+
+	return (
+		<>
+			<Table
+				id="table-lines"
+				title="GPU time by line of own code"
+				columns={columns}
+				rows={busy.flatMap((line) => withParts(tops.get(line)!))}
+				sortAs={(r) => tops.get(r.line)!}
+				onPick={({ sums, line, parts, name }) => {
+					const now = new Set(unfolded.value);
+
+					shown.value = line;
+					if (!parts.length) return showSearch(name);
+					if (!now.delete(sums.id)) now.add(sums.id);
+					unfolded.value = now;
+				}}
+				pickTitle="Unfold (▸) and show the source, or search in the flame graph"
+				none="No line of your own code is known."
+			/>
+			{shown.value?.file ? <Source line={shown.value} /> : null}
+		</>
+	);
+}
