@@ -44,6 +44,7 @@ def check(reference, folder, args):
         expect_same(+found, +reference.folded(weight), weight)
     kernels = tables["kernels"]
     expect(sum(row["gpu_time_ns"] for row in kernels) == reference.total(), "kernels")
+    check_lines(reference, tables["lines"])
     expect(sum(row["count"] for row in tables["api_calls"]) == reference.count("CALL"), "calls")
     for kind, key in (("COPY", "copy"), ("SET", "set")):
         expect(sum(row["bytes"] for row in tables["copies"] if row["kind"] == key) ==
@@ -57,3 +58,15 @@ def check(reference, folder, args):
            "memory")
     failed = sum(int(row["result"]) != 0 for rows in reference.rows for row in rows["CALL"])
     expect(sum(row["count"] for row in tables["failed_calls"]) == failed, "failed calls")
+
+
+def check_lines(reference, rows):
+    """Lines have all work, and the parts of their time add up."""
+    for weight, columns in (("gpu-time", ["gpu_time_ns"]), ("gpu-idle", ["gpu_idle_ns"]),
+                            ("count", ["count"]),
+                            ("alloc-bytes", ["alloc_bytes", "pool_growth_bytes"])):
+        expect(sum(row[column] for row in rows for column in columns) == reference.total(weight),
+               "lines", weight)
+    for row in rows:
+        passes = [row[f"{name}_ns"] for name in ("forward", "backward", "recompute", "optimizer")]
+        expect(passes[0] is None or sum(passes) == row["gpu_time_ns"], "passes of", row)
