@@ -348,7 +348,7 @@ static void put_step(struct table_rows *rows, struct cells *cells)
 	put_cause(rows, cells, steps, step);
 }
 
-#define STEPS_IN_JSON 1000
+#define STEPS_IN_JSON 4000
 
 #define STEP_TABLE(open_rows)                                                                      \
 	{                                                                                          \
@@ -356,7 +356,7 @@ static void put_step(struct table_rows *rows, struct cells *cells)
 		.what = "Each step on each GPU with its parts. A program without iterations has "  \
 			"none.",                                                                   \
 		HAS_COLUMNS(step_columns), .shows = "step start_ns wall_ns text",                  \
-		.rows_max = STEPS_IN_JSON, .is_complete = true, .open = open_rows, .row = put_step \
+		.rows_max = STEPS_IN_JSON, .open = open_rows, .row = put_step                      \
 	}
 
 const struct table_def table_steps = STEP_TABLE(open_steps);

@@ -36,7 +36,10 @@ static void steps_process(struct sink *sink, const struct process *process)
 
 	/* A part of the call paths has no budget: other work ran in its gaps. */
 	s->reading.iterations = wanted_has_patterns(&sink->settings->wanted) ? &none : found;
-	s->reading.from_ns = sink->settings->wanted.from_ns + (uint64_t)process->origin_ns;
+	/* The window begins at 0 of the first log, which another log may precede. */
+	s->reading.from_ns = sink->settings->wanted.from_ns
+				     ? sink->settings->wanted.from_ns + (uint64_t)process->origin_ns
+				     : 0;
 	s->reading.sums_from = s->sums.count;
 	s->reading.is_cut = sink->settings->wanted.until_ns;
 	if (!s->reading.devices)
