@@ -6,6 +6,7 @@
 
 import type {
 	ApiCallsRow as CallRow,
+	BudgetRow,
 	ByProcessRow,
 	ClocksRow,
 	CollectiveGroupsRow as CollectiveGroup,
@@ -57,7 +58,7 @@ interface Track {
 }
 
 export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, LinePartsRow, LinesRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
+export type { BudgetRow, StepsRow, CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, LinePartsRow, LinesRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
 
 export interface FindingPlace {
 	cost_ns: number;
@@ -111,6 +112,7 @@ export interface Headline {
 	gpu_busy_ns: number;
 	gpu_idle_ns: number;
 	launch_count: number;
+	steps?: { text: string; wall_ns: number; median_ns: number; slowest_ns: number; slowest_step: number };
 	start_up?: HeadlineGap;
 	longest_gap?: HeadlineGap & { class: string };
 	costs: HeadlineCost[];
@@ -165,6 +167,7 @@ interface Summary {
 	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
 	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
 	steps?: Rows<StepsRow>; /* with iterations */
+	budget?: Rows<BudgetRow>; /* the same */
 	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
 	copies: Rows<TransferRow>;
 	memory: Rows<MemoryRow>;

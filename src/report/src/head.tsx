@@ -40,6 +40,7 @@ export function titleOf({ report }: State): string {
 export function linksOf(state: State): [id: string, title: string][] {
 	const { summary, tracks } = state.report;
 	const links: [string, string, boolean][] = [
+		['steps', 'Steps', summary.headline?.steps !== undefined],
 		['findings', 'Findings', (summary.findings?.rows.length ?? 0) > 0],
 		['processes', 'Processes', hasRanks(state)],
 		['collectives', 'Collectives', summary.collectives !== undefined],
@@ -86,8 +87,18 @@ function Tiles({ state }: { state: State }) {
 		? `, ${formatPercent(state.report.summary.backward.gpu_time_ns, totals.gpu_time_ns)} in backward passes`
 		: '';
 
+	const steps = state.report.summary.headline?.steps;
+
 	return (
 		<div class="tiles">
+			{steps ? (
+				<Tile
+					title="Step"
+					value={formatTime(steps.median_ns)}
+					exact={exactTime(steps.median_ns)}
+					note={`median; slowest ${formatTime(steps.slowest_ns)}, step ${steps.slowest_step}`}
+				/>
+			) : null}
 			<Tile title="GPU time" value={formatTime(totals.gpu_time_ns)} exact={exactTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"

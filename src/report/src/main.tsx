@@ -15,6 +15,7 @@ import { keepInAddress } from './fragment';
 import { steadyPart, usualViewOf } from './opening';
 import { SelectionBar } from './selection';
 import { isDark, printing, type State, timeView, usualTime, usualView, view, wholeTree } from './state';
+import { Steps } from './steps';
 import { Tables } from './tables';
 import { timesOf, Tracks } from './tracks';
 import { Tree } from './tree';
@@ -28,6 +29,7 @@ function Page({ state }: { state: State }) {
 			<Bar links={[...(document.getElementById('pair') ? [['pair', 'Comparison'] as [string, string]] : []), ...linksOf(state)]} />
 			<main>
 				<Head state={state} />
+				<Steps state={state} />
 				<Findings state={state} />
 				<Ranks state={state} />
 				<Collectives state={state} />

@@ -492,6 +492,19 @@ async function checkModules() {
 }
 
 // Lines have the rows of the summary, unfold into their parts, and link to an editor.
+// The parts of the budget, and what made the slowest steps slow.
+async function checkSteps(page, { headline, budget, steps }) {
+	const order = [...budget.rows].sort((a, b) => b.step_ns - a.step_ns);
+	const slow = steps.rows.filter((row) => row.cause).sort((a, b) => b.wall_ns - a.wall_ns);
+	const found = (await cells(page, '', 'table-budget')).map((row) => [row.Part, row['Per step'], row['Median step'], row['Slowest step'], row['Most of it in']]);
+
+	assert.equal(budget.rows.reduce((sum, row) => sum + row.total_ns, 0), headline.steps.wall_ns);
+	assert.deepEqual(found, order.map((row) => [row.part, row.step_ns, row.median_ns, row.slowest_ns, row.line]));
+	assert.equal(await page.locator('#slow-steps li').count(), 3);
+	assert.equal(await page.getAttribute('#slow-steps li', 'data-step'), String(slow[0].step));
+	assert.match(await page.textContent('#steps .sub'), new RegExp(`^${headline.steps.step_count} steps of `));
+}
+
 async function checkOwnLines() {
 	const { html, summary } = outputs(join(traces, 'h200-gpt2.xtr'), 'lines');
 	const page = await open(html);
@@ -501,6 +514,7 @@ async function checkOwnLines() {
 	const found = async () => (await cells(page, 'lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
 	const shown = (row) => [`training.py:${row.line} ${row.function}${row.caller ? ` from ${row.caller}` : ''}`, row.gpu_time_ns, row.gpu_idle_ns];
 
+	await checkSteps(page, summary);
 	assert.equal(busy.reduce((sum, row) => sum + row.gpu_time_ns, 0), summary.totals.gpu_time_ns);
 	assert.deepEqual(await found(), busy.map(shown));
 	await page.click('#table-lines tbody .pick');

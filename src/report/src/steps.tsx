@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps: how long they take, where their time goes, and what made the slowest ones slow.
+ */
+import type { BudgetRow, StepsRow } from './data';
+import { formatPercent, formatTime } from './format';
+import { CardHead } from './parts';
+import type { State } from './state';
+import { type Column, Table, timeColumn } from './table';
+
+const SLOW = 3; /* slow steps shown */
+
+function budgetColumns(wholeNs: number): Column<BudgetRow>[] {
+	return [
+		{ title: 'Part', value: (r) => r.part, isText: true, isMain: true },
+		timeColumn('Per step', (r) => r.step_ns),
+		{
+			title: 'Share',
+			value: (r) => r.total_ns,
+			show: (r) => formatPercent(r.total_ns, wholeNs),
+			share: (r) => r.total_ns / wholeNs,
+			unit: 'ns',
+		},
+		timeColumn('Median step', (r) => r.median_ns),
+		timeColumn('Slowest step', (r) => r.slowest_ns),
+		{ title: 'Most of it in', value: (r) => r.line ?? '', isText: true },
+	];
+}
+
+/* The slowest steps with what took longer in them. */
+function Slow({ rows }: { rows: StepsRow[] }) {
+	const slow = rows.filter((row) => row.cause).sort((a, b) => b.wall_ns - a.wall_ns).slice(0, SLOW);
+
+	return slow.length ? (
+		<ul class="lines" id="slow-steps">
+			{slow.map((row) => (
+				<li data-step={row.step}>
+					Step {row.step} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
+					{row.cause_line ? (
+						<>
+							, most in <code>{row.cause_line}</code>
+						</>
+					) : null}
+				</li>
+			))}
+		</ul>
+	) : null;
+}
+
+export function Steps({ state }: { state: State }) {
+	const { headline, budget, steps } = state.report.summary;
+
+	if (!headline?.steps || !budget) return null;
+	return (
+		<section id="steps" class="card">
+			<CardHead title="Steps" what={`${headline.steps.text}. The parts add up to the time of the steps.`} />
+			<Table id="table-budget" title="Budget of a step" columns={budgetColumns(headline.steps.wall_ns)} rows={budget.rows} sortedBy={1} none="" />
+			<Slow rows={steps?.rows ?? []} />
+		</section>
+	);
+}
