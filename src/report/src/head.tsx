@@ -130,12 +130,20 @@ function Tiles({ state }: { state: State }) {
 	);
 }
 
-/* Says over how many GPUs a time was added up. Processes may share a GPU. */
-function addedOver({ report }: State): string {
-	const counts = report.summary.processes.map((process) => process.devices.length).filter((count) => count);
+/* The time of the GPUs: "of 4 GPUs, 6.07 s each". Processes may share a GPU. */
+function SpanOf({ state }: { state: State }) {
+	const { headline, processes } = state.report.summary;
+	const devices = processes.flatMap((process) => process.devices);
+	const gpus = new Set(devices.map((device) => device.uuid || device)).size;
+	const count = devices.length;
+	const span = <Amount value={Math.round((headline?.span_ns ?? 0) / (count || 1))} />;
 
-	if (counts.length > 1) return `, added over the GPUs of ${counts.length} processes,`;
-	return counts[0] > 1 ? `, added over ${counts[0]} GPUs,` : '';
+	if (count <= 1) return <>of the {span}</>;
+	return (
+		<>
+			of {gpus === count ? `${count} GPUs` : `${count} processes on ${gpus} GPU${gpus > 1 ? 's' : ''}`}, {span} each,
+		</>
+	);
 }
 
 /* "launch late (CPU busy) 61.2 %, nothing submitted 20.1 %" */
@@ -241,8 +249,8 @@ function Headline({ state }: { state: State }) {
 			</Fact>
 			{headline.gpu_idle_ns ? (
 				<Fact name="GPU idle">
-					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> of the <Amount value={headline.span_ns} />
-					{addedOver(state)} from first to last GPU work: {idleCauses(state)}
+					<b>{formatPercent(headline.gpu_idle_ns, headline.span_ns)}</b> <SpanOf state={state} /> from first to last GPU work:{' '}
+					{idleCauses(state)}
 				</Fact>
 			) : null}
 			{start_up ? (

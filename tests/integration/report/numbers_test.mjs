@@ -297,7 +297,7 @@ async function checkApart() {
 	const page = await open(all.html);
 
 	assert.equal(await page.getAttribute('#breaks', 'data-breaks'), '1');
-	assert.match(await page.textContent('#headline'), /, added over the GPUs of 2 processes, from first to last/);
+	assert.match(await page.textContent('#headline'), /of 2 GPUs, [\d.]+ m?s each, from first to last/);
 	// Each process has half of the width; in each, half of the columns have no memory.
 	await page.click('#counters summary');
 	await page.waitForFunction(() => document.querySelectorAll('#timeline .track canvas').length === 4);
