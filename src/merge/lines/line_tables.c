@@ -188,7 +188,7 @@ static bool has_backward(const struct run *run)
 static void put_steps(struct cells *cells, const struct run *run, const struct line_part *row)
 {
 	const struct steps *steps = steps_of(run);
-	uint64_t count = steps && !row->lacks_steps ? steps->steady_count : 0;
+	uint64_t count = steps ? steps->steady_count : 0;
 
 	cells_put(cells, cell_known(count, row->steps.gpu_ns / larger(count, 1u)));
 	cells_put(cells, cell_known(count, row->steps.idle_ns / larger(count, 1u)));

@@ -51,6 +51,11 @@ static void add_total(struct sink *sink, const struct process *process, const st
 	sum->node = node;
 	for (int w = 0; w < WEIGHTS; w++)
 		saturating_add(&sum->weights[w], weights[w]);
+	if (!(total->owner.marks & OWNER_STEADY))
+		return;
+	saturating_add(&sum->steps.gpu_ns, weights[WEIGHT_GPU_TIME]);
+	saturating_add(&sum->steps.count, weights[WEIGHT_COUNT]);
+	saturating_add(&sum->steps.idle_ns, weights[WEIGHT_GPU_IDLE]);
 }
 
 static enum part_kind find_kind(const struct paths *paths, uint32_t node)
@@ -196,7 +201,6 @@ static uint32_t add_part(struct lines *lines, const struct paths *paths, uint32_
 	saturating_add(&part->steps.gpu_ns, sum->steps.gpu_ns);
 	saturating_add(&part->steps.count, sum->steps.count);
 	saturating_add(&part->steps.idle_ns, sum->steps.idle_ns);
-	part->lacks_steps |= sum->lacks_steps;
 	if (is_own_allocation(paths, sum->node)) {
 		saturating_add(&part->alloc_bytes, weights[WEIGHT_ALLOC_BYTES]);
 		saturating_add(&part->peak_bytes, weights[WEIGHT_PEAK_BYTES]);
@@ -339,22 +343,6 @@ static int compare_sums(const void *a, const void *b)
 				    : (x->place > y->place) - (x->place < y->place);
 }
 
-/* The sums of steps are by node, so those of several lines with one node are unknown. */
-static void find_steps(struct lines *lines, const struct run *run)
-{
-	uint32_t *sum_of = xt_calloc(run->paths.node_count, sizeof(*sum_of)); /* + 1 */
-
-	for (uint32_t s = 0; s < lines->sum_keys.count; s++) {
-		struct line_sum *sum = &lines->sums[s];
-
-		sum->steps = steps_weights(steps_of(run), sum->node);
-		if (sum_of[sum->node])
-			sum->lacks_steps = lines->sums[sum_of[sum->node] - 1].lacks_steps = true;
-		sum_of[sum->node] = s + 1;
-	}
-	free(sum_of);
-}
-
 static void find_functions(struct line_uses *uses, const struct lines *lines)
 {
 	bool is_new;
@@ -377,7 +365,6 @@ static void lines_end(struct sink *sink, const struct run *run)
 		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
 
 	find_functions(&uses, lines);
-	find_steps(lines, run);
 	SORT(lines->sums, lines->sum_keys.count, compare_sums);
 	for (size_t s = 0; s < lines->sum_keys.count; s++) {
 		lines_own_frames(&run->paths, lines->sums[s].node, &own);

@@ -34,7 +34,6 @@ struct line_part {
 	uint64_t gpu_ns, pass_ns[PASSES], idle_ns, count;
 	uint64_t alloc_bytes, peak_bytes, pool_bytes;
 	struct step_weights steps; /* of the steps after the warm-up */
-	bool lacks_steps;	   /* they are unknown */
 	/* Only of PART_OWN: */
 	uint32_t place;	 /* of the line, in lines.places; PATH_ROOT: no own code */
 	uint32_t inner;	 /* the place below its wrappers, on the largest path */
@@ -48,7 +47,6 @@ struct line_sum {
 	uint32_t node;	/* in run->paths */
 	enum line_pass pass;
 	struct step_weights steps;
-	bool lacks_steps; /* paths of other lines end at the node */
 	uint64_t weights[WEIGHTS];
 };
 
