@@ -24,6 +24,7 @@ struct detection {
 	uint64_t whole_ns;
 	uint64_t step_count;   /* of the steps that the costs are of; 0: the whole run */
 	uint32_t marks;	       /* enum owner_mark of the totals that count */
+	uint32_t other_marks;  /* totals with any of these do not */
 	uint64_t device_count; /* devices with work; the gain on one device is divided by it */
 	struct candidate *candidates;
 	size_t candidate_count;

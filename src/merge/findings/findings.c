@@ -201,6 +201,13 @@ void findings_detect(struct reading *reading)
 	apply_rules(&detection, false);
 	if (!reading->gaps.is_blind)
 		cpu_findings_detect(&detection);
+	if (!reading->gaps.is_blind && detection.step_count) {
+		/* What delays the run outside its steps, such as compilation. */
+		detection.step_count = 0;
+		detection.other_marks = detection.marks;
+		detection.marks = 0;
+		cpu_findings_detect(&detection);
+	}
 	if (reading->process.process_count > 1)
 		findings_note_devices(&detection);
 	free(detection.candidates);
@@ -208,7 +215,8 @@ void findings_detect(struct reading *reading)
 
 static bool is_same(const struct finding *a, const struct finding *b)
 {
-	return a->rule == b->rule && finding_is_same_place(&a->places[0], &b->places[0]);
+	return a->rule == b->rule && !a->step_count == !b->step_count &&
+	       finding_is_same_place(&a->places[0], &b->places[0]);
 }
 
 static int compare_findings(const void *a, const void *b)

@@ -526,12 +526,12 @@ static void add_path(struct detection *detection, struct cpu_groups *groups,
 	const struct idle_path *path =
 		idle_paths_get(&reading->gaps.idle_paths, IDLE_WHAT_PATH(total->owner.what));
 	uint64_t ns = total->weights[WEIGHT_GPU_IDLE] / detection->device_count;
+	enum rule rule = cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what));
 	struct finding_place place = {0};
 	struct cpu_group *group;
 
 	cpu_place(run, path, &place);
-	group = group_of(groups, cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what)),
-			 &place.at);
+	group = group_of(groups, rule, &place.at);
 	saturating_add(&group->ns, ns);
 	group->path_count++;
 	note_process(group, path);
@@ -625,7 +625,7 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 		saturating_add(&cost_ns, groups[g].ns);
 	finding = finding_add(reading->run, groups->rule, reading->process.index, cost_ns,
 			      detection->step_count ? detection->whole_ns
-						    : span_ns(detection->callsites));
+						    : span_ns(&reading->sums.callsites));
 	if (!finding)
 		return;
 	finding->step_count = detection->step_count;
@@ -650,6 +650,7 @@ void cpu_findings_detect(struct detection *detection)
 
 	for (uint32_t t = 0; t < aggregate->count; t++)
 		if ((aggregate->entries[t].owner.marks & detection->marks) == detection->marks &&
+		    !(aggregate->entries[t].owner.marks & detection->other_marks) &&
 		    is_explained(detection->reading, &aggregate->entries[t]))
 			add_path(detection, &groups, &aggregate->entries[t]);
 	count = groups.keys.count;
