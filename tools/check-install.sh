@@ -70,7 +70,7 @@ if [ "$(printf '%s\n' 2.36 "$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)" | sort 
 	"$source/tools/check-portable.py" --glibc 2.36 . || status=1
 fi
 for trace in share/xtrace/samples/traces/*.xtr; do
-	if ! bin/xtrace-merge "$trace" | grep -q 'attributed to a call path  *100.0 %'; then
+	if ! bin/xtrace-merge --all "$trace" | grep -q 'attributed to a call path  *100.0 %'; then
 		echo "check-install: $trace is not attributed in full"
 		status=1
 	fi

@@ -69,7 +69,7 @@ $tests/tools/check-trace.py data --dump $tests/tools/xtrace-dump --merge xtrace-
 xtrace-merge data --folded folded >merge && grep -q 'main;.*;\[GPU_Kernel\]matmul_kernel' folded ||
 	fail "the sample's functions have no names: $(cat merge)"
 for trace in $share/samples/traces/*.xtr; do
-	xtrace-merge "$trace" | grep -q 'attributed to a call path  *100.0 %' ||
+	xtrace-merge --all "$trace" | grep -q 'attributed to a call path  *100.0 %' ||
 		fail "$trace is not attributed in full"
 done
 xtrace report data >report && grep -q '</html>' data/report.html || fail "$(cat report)"

@@ -60,7 +60,7 @@ class Files:
 
     def unnamed(self, log, *options):
         """Modules without names. The text and the JSON summary must agree."""
-        text = self.tracer.merge(log, *options).stdout
+        text = self.tracer.merge(log, "--all", *options).stdout
         document = json.loads(self.tracer.merge(log, "--summary", "-", *options).stdout)
         listed = text.partition("\nFunctions without names\n")[2].splitlines()
         found = {row["module"]: row["places"] for row in document["trust"]["nameless"]}
@@ -197,7 +197,7 @@ def check_changed(files):
     said = f"{program}: not the file that was traced (build id differs)"
     assert done.stderr.count(said) == 1, done.stderr
     assert "launch" not in re.sub("cuLaunch", "", done.stdout), done.stdout
-    assert said in files.tracer.merge(*logs, status=1).stdout
+    assert said in files.tracer.merge(*logs, "--all", status=1).stdout
 
 
 def check_split_missing(files):
@@ -597,6 +597,7 @@ CHECKS = (check_debug_files, check_mini_debug, check_no_build_id, check_changed,
 
 
 def main():
+    os.environ["COLUMNS"] = "1000"  # no line of text is wrapped
     args = base.parse_arguments()
     checks = (check_server,) if args.server else CHECKS
     if not (base.has("g++") and base.has("objcopy") and base.has("readelf")):

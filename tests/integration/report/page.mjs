@@ -116,7 +116,7 @@ export async function choose(page, weight, summary) {
 // The cells of all rows of a table, by heading: numbers as raw values, texts as shown. Scrolls
 // through long tables, because only the visible rows are in the DOM.
 export async function cells(page, tab, id = `table-${tab}`) {
-	await page.click(`#tab-${tab}`);
+	if (tab) await page.click(`#tab-${tab}`);
 	await isThere(page, `#${id} tbody`);
 	return page.$eval(`#${id}`, async (part) => {
 		const box = part.querySelector('.table-scroll');

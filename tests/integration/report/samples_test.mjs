@@ -103,7 +103,7 @@ function makeIdleLogs() {
 async function checkText() {
 	const idle = makeIdleLogs();
 	const { html } = outputs(idle, 'idle');
-	const text = execFileSync(merge, ['-q', idle], { encoding: 'utf8' });
+	const text = execFileSync(merge, ['-q', '--all', idle], { encoding: 'utf8' });
 	const page = await open(html);
 	const [, share, code] = text.match(/^longest gap .*, (\S+ %) of it in (.*)$/m);
 	const gap = await page.textContent('#longest-gap');
