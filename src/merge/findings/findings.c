@@ -168,6 +168,9 @@ static void choose_steps(struct detection *detection)
 
 	if (!reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
 		return;
+	/* If the CPU runs far ahead, work of many steps runs at once. */
+	if (steps_ns(reading) / 2 > reading->plan.steady_ns)
+		return;
 	detection->callsites = &reading->sums.steady;
 	detection->whole_ns = steps_ns(reading);
 	detection->step_count = list->found_count - list->warmup_count;
