@@ -173,7 +173,7 @@ static void pair_put_table(const struct printer *p, const struct pair_def *def,
 			      p->options->all_option);
 }
 
-/* What stands around the comparison, which every format marks. */
+/* Texts around the comparison. Every format marks them. */
 #define WARNING "One run each: noise unknown."
 static const struct {
 	const char *begin, *tables, *end;

@@ -205,7 +205,7 @@ void findings_detect(struct reading *reading)
 	if (!reading->gaps.is_blind)
 		cpu_findings_detect(&detection);
 	if (!reading->gaps.is_blind && detection.step_count) {
-		/* What delays the run outside its steps, such as compilation. */
+		/* Causes outside the steps, such as compilation, delay the run as a whole. */
 		detection.step_count = 0;
 		detection.other_marks = detection.marks;
 		detection.marks = 0;

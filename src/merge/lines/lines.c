@@ -82,7 +82,7 @@ static enum part_kind find_kind(const struct paths *paths, uint32_t node)
 	return PART_LINE;
 }
 
-/* What a frame below a line of own code is, if it can be a part. */
+/* Returns the kind of part of a frame below a line of own code, or PART_NONE. */
 static enum part_kind kind_of(struct lines *lines, const struct paths *paths, uint32_t node)
 {
 	uint32_t name = paths->nodes[node].name;

@@ -119,7 +119,7 @@ static void each_call(const struct model *model, const char *log_path, listener 
 	xt_reader_close(reader);
 }
 
-/* What the first pass over the calls collects. */
+/* Results of the first pass over the calls. */
 struct survey {
 	struct iterations *list;
 	struct launches launches;
@@ -326,8 +326,8 @@ static bool find_steps(struct survey *survey, const struct model *model, const c
 }
 
 /*
- * Returns the launch that marks the period from the first launch of a graph on, or else from the
- * first launch on: programs make graphs when they have warmed up, and replay them in their loop.
+ * Returns the launch that marks the period. Launches before the first graph launch are left out
+ * if the others repeat: programs make graphs after their warm-up, and replay them in their loop.
  */
 static uint32_t find_marker(const struct launches *l, const struct model *model)
 {

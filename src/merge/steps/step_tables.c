@@ -191,7 +191,7 @@ const struct table_def table_budget = {
 	.row = put_budget,
 };
 
-/* What a slow step spent more time on than the middle one. */
+/* The part that took longer in a slow step than in the median one. */
 struct slow_cause {
 	uint32_t part;
 	uint32_t line; /* NAME_EMPTY: unknown */

@@ -449,11 +449,6 @@ const struct steps *steps_of(const struct run *run)
 	return s && s->steady_count ? s : NULL;
 }
 
-struct step_weights steps_weights(const struct steps *s, uint32_t node)
-{
-	return s && node < s->weight_capacity ? s->weights[node] : (struct step_weights){0};
-}
-
 uint64_t step_busy_ns(const struct step *step)
 {
 	uint64_t busy_ns = 0;

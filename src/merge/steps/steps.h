@@ -42,8 +42,8 @@ _Static_assert(STEP_UNEXPLAINED == STEP_PARTS - 1, "the last part is what is not
 extern const char *const step_part_names[STEP_PARTS];
 
 #define STEPS_MAX	  (1u << 16) /* of each device; later ones are left out */
-#define STEPS_SLOW	  3	     /* of each process: steps whose slowness is explained */
-#define STEP_NOTES_MAX	  (1u << 20) /* events of a step that are looked at */
+#define STEPS_SLOW	  3	     /* slow steps of each device that are explained */
+#define STEP_NOTES_MAX	  (1u << 20) /* notes of one step; later events have none */
 #define STEPS_DEVICES_MAX 64	     /* larger device numbers have no steps */
 
 struct step {
@@ -140,13 +140,10 @@ extern const struct exporter analysis_steps;
 /* Returns the steps, or NULL if the run has none after a warm-up. */
 const struct steps *steps_of(const struct run *run);
 
-/* Returns the sums of a node of run->paths. steps: of steps_of(). */
-struct step_weights steps_weights(const struct steps *steps, uint32_t node);
-
 /* "20 steps of 12.1 ms (median; slowest 14.0 ms, step 7), GPU busy 15 %". The caller frees it. */
 char *steps_text(const struct steps *steps);
 
-/* What the steps of the warm-up took, or NULL if there are none. The caller frees it. */
+/* Describes the steps of the warm-up. NULL if there are none. The caller frees it. */
 char *steps_warmup_text(const struct steps *steps);
 
 /* Writes the figures of steps_text() as an object "steps". */

@@ -50,7 +50,7 @@ function lineName({ file, line, function: name }: LineRow): string {
 	return file ? `${file.split('/').pop()}:${line} ${name}` : name;
 }
 
-/* What the main column shows behind the name, so that no wrapper stands alone. */
+/* The main column shows callers or callees behind the name, so that no wrapper stands alone. */
 function origin({ via, caller }: LineRow): string {
 	return via ? ` via ${via}` : caller ? ` from ${caller}` : '';
 }

@@ -15,7 +15,7 @@ interface Row {
 	layers: LayerRow[]; /* of a folded row */
 }
 
-/* The frame of a module. What a checkpoint runs again has a path below the class of its block. */
+/* The frame of a module. Recomputed work has a path below the class of its block. */
 function frameOf({ report }: State, path: string): string {
 	const again = report.names.includes(`[module] ${path}`) ? null : /^.*<([^<>]*)>\.?(.*)$/.exec(path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the page shows first: the frames of the flame graph and the time in view.
+ * The opening view of the page: the frames of the flame graph and the time in view.
  */
 import { lateProcessOf, type Report } from './data';
 import type { Span } from './times';
@@ -23,10 +23,9 @@ export function usualViewOf(report: Report, tree: Tree): View {
 }
 
 /*
- * Returns the time from the first to the last steady step. Of many steps, it is the one of median
- * length with the one before and after it: its kernels are wide enough to read, and the neighbours
- * show where it begins and ends. Null without steps. The steps are those of the late process, or
- * else of the first one that has any.
+ * Returns the time from the first to the last steady step, or null without steps. If there are
+ * many, returns that of the median step and its two neighbours: their kernels are wide enough to
+ * read. The steps are those of the late process, or else of the first one that has any.
  */
 export function steadyPart(report: Report): Span | null {
 	const all = report.summary.steps?.rows.filter((step) => step.kind === 'steady') ?? [];

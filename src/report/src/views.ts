@@ -23,7 +23,7 @@ const NOWHERE = 0xffffffff; /* not part of the view */
 /* Labels of PyTorch's modules and of its autograd say what the frames below them do. */
 const label = /^\[(module|backward[~?]?|recompute)\]/;
 
-/* What the level below the user's code never is: decorators, and PyTorch's way into a module. */
+/* Decorators and PyTorch's way into a module are never the level below the user's code. */
 const wrapper = /(^|\.)(_wrapped_call_impl|_call_impl|wrapper|wrapped_fn|decorate_context|_use_grad|maybe_fallback|_fn)( |$)/;
 
 /* Labels that say more about the user's code than the frames around them. */

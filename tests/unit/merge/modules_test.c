@@ -115,7 +115,7 @@ static void layers_are_folded_and_passes_told_apart(void **state)
 	paths_free(&run.paths);
 }
 
-/* What a checkpoint runs again begins at the class of an outermost module. */
+/* The path of recomputed work begins at the class of an outermost module. */
 static void recomputed_modules_are_below_the_checkpoint(void **state)
 {
 	struct sums sums;

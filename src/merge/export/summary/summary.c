@@ -157,7 +157,7 @@ static void put_counts(struct output *out, const struct run *run)
 	put_some(out, "kernels, copies and memsets in graphs", work->graph_work_count);
 }
 
-/* What the tables are of. */
+/* Say which processes and GPUs the tables add up. */
 static void put_context(struct output *out, const struct run *run)
 {
 	char part[WANTED_BYTES], *selected;
@@ -621,7 +621,7 @@ static void put_verdicts(struct output *out, const struct run *run)
 	}
 }
 
-/* Whatever makes the figures doubtful, and where the rest is. */
+/* Warn about doubtful figures, and name the option that shows the rest. */
 static void put_short_end(struct output *out, const struct run *run)
 {
 	size_t count = run->report->warnings.count;
