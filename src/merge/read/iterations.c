@@ -254,7 +254,8 @@ static bool has_optimizer(const struct model *model)
 
 /*
  * Chooses the call of an optimizer that ends most often, of equal ones the last. Returns 0 if that
- * is too rare, or if less than half of the launches are between its first and last end.
+ * is too rare, or if less than half of the launches from its first end on are before its last end.
+ * Launches before its first end do not count: a compiler may try out thousands of kernels.
  */
 static uint32_t choose_optimizer(const struct launches *l, const struct model *model,
 				 const uint32_t *places)
@@ -277,7 +278,7 @@ static uint32_t choose_optimizer(const struct launches *l, const struct model *m
 		    (ends[f].count == ends[chosen].count && ends[f].last > ends[chosen].last))
 			chosen = f;
 	if (ends[chosen].count <= ITERATIONS_MIN ||
-	    ends[chosen].last - ends[chosen].first < l->count / 2)
+	    ends[chosen].last - ends[chosen].first < (l->count - ends[chosen].first) / 2)
 		chosen = 0;
 	free(ends);
 	return (uint32_t)chosen;

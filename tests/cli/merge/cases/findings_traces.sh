@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# The findings of the real traces, as in the table of docs/FINDINGS.md.
+# The steps and findings of the real traces. The findings are those of the table in docs/FINDINGS.md.
 traces=$tests/../../../samples/traces
 for log in "$traces"/*.xtr "$traces"/h200-idle; do
 	name=$(basename "$log" .xtr)
 	merge -q --no-recover --summary out.json "$log" >status
 	grep -v "exit status 0" status || true
 	python3 -c 'import json, sys
-for row in json.load(open("out.json"))["findings"]["rows"] or [None]:
+out = json.load(open("out.json"))
+print(sys.argv[1], out["headline"].get("steps", {}).get("text", "no steps"), sep=": ", file=sys.stderr)
+for row in out["findings"]["rows"] or [None]:
     print(sys.argv[1], *([row["rule"], "%.1f %%" % (100 * row["cost_ns"] / row["whole_ns"]), row["where"]] if row else ["nothing"]), sep=" | ")' "$name"
-done >found
-cat found
+done >found 2>steps
+cat steps found
 sed -n 's/^| `\(h[12]00-[^`]*\)` | \([^|]*\) | \([^|]*\) | `*\([^`|]*\)`* |.*/\1 | \2 | \3 | \4/p; s/^| `\(h[12]00-[^`]*\)` | \(nothing\) |.*/\1 | nothing/p' "$tests/../../../docs/FINDINGS.md" | sort -u | sed 's/ *$//; s/`//g' >told
 sort -u found | diff - told && echo "the document says the same"
