@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The steps and findings of the real traces. The findings are those of the table in docs/FINDINGS.md.
+# The steps of the real traces, and their findings, as in the table of docs/FINDINGS.md.
 traces=$tests/../../../samples/traces
 for log in "$traces"/*.xtr "$traces"/h200-idle; do
 	name=$(basename "$log" .xtr)
