@@ -90,7 +90,7 @@ static void put_cost(FILE *out, const struct detection *detection, const struct 
 	if (finding->step_count) {
 		char step[TIME_BYTES];
 
-		fprintf(out, " (%s per step)", format_time(step, finding_step_ns(finding)));
+		fprintf(out, " (%s per step)", format_time_short(step, finding_step_ns(finding)));
 	}
 }
 
@@ -132,7 +132,8 @@ static void put_value(FILE *out, const struct detection *detection, const struct
 	} else if (at[1] == 'n') {
 		fprintf(out, "%" PRIu64, detection->facts[index]);
 	} else {
-		fputs((at[1] == 't' ? format_time : format_bytes)(text, detection->facts[index]),
+		fputs((at[1] == 't' ? format_time_short
+				    : format_bytes_short)(text, detection->facts[index]),
 		      out);
 	}
 }

@@ -72,7 +72,7 @@ const char *finding_cost(const struct finding *finding)
 {
 	static char text[TIME_BYTES];
 
-	return format_time(text, finding->cost_ns);
+	return format_time_short(text, finding->cost_ns);
 }
 
 const char *finding_share(const struct finding *finding)

@@ -292,9 +292,9 @@ char *verdict_text(const struct run *run)
 	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char share[64], time[TIME_BYTES], *cause, *text;
 
-	format_time(time,
-		    (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->compared->report,
-									 run->inputs->count)));
+	format_time_short(
+		time, (uint64_t)(verdict->share * collectives_mean_rank_ns(&run->compared->report,
+									   run->inputs->count)));
 	snprintf(share, sizeof(share), "%.1f %% (%s of each rank)", verdict->share * 100, time);
 	if (verdict->kind == VERDICT_LINK)
 		return link_text(run, share);
