@@ -62,12 +62,11 @@ static const struct option_row option_rows[] = {
 	 .help = "Print the headline, what costs most and the findings on stdout, in two screens, "
 		 "instead of writing a page",
 	 .apply = option_flag, .offset = offsetof(struct request, is_text)},
-	{"all",
-	 .help = "With --text, print all tables, with exact figures. Of two runs, show all rows",
+	{"all", .help = "Print all tables of --text, with exact figures. Show all rows of two runs",
 	 .apply = option_flag, .offset = offsetof(struct request, has_all)},
 	{"brief",
-	 .help = "Print the headline, the findings and the largest sums on stdout, as Markdown of "
-		 "at most 8 KB",
+	 .help = "Print the headline, the findings and the largest rows of tables on stdout, as "
+		 "Markdown of at most 8 KB",
 	 .apply = option_flag, .offset = offsetof(struct request, is_brief)},
 	{"output", 'o', .value = "FILE", .expected = "a file name",
 	 .help = "Write the page to FILE (default: DIR/report.html or LOG.html, of two "

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes the headline.
- *
- * Candidates for the largest costs are the findings, and then the lines of the user's own code by
- * the GPU time that they cause. All costs are sums over the processes.
+ * Computes the headline. Its costs are the most expensive findings, summed over the processes.
  */
 #include "merge/findings/headline.h"
 
@@ -19,10 +16,9 @@
 #include "merge/read/inputs.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
-#include "merge/sums/path_tables.h"
+#include "merge/tables/table.h"
 
-#define GAP_NS	   1000000000 /* between processes that one script starts one after the other */
-#define LINE_SHARE 20	      /* a line counts as a cost from 1/20 of the GPU time */
+#define GAP_NS 1000000000 /* between processes that one script starts one after the other */
 
 /* A program while its processes are collected. */
 struct group {
@@ -304,76 +300,32 @@ void headline_add(struct reading *reading)
 	add_start_up(reading, start_ns);
 }
 
-/*
- * Findings come first: they are time that could be saved, and GPU time is not. A job that hangs
- * precedes all.
- */
-static int priority_of(const struct headline_cost *cost)
+/* A job that hangs precedes all. */
+static bool precedes(const struct finding *a, const struct finding *b)
 {
-	if (!cost->rule)
-		return 2;
-	return strcmp(cost->rule, rule_specs[RULE_HANG].name) != 0;
+	bool a_hangs = a->rule == RULE_HANG, b_hangs = b->rule == RULE_HANG;
+
+	return a_hangs != b_hangs ? a_hangs : a->cost_ns > b->cost_ns;
 }
 
-static bool precedes(const struct headline_cost *a, const struct headline_cost *b)
+/* Keeps the most expensive findings. */
+static void choose_costs(struct headline *headline, const struct findings *findings)
 {
-	int a_priority = priority_of(a), b_priority = priority_of(b);
+	struct headline_cost *costs = headline->costs;
 
-	return a_priority != b_priority ? a_priority < b_priority : a->cost_ns > b->cost_ns;
-}
+	for (size_t f = 0; f < findings->count; f++) {
+		size_t at = headline->cost_count;
 
-/* Keeps the first costs. Takes over cost->text and cost->where. */
-static void add_cost(struct headline *headline, struct headline_cost cost)
-{
-	size_t at = headline->cost_count;
-
-	while (at && precedes(&cost, &headline->costs[at - 1]))
-		at--;
-	if (at == HEADLINE_COSTS) {
-		free(cost.text);
-		free(cost.where);
-		return;
+		while (at && precedes(&findings->list[f], costs[at - 1].finding))
+			at--;
+		if (at == HEADLINE_COSTS)
+			continue;
+		headline->cost_count = smaller(headline->cost_count + 1, (size_t)HEADLINE_COSTS);
+		memmove(&costs[at + 1], &costs[at],
+			(headline->cost_count - at - 1) * sizeof(*costs));
+		costs[at] = (struct headline_cost){.finding = &findings->list[f],
+						   .whole_ns = findings->list[f].whole_ns};
 	}
-	if (headline->cost_count == HEADLINE_COSTS) {
-		free(headline->costs[HEADLINE_COSTS - 1].text);
-		free(headline->costs[HEADLINE_COSTS - 1].where);
-	} else {
-		headline->cost_count++;
-	}
-	memmove(&headline->costs[at + 1], &headline->costs[at],
-		(headline->cost_count - at - 1) * sizeof(cost));
-	headline->costs[at] = cost;
-}
-
-static void add_finding(struct run *run, const struct finding *finding)
-{
-	const struct finding_frame *at = &finding->places[0].at;
-	bool is_of_job = finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG;
-	struct headline_cost cost = {
-		.kind = "finding",
-		.rule = rule_specs[finding->rule].name,
-		.what = finding->headline ?: rule_specs[finding->rule].headline,
-		.whole = finding->step_count		   ? "the steps"
-			 : finding->rule >= RULE_CPU_FIRST ? NULL
-			 : is_of_job			   ? "the job"
-							   : "active time",
-		.where = finding_location(&run->paths, finding),
-		.file = at->file,
-		.line = at->file == NAME_EMPTY ? 0 : at->line,
-		.place_count = finding->place_all_count,
-		.cost_ns = finding->cost_ns,
-		.step_ns = finding_step_ns(finding),
-		.whole_ns = finding->whole_ns,
-		.has_share = finding->cost_ns && !rule_specs[finding->rule].is_error,
-	};
-
-	add_cost(&run->found->headline, cost);
-}
-
-static void add_findings(struct run *run)
-{
-	for (size_t f = 0; f < run->found->findings.count; f++)
-		add_finding(run, &run->found->findings.list[f]);
 }
 
 size_t headline_idle_order(const struct headline *headline, enum idle_class order[IDLE_CLASSES])
@@ -393,101 +345,112 @@ size_t headline_idle_order(const struct headline *headline, enum idle_class orde
 	return count;
 }
 
-/* whole_ns: GPU time of the run without collectives. */
-static void add_line(struct run *run, uint32_t name, uint64_t gpu_ns, uint64_t whole_ns)
-{
-	struct headline_cost cost = {
-		.kind = "gpu-time",
-		.where = paths_frame_where(&run->paths, name),
-		.file = NAME_EMPTY,
-		.place_count = 1,
-		.cost_ns = gpu_ns,
-		.whole_ns = whole_ns,
-	};
+static const struct column_def idle_columns[] = {
+	COLUMN("gpu_idle_ns", NS, OTHER, "idle time of all GPUs", HEAD("time", 12)),
+	COLUMN("share", SHARE, OTHER, "part of the time from the first to the last work",
+	       HEAD("share", 7)),
+	COLUMN("class", TEXT, OTHER, "class of the cause", LAST("cause")),
+};
 
-	if (paths_is_user_code(&run->paths, name) &&
-	    paths_line(&run->paths, name)->line != LINE_SEVERAL) {
-		cost.file = paths_line(&run->paths, name)->file;
-		cost.line = paths_line(&run->paths, name)->line;
-	}
-	cost.text =
-		xt_asprintf("%s of the GPU time%s", format_percent_of(gpu_ns, whole_ns),
-			    whole_ns < run->sums->events.work.gpu_ns ? " without collectives" : "");
-	add_cost(&run->found->headline, cost);
+static void open_idle(struct table_rows *rows)
+{
+	enum idle_class *order = rows->memory = xt_calloc(IDLE_CLASSES, sizeof(*order));
+
+	rows->count = headline_idle_order(&rows->run->found->headline, order);
 }
 
-static void add_gpu_time(struct run *run)
+static void put_idle(struct table_rows *rows, struct cells *cells)
 {
-	uint64_t collectives_ns = 0, whole_ns;
-	struct table table;
+	const struct headline *headline = &rows->run->found->headline;
+	enum idle_class class = ((const enum idle_class *)rows->memory)[rows->index];
 
-	table_own_frames(&table, &run->paths, &collectives_ns);
-	whole_ns = run->sums->events.work.gpu_ns - collectives_ns;
-	for (size_t t = 0; t < table.count; t++)
-		if (table.rows[t].value >= whole_ns / LINE_SHARE)
-			add_line(run, table.rows[t].id, table.rows[t].value, whole_ns);
-	table_free(&table);
+	cells_put(cells, cell_number(headline->idle_ns[class]));
+	cells_put(cells, cell_share(headline->idle_ns[class], headline->span_ns));
+	cells_put(cells, cell_text(idle_labels[class]));
+}
+
+const struct table_def text_idle = {
+	.name = "idle",
+	.title = "Idle time by cause",
+	HAS_COLUMNS(idle_columns),
+	.shows = "gpu_idle_ns share class",
+	.view = "idle_by_class",
+	.open = open_idle,
+	.row = put_idle,
+};
+
+/* Name of whole_ns of a finding. NULL: the time of the GPUs. */
+static const char *whole_of(const struct finding *finding)
+{
+	if (finding->step_count)
+		return "the steps";
+	if (finding->rule >= RULE_CPU_FIRST)
+		return NULL;
+	return finding->rule == RULE_LATE_RANK || finding->rule == RULE_HANG ? "the job"
+									     : "active time";
+}
+
+static bool has_cost(const struct finding *finding)
+{
+	return finding->cost_ns && !rule_specs[finding->rule].is_error;
 }
 
 /* Returns the time that all findings of the list are a part of. NULL if they differ. */
 static const char *common_whole(const struct headline *headline)
 {
-	const struct headline_cost *first = NULL;
+	const struct finding *first = NULL;
 
 	for (size_t c = 0; c < headline->cost_count; c++) {
-		const struct headline_cost *cost = &headline->costs[c];
+		const struct finding *finding = headline->costs[c].finding;
 
-		if (!cost->has_share)
+		if (!has_cost(finding))
 			continue;
-		if (!first)
-			first = cost;
-		if (!cost->whole || cost->whole != first->whole ||
-		    cost->whole_ns != first->whole_ns)
+		first = first ?: finding;
+		if (!whole_of(finding) || whole_of(finding) != whole_of(first) ||
+		    finding->whole_ns != first->whole_ns)
 			return NULL;
 	}
-	return first ? first->whole : NULL;
+	return first ? whole_of(first) : NULL;
 }
 
 /* Shares of different times cannot be compared: then all are of the time of the GPUs. */
-static void name_findings(struct headline *headline)
+static char *cost_text(const struct headline *headline, struct headline_cost *cost,
+		       const char *whole, const char *span)
 {
-	const char *whole = common_whole(headline);
-	char *devices = headline_devices_text(headline), step[TIME_BYTES];
-	char *span =
-		*devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);
+	const struct finding *finding = cost->finding;
+	const char *what = finding->headline ?: rule_specs[finding->rule].headline;
+	char step[TIME_BYTES];
 
-	for (size_t c = 0; c < headline->cost_count; c++) {
-		struct headline_cost *cost = &headline->costs[c];
-		/* A job may hang for longer than its GPUs worked. */
-		bool has_share = cost->has_share && (whole || priority_of(cost));
-
-		if (!cost->rule)
-			continue;
-		if (has_share && !whole && !cost->step_ns)
-			cost->whole_ns = headline->span_ns;
-		if (!has_share)
-			cost->text = xt_strdup(cost->what);
-		else if (cost->step_ns)
-			cost->text = xt_asprintf(
-				"%s per step (%s): %s", format_time_short(step, cost->step_ns),
-				format_percent_of(cost->cost_ns, cost->whole_ns), cost->what);
-		else
-			cost->text = xt_asprintf(cost->whole ? "%s of %s: %s"
-							     : "%s of %s: GPU idle (%s)",
-						 format_percent_of(cost->cost_ns, cost->whole_ns),
-						 whole ? whole : span, cost->what);
-	}
-	free(devices);
-	free(span);
+	/* A job may hang for longer than its GPUs worked. */
+	if (!has_cost(finding) || (!whole && finding->rule == RULE_HANG))
+		return xt_strdup(what);
+	if (finding->step_count)
+		return xt_asprintf("%s per step (%s): %s",
+				   format_time_short(step, finding_step_ns(finding)),
+				   finding_share(finding), what);
+	if (!whole)
+		cost->whole_ns = headline->span_ns;
+	return xt_asprintf(whole_of(finding) ? "%s of %s: %s" : "%s of %s: GPU idle (%s)",
+			   format_percent_of(finding->cost_ns, cost->whole_ns),
+			   whole ? whole : span, what);
 }
 
 void headline_finish(struct run *run)
 {
-	programs_finish(&run->found->headline.programs);
-	add_findings(run);
-	if (run->sums->events.work.gpu_ns)
-		add_gpu_time(run);
-	name_findings(&run->found->headline);
+	struct headline *headline = &run->found->headline;
+	char *devices = headline_devices_text(headline);
+	char *span =
+		*devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);
+
+	programs_finish(&headline->programs);
+	choose_costs(headline, &run->found->findings);
+	for (size_t c = 0; c < headline->cost_count; c++) {
+		struct headline_cost *cost = &headline->costs[c];
+
+		cost->where = finding_location(&run->paths, cost->finding);
+		cost->text = cost_text(headline, cost, common_whole(headline), span);
+	}
+	free_all(devices, span);
 }
 
 char *headline_devices_text(const struct headline *headline)

@@ -50,20 +50,11 @@ struct headline_gap {
 	uint64_t cpu_ns; /* of that; 0: not sampled, and the place is not set */
 };
 
-/* Something expensive. */
+/* An expensive finding. */
 struct headline_cost {
-	char *where;	    /* function, with file and line if known */
-	char *text;	    /* what it costs */
-	const char *kind;   /* "finding" or "gpu-time" */
-	const char *rule;   /* of a finding, else NULL */
-	const char *what;   /* what the rule found */
-	const char *whole;  /* name of the rule's whole_ns; NULL: the time of the GPUs */
-	uint32_t file;	    /* names of run->paths; NAME_EMPTY: unknown */
-	uint32_t line;	    /* 0: unknown */
-	size_t place_count; /* where is the most expensive of these */
-	uint64_t cost_ns;
-	uint64_t step_ns;  /* of each step; 0: it is not of steps */
-	bool has_share;	   /* set for findings that are no errors */
+	const struct finding *finding;
+	char *where;	   /* function, with file and line if known */
+	char *text;	   /* what it costs */
 	uint64_t whole_ns; /* what the share in text is of; the same for all findings with one */
 };
 
@@ -79,7 +70,7 @@ struct headline {
 	uint64_t idle_ns[IDLE_CLASSES];
 	struct headline_gap start_up; /* the longest of all processes, from their start */
 	struct headline_gap longest;
-	struct headline_cost costs[HEADLINE_COSTS]; /* findings, then lines; largest first */
+	struct headline_cost costs[HEADLINE_COSTS]; /* largest first */
 	size_t cost_count;
 	char *gpus[HEADLINE_GPUS]; /* different names */
 	size_t gpu_count;

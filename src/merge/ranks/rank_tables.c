@@ -157,6 +157,7 @@ static void open_costly_ranks(struct table_rows *rows)
 
 const struct table_def text_costly_ranks = {
 	.name = "rank_waits",
+	.title = "Ranks",
 	HAS_COLUMNS(rank_columns),
 	.shows = "process compute communication exposed_wait idle cost_ns",
 	.open = open_costly_ranks,
@@ -638,6 +639,7 @@ const struct table_def table_mpi = {
 
 const struct table_def text_mpi_ranks = {
 	.name = "mpi",
+	.title = "Ranks in collectives of MPI",
 	HAS_COLUMNS(mpi_columns),
 	.shows = "process wait_ns",
 	.open = open_mpi,

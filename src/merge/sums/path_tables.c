@@ -50,27 +50,6 @@ void table_leaves(struct table *table, const struct paths *paths)
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
 }
 
-void table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns)
-{
-	*table = (struct table){.rows = xt_calloc(paths->names.count, sizeof(*table->rows))};
-	for (uint32_t n = 1; n < paths->node_count; n++) {
-		uint64_t ns = paths->nodes[n].weights[WEIGHT_GPU_TIME];
-		size_t length;
-		const char *leaf = names_text(&paths->names, paths->nodes[n].name, &length);
-
-		if (ns && collectives_ns && leaf_is_collective(leaf, length))
-			saturating_add(collectives_ns, ns);
-		else if (ns)
-			saturating_add(&table->rows[path_own_frame(paths, n, MARKS_USER)].value,
-				       ns);
-	}
-	for (uint32_t name = NAME_EMPTY + 1; name < paths->names.count; name++)
-		if (table->rows[name].value)
-			table->rows[table->count++] =
-				(struct table_row){.id = name, .value = table->rows[name].value};
-	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-}
-
 void table_ranges(struct table *table, const struct run *run)
 {
 	const struct paths *ranges = &run->sums->ranges.tree;

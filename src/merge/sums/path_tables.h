@@ -29,12 +29,6 @@ void table_paths(struct table *table, const struct paths *paths, enum weight wei
 void table_leaves(struct table *table, const struct paths *paths);
 
 /*
- * GPU time by innermost frame of user code. Collectives mostly wait for other ranks: if
- * collectives_ns is not NULL, their time is added there instead.
- */
-void table_own_frames(struct table *table, const struct paths *paths, uint64_t *collectives_ns);
-
-/*
  * NVTX ranges (nodes of sums->ranges.tree) that were opened or in which work was submitted. An
  * outer range takes at least as much time as those in it and comes before them.
  */

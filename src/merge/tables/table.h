@@ -176,7 +176,7 @@ extern const struct table_def text_time_by_path, text_untimed, text_held, text_h
 	text_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
-extern const struct table_def text_costly_ranks, text_mpi_ranks, text_large_causes,
+extern const struct table_def text_costly_ranks, text_idle, text_mpi_ranks, text_large_causes,
 	text_large_cpu_idle, text_lines, text_sorted_communicators;
 
 extern const struct table_def table_accounts, table_all_paths, table_budget, table_by_process,

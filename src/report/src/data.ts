@@ -95,8 +95,6 @@ export interface HeadlineGap extends Place {
 }
 
 export interface HeadlineCost extends Place {
-	kind: 'finding' | 'gpu-time';
-	rule?: string;
 	text: string;
 	place_count: number;
 	cost_ns: number;

@@ -7,7 +7,7 @@ import type { HeadlineCost, HeadlineGap, Place, ProcessRow } from './data';
 import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { Amount, CardHead, Fact, Lines, ShowButton } from './parts';
-import { showEvent, showProcess, showSearch, type State, weight } from './state';
+import { showEvent, showProcess, type State } from './state';
 import { type Column, Table, timeColumn } from './table';
 import { countWords, doubtWords, idleName } from './words';
 
@@ -193,40 +193,15 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 	);
 }
 
-/* The frame of a cost's line, if the page has one with exactly this name. */
-function frameOf({ report }: State, cost: HeadlineCost): string | undefined {
-	return cost.kind === 'gpu-time' ? report.names.find((name) => name === cost.where || cost.where.startsWith(`${name} (`)) : undefined;
-}
-
-function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
-	const frame = frameOf(state, cost);
-
+function Cost({ cost }: { cost: HeadlineCost }) {
 	return (
-		<li data-kind={cost.kind} data-cost={cost.cost_ns}>
+		<li data-cost={cost.cost_ns}>
 			{cost.text}, {cost.place_count > 1 ? 'most in' : 'in'} <PlaceName place={cost} />{' '}
-			{cost.kind === 'finding' ? (
-				<a class="screen-only" href="#findings">
-					Show
-				</a>
-			) : frame ? (
-				<ShowButton title="Show in the flame graph" onClick={() => ((weight.value = 0), showSearch(frame))}>
-					Show
-				</ShowButton>
-			) : null}
+			<a class="screen-only" href="#findings">
+				Show
+			</a>
 		</li>
 	);
-}
-
-function Costs({ state, name, id, costs }: { state: State; name: string; id: string; costs: HeadlineCost[] }) {
-	return costs.length ? (
-		<Fact name={name}>
-			<ol id={id}>
-				{costs.map((cost) => (
-					<Cost state={state} cost={cost} />
-				))}
-			</ol>
-		</Fact>
-	) : null;
 }
 
 function Headline({ state }: { state: State }) {
@@ -281,8 +256,15 @@ function Headline({ state }: { state: State }) {
 					</a>
 				</Fact>
 			) : null}
-			<Costs state={state} name="Costs most" id="costs" costs={headline.costs.filter((cost) => cost.rule)} />
-			<Costs state={state} name="GPU time" id="lines-cost" costs={headline.costs.filter((cost) => !cost.rule)} />
+			{headline.costs.length ? (
+				<Fact name="Costs most">
+					<ol id="costs">
+						{headline.costs.map((cost) => (
+							<Cost cost={cost} />
+						))}
+					</ol>
+				</Fact>
+			) : null}
 		</dl>
 	);
 }

@@ -88,7 +88,7 @@ async function checkHeadline(page, { headline }) {
 	}
 	assert.ok((await page.textContent('#headline')).startsWith(`Program${headline.command}`));
 	assert.deepEqual(
-		await page.locator('#costs li, #lines-cost li').evaluateAll((list) => list.map((item) => [item.textContent.replace(/ (Show)?$/, ''), Number(item.dataset.cost)])),
+		await page.locator('#costs li').evaluateAll((list) => list.map((item) => [item.textContent.replace(/ (Show)?$/, ''), Number(item.dataset.cost)])),
 		headline.costs.map((cost) => [`${cost.text}, ${cost.place_count > 1 ? 'most in' : 'in'} ${cost.where}`, cost.cost_ns]),
 	);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU time by innermost frame of the user's own code, and the line of such a frame.
+ * The innermost frame of the user's own code, and its line.
  */
 #include "merge/sums/build_tree.h"
 #include "unit.h"
@@ -23,18 +23,11 @@ static void mark(struct paths *paths, uint32_t node, uint32_t line)
 	paths_mark_line(paths, paths->nodes[node].name, "/m/a.cu", line);
 }
 
-static void add(struct paths *paths, uint32_t parent, const char *leaf, uint64_t ns)
+static void check(const struct paths *paths, uint32_t leaf, const char *where)
 {
-	paths->nodes[child(paths, parent, leaf)].weights[WEIGHT_GPU_TIME] += ns;
-}
-
-static void check_row(const struct paths *paths, const struct table_row *row, const char *where,
-		      uint64_t ns)
-{
-	char *found = paths_frame_where(paths, row->id);
+	char *found = paths_frame_where(paths, path_own_frame(paths, leaf, MARKS_USER));
 
 	assert_string_equal(found, where);
-	assert_int_equal(row->value, ns);
 	free(found);
 }
 
@@ -42,9 +35,7 @@ static void check_row(const struct paths *paths, const struct table_row *row, co
 static void kernels_belong_to_the_caller_of_their_host_function(void **state)
 {
 	uint32_t step, copies, host;
-	uint64_t collectives_ns = 0;
 	struct paths paths;
-	struct table table;
 
 	(void)state;
 	paths_init(&paths);
@@ -55,23 +46,12 @@ static void kernels_belong_to_the_caller_of_their_host_function(void **state)
 	mark(&paths, host, 3);
 	mark(&paths, copies, 20);
 	mark(&paths, copies, 21);
-	add(&paths, child(&paths, host, "cudaLaunchKernel"), KERNEL, 5);
-	add(&paths, step, COLLECTIVE, 7);
-	add(&paths, copies, "[GPU_Memcpy HtoD]", 6);
-	add(&paths, PATH_ROOT, KERNEL, 100);
-
-	table_own_frames(&table, &paths, NULL);
-	assert_int_equal(table.count, 2);
-	check_row(&paths, &table.rows[0], "step (a.cu:12)", 12);
-	check_row(&paths, &table.rows[1], "copies", 6);
-	table_free(&table);
-
-	table_own_frames(&table, &paths, &collectives_ns);
-	assert_int_equal(table.count, 2);
-	check_row(&paths, &table.rows[0], "copies", 6);
-	check_row(&paths, &table.rows[1], "step (a.cu:12)", 5);
-	assert_int_equal(collectives_ns, 7);
-	table_free(&table);
+	check(&paths, child(&paths, child(&paths, host, "cudaLaunchKernel"), KERNEL),
+	      "step (a.cu:12)");
+	check(&paths, child(&paths, step, COLLECTIVE), "step (a.cu:12)");
+	check(&paths, child(&paths, copies, "[GPU_Memcpy HtoD]"), "copies");
+	assert_int_equal(path_own_frame(&paths, child(&paths, PATH_ROOT, KERNEL), MARKS_USER),
+			 NAME_EMPTY);
 	paths_free(&paths);
 }
 

@@ -25,29 +25,6 @@
 
 #define PATH_ID_BYTES 17
 
-static const struct summary_query queries[QUERIES] = {
-	[QUERY_BUSY] = {"gpu_busy", "SELECT device, span_ns, gpu_busy_ns FROM device_busy;"},
-	[QUERY_IDLE] = {"gpu_idle_by_class",
-			"SELECT class, gpu_idle_ns FROM idle_by_class ORDER BY gpu_idle_ns DESC;"},
-	[QUERY_LONGEST_GAP] = {"longest_gap",
-			       "SELECT duration_ns, start_ns, cause, file, line FROM gaps ORDER BY "
-			       "duration_ns DESC LIMIT 1;"},
-	[QUERY_LINES] =
-		{"gpu_time_by_line",
-		 "SELECT sum(gpu_time_ns) AS gpu_time_ns, file, line FROM stacks WHERE file IS "
-		 "NOT NULL GROUP BY file, line ORDER BY gpu_time_ns DESC LIMIT 8;"},
-	[QUERY_FRAMES] = {"gpu_time_by_frame",
-			  "SELECT sum(p.gpu_time_ns) AS gpu_time_ns, n.text AS frame FROM path p "
-			  "JOIN name n ON n.id = p.own_name_id WHERE p.gpu_time_ns > 0 "
-			  "GROUP BY n.id ORDER BY 1 DESC LIMIT 8;"},
-	[QUERY_KERNELS] = {"kernels", "SELECT total_ns, percent, name FROM kernels LIMIT 8;"},
-};
-
-const struct summary_query *summary_query(enum query query)
-{
-	return &queries[query];
-}
-
 static void put_totals(struct json *json, const struct run *run)
 {
 	const struct call_counts *calls = &run->sums->events.calls;
@@ -263,10 +240,25 @@ static void put_mpi_json(struct json *json, const struct run *run)
 /* SQL that gives the numbers from the database of --sqlite. */
 static void put_queries(struct json *json)
 {
+	static const char *const queries[][2] = {
+		{"gpu_busy", "SELECT device, span_ns, gpu_busy_ns FROM device_busy;"},
+		{"gpu_idle_by_class",
+		 "SELECT class, gpu_idle_ns FROM idle_by_class ORDER BY gpu_idle_ns DESC;"},
+		{"longest_gap", "SELECT duration_ns, start_ns, cause, file, line FROM gaps "
+				"ORDER BY duration_ns DESC LIMIT 1;"},
+		{"gpu_time_by_line", "SELECT sum(gpu_time_ns) AS gpu_time_ns, file, line "
+				     "FROM stacks WHERE file IS NOT NULL GROUP BY file, line "
+				     "ORDER BY gpu_time_ns DESC LIMIT 8;"},
+		{"gpu_time_by_frame",
+		 "SELECT sum(p.gpu_time_ns) AS gpu_time_ns, n.text AS frame FROM path p JOIN name "
+		 "n ON n.id = p.own_name_id WHERE p.gpu_time_ns > 0 GROUP BY n.id "
+		 "ORDER BY 1 DESC LIMIT 8;"},
+		{"kernels", "SELECT total_ns, percent, name FROM kernels LIMIT 8;"},
+	};
+
 	json_begin_object(json, "queries");
-	for (int q = 0; q < QUERIES; q++)
-		json_string(json, summary_query((enum query)q)->name,
-			    summary_query((enum query)q)->sql);
+	for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++)
+		json_string(json, queries[q][0], queries[q][1]);
 	json_end_object(json);
 }
 

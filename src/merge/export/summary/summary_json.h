@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The summary as JSON, and SQL that gives its numbers from the database of --sqlite.
+ * The summary as JSON.
  */
 #ifndef XT_MERGE_SUMMARY_JSON_H
 #define XT_MERGE_SUMMARY_JSON_H
@@ -21,22 +21,5 @@ void summary_json_put(struct json *json, const char *key, const struct run *run,
 
 /* Whether the ranks share collectives that can be compared. */
 bool summary_has_collectives(const struct run *run);
-
-enum query {
-	QUERY_BUSY,
-	QUERY_IDLE,
-	QUERY_LONGEST_GAP,
-	QUERY_LINES,
-	QUERY_FRAMES,
-	QUERY_KERNELS,
-	QUERIES
-};
-
-struct summary_query {
-	const char *name; /* of what it gives, as in the summary JSON */
-	const char *sql;
-};
-
-const struct summary_query *summary_query(enum query query);
 
 #endif

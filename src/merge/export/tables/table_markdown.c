@@ -76,36 +76,42 @@ void markdown_code(struct output *out, const char *text, size_t length)
 	output_text(out, "`", 1);
 }
 
+static void put_cell_markdown(struct output *out, enum cell_type type, const struct cell *cell)
+{
+	char figure[FIGURE_BYTES] = "-";
+
+	if (!cell->is_absent && type >= CELL_TEXT) {
+		markdown_code(out, cell->text, cell->length);
+		return;
+	}
+	if (!cell->is_absent)
+		table_format_cell(figure, type, cell, true);
+	output_string(out, figure);
+}
+
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max)
 {
 	const struct column_def *columns[COLUMNS_MAX];
-	size_t count = table_shown(def, columns);
+	size_t count = def->shows ? table_shown(def, columns) : 0;
 	struct table_rows rows = table_open(def, run);
 	struct cell cells[COLUMNS_MAX];
-	char figure[FIGURE_BYTES];
 
 	for (size_t c = 0; c < count; c++)
-		output_format(out, "%s%s", c ? " | " : "| ", columns[c]->head);
-	output_format(out, " |\n");
+		output_format(out, "| %s ", columns[c]->head);
+	output_string(out, count ? "|\n" : "");
 	for (size_t c = 0; c < count; c++)
-		output_format(out, "%s%s", c ? " | " : "| ",
-			      column_is_text(columns[c]) ? "---" : "---:");
-	output_format(out, " |\n");
-	for (size_t r = 0; r < rows.count && r < rows_max; r++) {
+		output_string(out, column_is_text(columns[c]) ? "| --- " : "| ---: ");
+	output_string(out, count ? "|\n" : "");
+	for (size_t r = 0; count && r < rows.count && r < rows_max; r++) {
 		table_row(&rows, r, cells);
 		for (size_t c = 0; c < count; c++) {
-			const struct cell *cell = &cells[columns[c] - def->columns];
-
-			output_text(out, c ? " | " : "| ", c ? 3 : 2);
-			if (column_is_text(columns[c])) {
-				markdown_code(out, cell->text, cell->length);
-				continue;
-			}
-			table_format_cell(figure, columns[c]->type, cell, true);
-			output_format(out, "%s", figure);
+			output_string(out, "| ");
+			put_cell_markdown(out, columns[c]->type, &cells[columns[c] - def->columns]);
+			output_string(out, " ");
 		}
-		output_format(out, " |\n");
+		output_string(out, "|\n");
 	}
+	output_string(out, count ? "\n" : "");
 	table_close(&rows);
 }

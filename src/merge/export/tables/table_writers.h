@@ -28,7 +28,7 @@ void json_name(struct json *json, const char *key, const struct names *names, ui
 /* Returns how many of these rows a table of the document has. */
 size_t table_rows_shown(const struct json *json, size_t count);
 
-/* At most rows_max rows as Markdown. Text is code. */
+/* At most rows_max rows as Markdown, if text shows the table. Text is code. */
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max);
 
