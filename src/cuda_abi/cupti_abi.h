@@ -22,31 +22,34 @@ enum { XT_CUPTI_OF_CUDA13 = 100000, XT_CUPTI_OF_CUDA13_0_1 = 130001 };
 /* Values of CUresult. */
 enum { XT_CUDA_ERROR_NOT_INITIALIZED = 3, XT_CUDA_ERROR_DEINITIALIZED = 4 };
 
-/* Result codes. cuptiGetResultString() names the others. */
-enum xt_cupti_result {
-	XT_CUPTI_SUCCESS = 0,
-	XT_CUPTI_ERROR_INVALID_PARAMETER = 1,
-	XT_CUPTI_ERROR_INVALID_DEVICE = 2,
-	XT_CUPTI_ERROR_INVALID_CONTEXT = 3,
-	XT_CUPTI_ERROR_INVALID_OPERATION = 7,
-	XT_CUPTI_ERROR_OUT_OF_MEMORY = 8,
-	XT_CUPTI_ERROR_HARDWARE = 9,
-	XT_CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT = 10,
-	XT_CUPTI_ERROR_API_NOT_IMPLEMENTED = 11,
-	XT_CUPTI_ERROR_MAX_LIMIT_REACHED = 12, /* from GetNextRecord: no more records */
-	XT_CUPTI_ERROR_NOT_READY = 13,
-	XT_CUPTI_ERROR_NOT_COMPATIBLE = 14,
-	XT_CUPTI_ERROR_NOT_INITIALIZED = 15,
-	XT_CUPTI_ERROR_QUEUE_EMPTY = 18,
-	XT_CUPTI_ERROR_INVALID_STREAM = 20,
-	XT_CUPTI_ERROR_INVALID_KIND = 21,
-	XT_CUPTI_ERROR_DISABLED = 23,
-	XT_CUPTI_ERROR_NOT_SUPPORTED = 27,
-	XT_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES = 35,
-	XT_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED = 39,
-	XT_CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES = 40,
-	XT_CUPTI_ERROR_UNKNOWN = 999,
-};
+/* Result codes: X(name, value). MAX_LIMIT_REACHED from GetNextRecord: no more records. */
+#define XT_CUPTI_RESULTS(X)                                                                        \
+	X(CUPTI_SUCCESS, 0)                                                                        \
+	X(CUPTI_ERROR_INVALID_PARAMETER, 1)                                                        \
+	X(CUPTI_ERROR_INVALID_DEVICE, 2)                                                           \
+	X(CUPTI_ERROR_INVALID_CONTEXT, 3)                                                          \
+	X(CUPTI_ERROR_INVALID_OPERATION, 7)                                                        \
+	X(CUPTI_ERROR_OUT_OF_MEMORY, 8)                                                            \
+	X(CUPTI_ERROR_HARDWARE, 9)                                                                 \
+	X(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, 10)                                           \
+	X(CUPTI_ERROR_API_NOT_IMPLEMENTED, 11)                                                     \
+	X(CUPTI_ERROR_MAX_LIMIT_REACHED, 12)                                                       \
+	X(CUPTI_ERROR_NOT_READY, 13)                                                               \
+	X(CUPTI_ERROR_NOT_COMPATIBLE, 14)                                                          \
+	X(CUPTI_ERROR_NOT_INITIALIZED, 15)                                                         \
+	X(CUPTI_ERROR_QUEUE_EMPTY, 18)                                                             \
+	X(CUPTI_ERROR_INVALID_STREAM, 20)                                                          \
+	X(CUPTI_ERROR_INVALID_KIND, 21)                                                            \
+	X(CUPTI_ERROR_DISABLED, 23)                                                                \
+	X(CUPTI_ERROR_NOT_SUPPORTED, 27)                                                           \
+	X(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, 35)                                                 \
+	X(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, 39)                                      \
+	X(CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, 40)                              \
+	X(CUPTI_ERROR_UNKNOWN, 999)
+
+#define XT_CUPTI_RESULT(name, value) XT_##name = (value),
+enum xt_cupti_result { XT_CUPTI_RESULTS(XT_CUPTI_RESULT) };
+#undef XT_CUPTI_RESULT
 
 enum xt_cupti_domain {
 	XT_CUPTI_CB_DOMAIN_DRIVER_API = 1,

@@ -157,59 +157,67 @@ struct xt_nvtx_payload {
 	const void *data;
 };
 
+/*
+ * Types of values: X(name, id, bytes, class). class says how to show a value: SIGNED, UNSIGNED, REAL,
+ * CHARACTER, TEXT, REGISTERED (a handle of a text) or HEX.
+ */
+#define XT_NVTX_TYPE_LIST(X)                                                                       \
+	X(CHAR, 1, 1, CHARACTER)                                                                   \
+	X(UCHAR, 2, 1, UNSIGNED)                                                                   \
+	X(SHORT, 3, sizeof(short), SIGNED)                                                         \
+	X(USHORT, 4, sizeof(short), UNSIGNED)                                                      \
+	X(INT, 5, sizeof(int), SIGNED)                                                             \
+	X(UINT, 6, sizeof(int), UNSIGNED)                                                          \
+	X(LONG, 7, sizeof(long), SIGNED)                                                           \
+	X(ULONG, 8, sizeof(long), UNSIGNED)                                                        \
+	X(LONGLONG, 9, sizeof(long long), SIGNED)                                                  \
+	X(ULONGLONG, 10, sizeof(long long), UNSIGNED)                                              \
+	X(INT8, 11, 1, SIGNED)                                                                     \
+	X(UINT8, 12, 1, UNSIGNED)                                                                  \
+	X(INT16, 13, 2, SIGNED)                                                                    \
+	X(UINT16, 14, 2, UNSIGNED)                                                                 \
+	X(INT32, 15, 4, SIGNED)                                                                    \
+	X(UINT32, 16, 4, UNSIGNED)                                                                 \
+	X(INT64, 17, 8, SIGNED)                                                                    \
+	X(UINT64, 18, 8, UNSIGNED)                                                                 \
+	X(FLOAT, 19, 4, REAL)                                                                      \
+	X(DOUBLE, 20, 8, REAL)                                                                     \
+	X(LONGDOUBLE, 21, sizeof(long double), HEX)                                                \
+	X(SIZE, 22, sizeof(size_t), UNSIGNED)                                                      \
+	X(ADDRESS, 23, sizeof(void *), HEX)                                                        \
+	X(WCHAR, 24, sizeof(wchar_t), UNSIGNED)                                                    \
+	X(CHAR8, 25, 1, CHARACTER)                                                                 \
+	X(CHAR16, 26, 2, UNSIGNED)                                                                 \
+	X(CHAR32, 27, 4, UNSIGNED)                                                                 \
+	X(BYTE, 32, 1, HEX)                                                                        \
+	X(INT128, 33, 16, HEX)                                                                     \
+	X(UINT128, 34, 16, HEX)                                                                    \
+	X(FLOAT16, 42, 2, HEX)                                                                     \
+	X(FLOAT32, 43, 4, REAL)                                                                    \
+	X(FLOAT64, 44, 8, REAL)                                                                    \
+	X(FLOAT128, 45, 16, HEX)                                                                   \
+	X(BF16, 50, 2, HEX)                                                                        \
+	X(TF32, 52, 4, HEX)                                                                        \
+	X(CATEGORY, 68, 4, UNSIGNED)                                                               \
+	X(COLOR_ARGB, 69, 4, HEX)                                                                  \
+	X(SCOPE_ID, 70, 8, UNSIGNED)                                                               \
+	X(TID_UINT32, 73, 4, UNSIGNED)                                                             \
+	X(TID_UINT64, 74, 8, UNSIGNED)                                                             \
+	X(CSTRING, 75, 1, TEXT)                                                                    \
+	X(CSTRING_UTF8, 76, 1, TEXT)                                                               \
+	X(CSTRING_UTF16, 77, 2, TEXT)                                                              \
+	X(CSTRING_UTF32, 78, 4, TEXT)                                                              \
+	X(REGISTERED_STRING, 80, sizeof(void *), REGISTERED)
+
+#define XT_NVTX_TYPE_ID(name, id, bytes, class) XT_NVTX_TYPE_##name = (id),
 enum xt_nvtx_type {
 	XT_NVTX_TYPE_NONE = 0,
-	XT_NVTX_TYPE_CHAR = 1,
-	XT_NVTX_TYPE_UCHAR,
-	XT_NVTX_TYPE_SHORT,
-	XT_NVTX_TYPE_USHORT,
-	XT_NVTX_TYPE_INT,
-	XT_NVTX_TYPE_UINT,
-	XT_NVTX_TYPE_LONG,
-	XT_NVTX_TYPE_ULONG,
-	XT_NVTX_TYPE_LONGLONG,
-	XT_NVTX_TYPE_ULONGLONG,
-	XT_NVTX_TYPE_INT8,
-	XT_NVTX_TYPE_UINT8,
-	XT_NVTX_TYPE_INT16,
-	XT_NVTX_TYPE_UINT16,
-	XT_NVTX_TYPE_INT32,
-	XT_NVTX_TYPE_UINT32,
-	XT_NVTX_TYPE_INT64,
-	XT_NVTX_TYPE_UINT64,
-	XT_NVTX_TYPE_FLOAT,
-	XT_NVTX_TYPE_DOUBLE,
-	XT_NVTX_TYPE_LONGDOUBLE,
-	XT_NVTX_TYPE_SIZE,
-	XT_NVTX_TYPE_ADDRESS,
-	XT_NVTX_TYPE_WCHAR,
-	XT_NVTX_TYPE_CHAR8,
-	XT_NVTX_TYPE_CHAR16,
-	XT_NVTX_TYPE_CHAR32,
-	XT_NVTX_TYPE_BYTE = 32,
-	XT_NVTX_TYPE_INT128 = 33,
-	XT_NVTX_TYPE_UINT128 = 34,
-	XT_NVTX_TYPE_FLOAT16 = 42,
-	XT_NVTX_TYPE_FLOAT32 = 43,
-	XT_NVTX_TYPE_FLOAT64 = 44,
-	XT_NVTX_TYPE_FLOAT128 = 45,
-	XT_NVTX_TYPE_BF16 = 50,
-	XT_NVTX_TYPE_TF32 = 52,
-	XT_NVTX_TYPE_CATEGORY = 68,
-	XT_NVTX_TYPE_COLOR_ARGB = 69,
-	XT_NVTX_TYPE_SCOPE_ID = 70,
-	XT_NVTX_TYPE_TID_UINT32 = 73,
-	XT_NVTX_TYPE_TID_UINT64 = 74,
-	XT_NVTX_TYPE_CSTRING = 75,
-	XT_NVTX_TYPE_CSTRING_UTF8 = 76,
-	XT_NVTX_TYPE_CSTRING_UTF16 = 77,
-	XT_NVTX_TYPE_CSTRING_UTF32 = 78,
-	XT_NVTX_TYPE_REGISTERED_STRING = 80,
-	XT_NVTX_TYPE_UNION_SELECTOR = 100,
+	XT_NVTX_TYPE_LIST(XT_NVTX_TYPE_ID) XT_NVTX_TYPE_UNION_SELECTOR = 100,
 	XT_NVTX_TYPES,
 	XT_NVTX_SCHEMA_REFERENCED = 1022, /* other payloads point into it */
 	XT_NVTX_SCHEMA_RAW = 1023,
 };
+#undef XT_NVTX_TYPE_ID
 /* Ids of schemas: static ones of the program, and dynamic ones that the tool assigns. */
 #define XT_NVTX_SCHEMA_STATIC_FIRST  (UINT64_C(1) << 24)
 #define XT_NVTX_SCHEMA_DYNAMIC_FIRST (UINT64_C(1) << 32)

@@ -695,24 +695,10 @@ const char *cupti_result_text(uint32_t result)
 	return text ? text : "unknown error";
 }
 
-const char *const gpu_limit_names[GPU_LIMITS] = {
-	[GPU_MULTIPROCESSORS] = "multiprocessors",
-	[GPU_CAPABILITY_MAJOR] = "compute_capability_major",
-	[GPU_CAPABILITY_MINOR] = "compute_capability_minor",
-	[GPU_THREADS] = "threads_per_multiprocessor",
-	[GPU_BLOCKS] = "blocks_per_multiprocessor",
-	[GPU_REGISTERS] = "registers_per_multiprocessor",
-	[GPU_SHARED_BYTES] = "shared_bytes_per_multiprocessor",
-	[GPU_RESERVED_SHARED_BYTES] = "reserved_shared_bytes_per_block",
-};
-
-/* CUdevice_attribute. */
-static const int attributes[GPU_LIMITS] = {
-	[GPU_MULTIPROCESSORS] = 16,  [GPU_CAPABILITY_MAJOR] = 75,
-	[GPU_CAPABILITY_MINOR] = 76, [GPU_THREADS] = 39,
-	[GPU_BLOCKS] = 106,	     [GPU_REGISTERS] = 82,
-	[GPU_SHARED_BYTES] = 81,     [GPU_RESERVED_SHARED_BYTES] = 111,
-};
+#define GPU_LIMIT_NAME(id, attribute, name)	 name,
+#define GPU_LIMIT_ATTRIBUTE(id, attribute, name) attribute,
+const char *const gpu_limit_names[GPU_LIMITS] = {GPU_LIMIT_LIST(GPU_LIMIT_NAME)};
+static const int attributes[GPU_LIMITS] = {GPU_LIMIT_LIST(GPU_LIMIT_ATTRIBUTE)};
 
 static struct gpu_names found;
 static atomic_bool is_known;

@@ -89,18 +89,18 @@ void cupti_search_end(struct cupti_search *search);
 #define GPU_NAME_BYTES 128
 #define GPU_UUID_BYTES 16
 
-/* Attributes of a device, as "gpu.<n>.<name>" in the log (gpu_limit_names). */
-enum gpu_limit {
-	GPU_MULTIPROCESSORS,
-	GPU_CAPABILITY_MAJOR,
-	GPU_CAPABILITY_MINOR,
-	GPU_THREADS,
-	GPU_BLOCKS,
-	GPU_REGISTERS,
-	GPU_SHARED_BYTES,
-	GPU_RESERVED_SHARED_BYTES,
-	GPU_LIMITS
-};
+/* Attributes of a device, as "gpu.<n>.<name>" in the log: X(id, CUdevice_attribute, name). */
+#define GPU_LIMIT_LIST(X)                                                                          \
+	X(MULTIPROCESSORS, 16, "multiprocessors")                                                  \
+	X(CAPABILITY_MAJOR, 75, "compute_capability_major")                                        \
+	X(CAPABILITY_MINOR, 76, "compute_capability_minor")                                        \
+	X(THREADS, 39, "threads_per_multiprocessor")                                               \
+	X(BLOCKS, 106, "blocks_per_multiprocessor")                                                \
+	X(REGISTERS, 82, "registers_per_multiprocessor")                                           \
+	X(SHARED_BYTES, 81, "shared_bytes_per_multiprocessor")                                     \
+	X(RESERVED_SHARED_BYTES, 111, "reserved_shared_bytes_per_block")
+#define GPU_LIMIT_ID(id, attribute, name) GPU_##id,
+enum gpu_limit { GPU_LIMIT_LIST(GPU_LIMIT_ID) GPU_LIMITS };
 
 extern const char *const gpu_limit_names[GPU_LIMITS];
 

@@ -444,16 +444,18 @@ void nvtx_abandon(void)
 
 _Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a thread buffer");
 
-/* A function that commits the event of these members of struct nvtx_event. */
-#define NVTX_EVENT(name, result, ...)                                                              \
+/*
+ * The functions of NVTX's tables are listed as EVENT(place in the table, name, result, members of
+ * struct nvtx_event), as START(place, name, members) for the start of a range, whose result is its
+ * key, or as OTHER(place, name). TEXT() is a pair of events, with a text of char and of wchar_t.
+ */
+#define DEFINE_EVENT(place, name, result, ...)                                                     \
 	NVTX_FUNCTION(name)                                                                        \
 	{                                                                                          \
 		nvtx_commit(&(struct nvtx_event){__VA_ARGS__}, regs);                              \
 		return result;                                                                     \
 	}
-
-/* The same for the start of a range. Returns its key. */
-#define NVTX_START(name, ...)                                                                      \
+#define DEFINE_START(place, name, ...)                                                             \
 	NVTX_FUNCTION(name)                                                                        \
 	{                                                                                          \
 		uint64_t key = nvtx_next_key();                                                    \
@@ -464,6 +466,11 @@ _Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a t
 			    regs);                                                                 \
 		return key;                                                                        \
 	}
+#define DEFINE_OTHER(place, name) /* below */
+#define ENTRY(place, name, ...)	  {XT_NVTX_##place, nvtx_##name},
+#define TEXT(EVENT, place, name, result, argument, ...)                                            \
+	EVENT(place##_A, name##_a, result, __VA_ARGS__, .text = (const char *)argument)            \
+	EVENT(place##_W, name##_w, result, __VA_ARGS__, .wide_text = (const wchar_t *)argument)
 
 /*
  * Names that programs give to devices, contexts, streams and events. NVTX passes CUDA handles,
@@ -541,25 +548,18 @@ static void name_stream(uintptr_t stream, const char *text, const wchar_t *wide_
 	}
 NAMING_FUNCTIONS(context)
 NAMING_FUNCTIONS(stream)
-NVTX_EVENT(name_device_a, 0, .operation = XT_RANGE_NAME_DEVICE, .key = (uint32_t)a,
-	   .text = (const char *)b)
-NVTX_EVENT(name_device_w, 0, .operation = XT_RANGE_NAME_DEVICE, .key = (uint32_t)a,
-	   .wide_text = (const wchar_t *)b)
-NVTX_EVENT(name_event_a, 0, .operation = XT_RANGE_NAME_EVENT, .key = a, .text = (const char *)b)
-NVTX_EVENT(name_event_w, 0, .operation = XT_RANGE_NAME_EVENT, .key = a,
-	   .wide_text = (const wchar_t *)b)
 
-const struct nvtx_entry nvtx_cuda_entries[] = {
-	{XT_NVTX_NAME_CU_DEVICE_A, nvtx_name_device_a},
-	{XT_NVTX_NAME_CU_DEVICE_W, nvtx_name_device_w},
-	{XT_NVTX_NAME_CU_CONTEXT_A, nvtx_name_context_a},
-	{XT_NVTX_NAME_CU_CONTEXT_W, nvtx_name_context_w},
-	{XT_NVTX_NAME_CU_STREAM_A, nvtx_name_stream_a},
-	{XT_NVTX_NAME_CU_STREAM_W, nvtx_name_stream_w},
-	{XT_NVTX_NAME_CU_EVENT_A, nvtx_name_event_a},
-	{XT_NVTX_NAME_CU_EVENT_W, nvtx_name_event_w},
-	{0, NULL},
-};
+#define CUDA_FUNCTIONS(EVENT, OTHER)                                                               \
+	TEXT(EVENT, NAME_CU_DEVICE, name_device, 0, b, .operation = XT_RANGE_NAME_DEVICE,          \
+	     .key = (uint32_t)a)                                                                   \
+	TEXT(EVENT, NAME_CU_EVENT, name_event, 0, b, .operation = XT_RANGE_NAME_EVENT, .key = a)   \
+	OTHER(NAME_CU_CONTEXT_A, name_context_a)                                                   \
+	OTHER(NAME_CU_CONTEXT_W, name_context_w)                                                   \
+	OTHER(NAME_CU_STREAM_A, name_stream_a)                                                     \
+	OTHER(NAME_CU_STREAM_W, name_stream_w)
+CUDA_FUNCTIONS(DEFINE_EVENT, DEFINE_OTHER)
+
+const struct nvtx_entry nvtx_cuda_entries[] = {CUDA_FUNCTIONS(ENTRY, ENTRY){0, NULL}};
 
 /* The runtime API's streams and events are the driver's. */
 static const struct nvtx_entry nvtx_cudart_entries[] = {
@@ -572,41 +572,46 @@ static const struct nvtx_entry nvtx_cudart_entries[] = {
 	{0, NULL},
 };
 
-/* One function for each entry of NVTX's tables. */
-NVTX_EVENT(mark_ex, 0, .operation = XT_RANGE_MARK, .attributes = (const void *)a)
-NVTX_EVENT(mark_a, 0, .operation = XT_RANGE_MARK, .text = (const char *)a)
-NVTX_EVENT(mark_w, 0, .operation = XT_RANGE_MARK, .wide_text = (const wchar_t *)a)
-NVTX_START(range_start_ex, .attributes = (const void *)a)
-NVTX_START(range_start_a, .text = (const char *)a)
-NVTX_START(range_start_w, .wide_text = (const wchar_t *)a)
-NVTX_EVENT(range_end, 0, .operation = XT_RANGE_END, .key = a)
-NVTX_EVENT(range_push_ex, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
-	   .attributes = (const void *)a)
-NVTX_EVENT(range_push_a, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH, .text = (const char *)a)
-NVTX_EVENT(range_push_w, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
-	   .wide_text = (const wchar_t *)a)
-NVTX_EVENT(range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP)
-NVTX_EVENT(name_os_thread_a, 0, .operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
-	   .text = (const char *)b)
-NVTX_EVENT(name_os_thread_w, 0, .operation = XT_RANGE_NAME_THREAD, .key = (uint32_t)a,
-	   .wide_text = (const wchar_t *)b)
-NVTX_EVENT(name_category_a, 0, .operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
-	   .text = (const char *)b)
-NVTX_EVENT(name_category_w, 0, .operation = XT_RANGE_NAME_CATEGORY, .key = (uint32_t)a,
-	   .wide_text = (const wchar_t *)b)
-NVTX_EVENT(domain_mark_ex, 0, .operation = XT_RANGE_MARK, .domain = nvtx_domain_number(a),
-	   .attributes = (const void *)b)
-NVTX_START(domain_range_start_ex, .domain = nvtx_domain_number(a), .attributes = (const void *)b)
-NVTX_EVENT(domain_range_end, 0, .operation = XT_RANGE_END, .domain = nvtx_domain_number(a),
-	   .key = b)
-NVTX_EVENT(domain_range_push_ex, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,
-	   .domain = nvtx_domain_number(a), .attributes = (const void *)b)
-NVTX_EVENT(domain_range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP,
-	   .domain = nvtx_domain_number(a))
-NVTX_EVENT(domain_name_category_a, 0, .operation = XT_RANGE_NAME_CATEGORY,
-	   .domain = nvtx_domain_number(a), .key = (uint32_t)b, .text = (const char *)c)
-NVTX_EVENT(domain_name_category_w, 0, .operation = XT_RANGE_NAME_CATEGORY,
-	   .domain = nvtx_domain_number(a), .key = (uint32_t)b, .wide_text = (const wchar_t *)c)
+#define CORE_FUNCTIONS(EVENT, START)                                                               \
+	EVENT(MARK_EX, mark_ex, 0, .operation = XT_RANGE_MARK, .attributes = (const void *)a)      \
+	TEXT(EVENT, MARK, mark, 0, a, .operation = XT_RANGE_MARK)                                  \
+	START(RANGE_START_EX, range_start_ex, .attributes = (const void *)a)                       \
+	START(RANGE_START_A, range_start_a, .text = (const char *)a)                               \
+	START(RANGE_START_W, range_start_w, .wide_text = (const wchar_t *)a)                       \
+	EVENT(RANGE_END, range_end, 0, .operation = XT_RANGE_END, .key = a)                        \
+	EVENT(RANGE_PUSH_EX, range_push_ex, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH,          \
+	      .attributes = (const void *)a)                                                       \
+	TEXT(EVENT, RANGE_PUSH, range_push, NVTX_NO_TRACKING, a, .operation = XT_RANGE_PUSH)       \
+	EVENT(RANGE_POP, range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP)                   \
+	TEXT(EVENT, NAME_OS_THREAD, name_os_thread, 0, b, .operation = XT_RANGE_NAME_THREAD,       \
+	     .key = (uint32_t)a)                                                                   \
+	TEXT(EVENT, NAME_CATEGORY, name_category, 0, b, .operation = XT_RANGE_NAME_CATEGORY,       \
+	     .key = (uint32_t)a)
+CORE_FUNCTIONS(DEFINE_EVENT, DEFINE_START)
+
+static const struct nvtx_entry core_entries[] = {CORE_FUNCTIONS(ENTRY, ENTRY){0, NULL}};
+
+/* The same in a domain, their first argument. */
+#define DOMAIN_FUNCTIONS(EVENT, START, OTHER)                                                      \
+	EVENT(DOMAIN_MARK_EX, domain_mark_ex, 0, .operation = XT_RANGE_MARK,                       \
+	      .domain = nvtx_domain_number(a), .attributes = (const void *)b)                      \
+	START(DOMAIN_RANGE_START_EX, domain_range_start_ex, .domain = nvtx_domain_number(a),       \
+	      .attributes = (const void *)b)                                                       \
+	EVENT(DOMAIN_RANGE_END, domain_range_end, 0, .operation = XT_RANGE_END,                    \
+	      .domain = nvtx_domain_number(a), .key = b)                                           \
+	EVENT(DOMAIN_RANGE_PUSH_EX, domain_range_push_ex, NVTX_NO_TRACKING,                        \
+	      .operation = XT_RANGE_PUSH, .domain = nvtx_domain_number(a),                         \
+	      .attributes = (const void *)b)                                                       \
+	EVENT(DOMAIN_RANGE_POP, domain_range_pop, NVTX_NO_TRACKING, .operation = XT_RANGE_POP,     \
+	      .domain = nvtx_domain_number(a))                                                     \
+	TEXT(EVENT, DOMAIN_NAME_CATEGORY, domain_name_category, 0, c,                              \
+	     .operation = XT_RANGE_NAME_CATEGORY, .domain = nvtx_domain_number(a),                 \
+	     .key = (uint32_t)b)                                                                   \
+	OTHER(DOMAIN_REGISTER_STRING_A, domain_register_string_a)                                  \
+	OTHER(DOMAIN_REGISTER_STRING_W, domain_register_string_w)                                  \
+	OTHER(DOMAIN_CREATE_A, domain_create_a)                                                    \
+	OTHER(DOMAIN_CREATE_W, domain_create_w)
+DOMAIN_FUNCTIONS(DEFINE_EVENT, DEFINE_START, DEFINE_OTHER)
 
 /* The handle of a registered string is the string. */
 NVTX_FUNCTION(domain_register_string_a)
@@ -635,44 +640,24 @@ NVTX_FUNCTION(domain_create_w)
 	return nvtx_create_domain(text);
 }
 
-static const struct nvtx_entry core_entries[] = {
-	{XT_NVTX_MARK_EX, nvtx_mark_ex},
-	{XT_NVTX_MARK_A, nvtx_mark_a},
-	{XT_NVTX_MARK_W, nvtx_mark_w},
-	{XT_NVTX_RANGE_START_EX, nvtx_range_start_ex},
-	{XT_NVTX_RANGE_START_A, nvtx_range_start_a},
-	{XT_NVTX_RANGE_START_W, nvtx_range_start_w},
-	{XT_NVTX_RANGE_END, nvtx_range_end},
-	{XT_NVTX_RANGE_PUSH_EX, nvtx_range_push_ex},
-	{XT_NVTX_RANGE_PUSH_A, nvtx_range_push_a},
-	{XT_NVTX_RANGE_PUSH_W, nvtx_range_push_w},
-	{XT_NVTX_RANGE_POP, nvtx_range_pop},
-	{XT_NVTX_NAME_CATEGORY_A, nvtx_name_category_a},
-	{XT_NVTX_NAME_CATEGORY_W, nvtx_name_category_w},
-	{XT_NVTX_NAME_OS_THREAD_A, nvtx_name_os_thread_a},
-	{XT_NVTX_NAME_OS_THREAD_W, nvtx_name_os_thread_w},
-	{0, NULL},
-};
-
-static const struct nvtx_entry core2_entries[] = {
-	{XT_NVTX_DOMAIN_MARK_EX, nvtx_domain_mark_ex},
-	{XT_NVTX_DOMAIN_RANGE_START_EX, nvtx_domain_range_start_ex},
-	{XT_NVTX_DOMAIN_RANGE_END, nvtx_domain_range_end},
-	{XT_NVTX_DOMAIN_RANGE_PUSH_EX, nvtx_domain_range_push_ex},
-	{XT_NVTX_DOMAIN_RANGE_POP, nvtx_domain_range_pop},
-	{XT_NVTX_DOMAIN_NAME_CATEGORY_A, nvtx_domain_name_category_a},
-	{XT_NVTX_DOMAIN_NAME_CATEGORY_W, nvtx_domain_name_category_w},
-	{XT_NVTX_DOMAIN_REGISTER_STRING_A, nvtx_domain_register_string_a},
-	{XT_NVTX_DOMAIN_REGISTER_STRING_W, nvtx_domain_register_string_w},
-	{XT_NVTX_DOMAIN_CREATE_A, nvtx_domain_create_a},
-	{XT_NVTX_DOMAIN_CREATE_W, nvtx_domain_create_w},
-	{0, NULL},
-};
+static const struct nvtx_entry core2_entries[] = {DOMAIN_FUNCTIONS(ENTRY, ENTRY, ENTRY){0, NULL}};
 
 /* The functions of the payload extension. Their first argument is the domain. */
 #define PAYLOADS(data, count)                                                                      \
 	.domain = nvtx_domain_number(a), .payloads = (const struct xt_nvtx_payload *)(data),       \
 	.payload_count = count
+#define PAYLOAD_FUNCTIONS(EVENT, START, OTHER)                                                     \
+	OTHER(SCHEMA_REGISTER, schema_register)                                                    \
+	OTHER(ENUM_REGISTER, enum_register)                                                        \
+	EVENT(MARK_PAYLOAD, mark_payload, 0, .operation = XT_RANGE_MARK, PAYLOADS(b, c))           \
+	EVENT(RANGE_PUSH_PAYLOAD, range_push_payload, NVTX_NO_TRACKING,                            \
+	      .operation = XT_RANGE_PUSH, PAYLOADS(b, c))                                          \
+	EVENT(RANGE_POP_PAYLOAD, range_pop_payload, NVTX_NO_TRACKING, .operation = XT_RANGE_POP,   \
+	      PAYLOADS(b, c))                                                                      \
+	START(RANGE_START_PAYLOAD, range_start_payload, PAYLOADS(b, c))                            \
+	EVENT(RANGE_END_PAYLOAD, range_end_payload, 0, .operation = XT_RANGE_END, .key = b,        \
+	      PAYLOADS(c, d))
+PAYLOAD_FUNCTIONS(DEFINE_EVENT, DEFINE_START, DEFINE_OTHER)
 
 NVTX_FUNCTION(schema_register)
 {
@@ -684,22 +669,8 @@ NVTX_FUNCTION(enum_register)
 	return nvtx_register_enum(nvtx_domain_number(a), (const struct xt_nvtx_enum *)b);
 }
 
-NVTX_EVENT(mark_payload, 0, .operation = XT_RANGE_MARK, PAYLOADS(b, c))
-NVTX_EVENT(range_push_payload, NVTX_NO_TRACKING, .operation = XT_RANGE_PUSH, PAYLOADS(b, c))
-NVTX_EVENT(range_pop_payload, NVTX_NO_TRACKING, .operation = XT_RANGE_POP, PAYLOADS(b, c))
-NVTX_START(range_start_payload, PAYLOADS(b, c))
-NVTX_EVENT(range_end_payload, 0, .operation = XT_RANGE_END, .key = b, PAYLOADS(c, d))
-
 static const struct nvtx_entry payload_entries[] = {
-	{XT_NVTX_SCHEMA_REGISTER, nvtx_schema_register},
-	{XT_NVTX_ENUM_REGISTER, nvtx_enum_register},
-	{XT_NVTX_MARK_PAYLOAD, nvtx_mark_payload},
-	{XT_NVTX_RANGE_PUSH_PAYLOAD, nvtx_range_push_payload},
-	{XT_NVTX_RANGE_POP_PAYLOAD, nvtx_range_pop_payload},
-	{XT_NVTX_RANGE_START_PAYLOAD, nvtx_range_start_payload},
-	{XT_NVTX_RANGE_END_PAYLOAD, nvtx_range_end_payload},
-	{0, NULL},
-};
+	PAYLOAD_FUNCTIONS(ENTRY, ENTRY, ENTRY){0, NULL}};
 
 static void fill_table(const struct xt_nvtx_export_callbacks *callbacks, uint32_t module,
 		       const struct nvtx_entry *entries)

@@ -23,28 +23,20 @@ bool python_wanted;
 _Atomic(bool) python_modules_wanted;
 bool python_modules_limited;
 
-enum symbol {
-	THREAD_STATE,
-	RUNNING_STATE,
-	RUNNING_STATE_SINCE_3_13,
-	RUNTIME,
-	VERSION,
-	LOOP,
-	ONLY_SINCE_3_10,
-	ONLY_SINCE_3_9,
-	SYMBOLS,
-};
-
-static const char *const symbol_names[SYMBOLS] = {
-	[THREAD_STATE] = "PyGILState_GetThisThreadState",
-	[RUNNING_STATE] = "_PyThreadState_UncheckedGet",
-	[RUNNING_STATE_SINCE_3_13] = "PyThreadState_GetUnchecked",
-	[RUNTIME] = "_PyRuntime",
-	[VERSION] = "Py_Version", /* since 3.11 */
-	[LOOP] = "_PyEval_EvalFrameDefault",
-	[ONLY_SINCE_3_10] = "PyIter_Send",
-	[ONLY_SINCE_3_9] = "PyFrame_GetBack",
-};
+/* VERSION exists since 3.11. */
+#define SYMBOL_LIST(X)                                                                             \
+	X(THREAD_STATE, "PyGILState_GetThisThreadState")                                           \
+	X(RUNNING_STATE, "_PyThreadState_UncheckedGet")                                            \
+	X(RUNNING_STATE_SINCE_3_13, "PyThreadState_GetUnchecked")                                  \
+	X(RUNTIME, "_PyRuntime")                                                                   \
+	X(VERSION, "Py_Version")                                                                   \
+	X(LOOP, "_PyEval_EvalFrameDefault")                                                        \
+	X(ONLY_SINCE_3_10, "PyIter_Send")                                                          \
+	X(ONLY_SINCE_3_9, "PyFrame_GetBack")
+#define SYMBOL_ID(id, name)   id,
+#define SYMBOL_NAME(id, name) name,
+enum symbol { SYMBOL_LIST(SYMBOL_ID) SYMBOLS };
+static const char *const symbol_names[SYMBOLS] = {SYMBOL_LIST(SYMBOL_NAME)};
 
 static struct {
 	struct python_runtime runtime;
