@@ -158,8 +158,8 @@ struct xt_nvtx_payload {
 };
 
 /*
- * Types of values: X(name, id, bytes, class). class says how to show a value: SIGNED, UNSIGNED, REAL,
- * CHARACTER, TEXT, REGISTERED (a handle of a text) or HEX.
+ * Types of values: X(name, id, bytes, class). class says how to show a value: SIGNED, UNSIGNED,
+ * REAL, CHARACTER, TEXT, REGISTERED (a handle of a text) or HEX.
  */
 #define XT_NVTX_TYPE_LIST(X)                                                                       \
 	X(CHAR, 1, 1, CHARACTER)                                                                   \

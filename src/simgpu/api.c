@@ -150,29 +150,26 @@ static inline CUresult call_leave(struct sim_call *call)
 #define DEFINE_API(name_, implementation, cbid_, early, per_thread, count, ...)                    \
 	static const struct sim_api api_##name_ = {                                                \
 		.name = #name_, .cbid = cbid_, .is_early = early, .is_per_thread = per_thread};    \
-	SIM_EXPORT CUresult CUDAAPI name_(XT_API_DECL_##count(__VA_ARGS__))                        \
+	SIM_EXPORT CUresult CUDAAPI name_(XT_API_PARAMETERS(count, ##__VA_ARGS__))                 \
 	{                                                                                          \
 		const struct {                                                                     \
-			XT_API_FIELDS_##count(__VA_ARGS__)                                         \
-		} params = {XT_API_NAMES_##count(__VA_ARGS__)};                                    \
+			XT_API_FIELDS(count, ##__VA_ARGS__)                                        \
+		} params = {XT_API_NAMES(count, ##__VA_ARGS__)};                                   \
 		struct sim_call call;                                                              \
                                                                                                    \
 		call_enter(&call, &api_##name_, &params);                                          \
 		if (call.result == CUDA_SUCCESS)                                                   \
-			call.result = implementation(XT_API_NAMES_##count(__VA_ARGS__));           \
+			call.result = implementation(XT_API_NAMES(count, ##__VA_ARGS__));          \
 		return call_leave(&call);                                                          \
 	}
 
 #define API(name, implementation, cbid, count, ...)                                                \
-	DEFINE_API(name, implementation, cbid, false, false, count, __VA_ARGS__)
+	DEFINE_API(name, implementation, cbid, false, false, count, ##__VA_ARGS__)
 #define API_EARLY(name, implementation, cbid, count, ...)                                          \
-	DEFINE_API(name, implementation, cbid, true, false, count, __VA_ARGS__)
+	DEFINE_API(name, implementation, cbid, true, false, count, ##__VA_ARGS__)
 #define API_PT(name, implementation, cbid, count, ...)                                             \
-	DEFINE_API(name, implementation, cbid, false, true, count, __VA_ARGS__)
+	DEFINE_API(name, implementation, cbid, false, true, count, ##__VA_ARGS__)
 #include "include/cuda_functions.def"
-#undef API
-#undef API_EARLY
-#undef API_PT
 
 /* All entry points, ended by a NULL name. */
 static const struct {
@@ -180,12 +177,7 @@ static const struct {
 	void *function;
 } entries[] = {
 #define API(name, ...) {&api_##name, (void *)name},
-#define API_EARLY      API
-#define API_PT	       API
 #include "include/cuda_functions.def"
-#undef API
-#undef API_EARLY
-#undef API_PT
 	{NULL, NULL},
 };
 

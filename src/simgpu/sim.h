@@ -381,12 +381,7 @@ void sim_truth_violation(const struct sim_call *call);
 
 /* The implementations of all entry points. */
 #define API(name, implementation, cbid, count, ...)                                                \
-	CUresult implementation(XT_API_DECL_##count(__VA_ARGS__));
-#define API_EARLY API
-#define API_PT	  API
+	CUresult implementation(XT_API_PARAMETERS(count, ##__VA_ARGS__));
 #include "include/cuda_functions.def"
-#undef API
-#undef API_EARLY
-#undef API_PT
 
 #endif

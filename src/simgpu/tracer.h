@@ -53,24 +53,39 @@ void tracer_switches_reset(void);
 uint64_t tracer_clock_convert(uint64_t monotonic_ns);
 uint64_t tracer_monotonic_ns(void);
 
-/* The faults of XTRACE_SIMGPU_FAULT. */
-enum tracer_fault {
-	FAULT_ZERO_TIMES,
-	FAULT_REVERSED_TIMES,
-	FAULT_LATE_BUFFERS,
-	FAULT_LOST_BUFFERS,
-	FAULT_DROP_RECORDS,
-	FAULT_LONG_BUFFERS,
-	FAULT_TWICE_BUFFERS,
-	FAULT_HANG_FLUSH,
-	FAULT_SLOW_DISABLE,
-	FAULT_VERSION,
-	FAULT_SUBSCRIBER_TAKEN,
-	FAULT_NOT_PERMITTED,
-	FAULT_FAIL,
-	FAULT_NTH_FAIL,
-	FAULTS
-};
+/*
+ * The faults of XTRACE_SIMGPU_FAULT: X(id, name, default of the value that may follow the name).
+ *
+ * - zero_times, reversed_times, drop_records: every N-th record
+ * - lost_buffers: every N-th buffer is never returned
+ * - long_buffers: every N-th buffer claims more data than fits in it
+ * - twice_buffers: every N-th buffer is returned twice
+ * - late_buffers: buffers are returned so many ms late
+ * - hang_flush: flushing never returns
+ * - slow_disable: the first disabling of a kind takes so many ms, during which it stays enabled
+ * - version: what cuptiGetVersion() reports
+ * - subscriber_taken: another tool has subscribed
+ * - not_permitted: the driver allows profiling for administrators only
+ * - fail: every call of the named function fails; with a second `:N`, only its N-th call
+ * - nth_fail: the N-th call of any function fails, once
+ */
+#define TRACER_FAULTS(X)                                                                           \
+	X(ZERO_TIMES, "zero_times", 1)                                                             \
+	X(REVERSED_TIMES, "reversed_times", 1)                                                     \
+	X(LATE_BUFFERS, "late_buffers", 500)                                                       \
+	X(LOST_BUFFERS, "lost_buffers", 1)                                                         \
+	X(DROP_RECORDS, "drop_records", 1)                                                         \
+	X(LONG_BUFFERS, "long_buffers", 1)                                                         \
+	X(TWICE_BUFFERS, "twice_buffers", 1)                                                       \
+	X(HANG_FLUSH, "hang_flush", 0)                                                             \
+	X(SLOW_DISABLE, "slow_disable", 1500)                                                      \
+	X(VERSION, "version", 10)                                                                  \
+	X(SUBSCRIBER_TAKEN, "subscriber_taken", 0)                                                 \
+	X(NOT_PERMITTED, "not_permitted", 0)                                                       \
+	X(FAIL, "fail", 0)                                                                         \
+	X(NTH_FAIL, "nth_fail", 1)
+#define TRACER_FAULT_ID(id, name, value) FAULT_##id,
+enum tracer_fault { TRACER_FAULTS(TRACER_FAULT_ID) FAULTS };
 bool tracer_fault_is_on(enum tracer_fault fault);
 uint64_t tracer_fault_value(enum tracer_fault fault);
 /* True on every n-th call, where n is the fault's value. False if the fault is off. */

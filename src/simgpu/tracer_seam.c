@@ -13,8 +13,8 @@
 #include "simgpu/tracer.h"
 
 /*
- * Faults, for tests of a tracer whose CUPTI fails. XTRACE_SIMGPU_FAULT is a list of names from the
- * table below, separated by commas, some with `:value`. It is read when the library is opened. At
+ * Faults, for tests of a tracer whose CUPTI fails. XTRACE_SIMGPU_FAULT is a list of names from
+ * TRACER_FAULTS, separated by commas, some with `:value`. It is read when the library is opened. At
  * exit, the number of times that each active fault was consulted is appended to the file that
  * XTRACE_SIMGPU_FAULT_REPORT names. A test that fails the first call, then the second, and so on,
  * uses this number as its end.
@@ -26,31 +26,9 @@ static struct {
 	const char *text; /* the text after the colon */
 	_Atomic uint64_t asked_count;
 } faults[FAULTS] = {
-	/* every n-th record, by default every one */
-	[FAULT_ZERO_TIMES] = {"zero_times", 1, false, NULL, 0},
-	[FAULT_REVERSED_TIMES] = {"reversed_times", 1, false, NULL, 0},
-	[FAULT_DROP_RECORDS] = {"drop_records", 1, false, NULL, 0},
-	/* every n-th buffer is never returned */
-	[FAULT_LOST_BUFFERS] = {"lost_buffers", 1, false, NULL, 0},
-	/* every n-th buffer claims more data than fits in it, or is returned twice */
-	[FAULT_LONG_BUFFERS] = {"long_buffers", 1, false, NULL, 0},
-	[FAULT_TWICE_BUFFERS] = {"twice_buffers", 1, false, NULL, 0},
-	/* buffers are returned this many ms late */
-	[FAULT_LATE_BUFFERS] = {"late_buffers", 500, false, NULL, 0},
-	/* flushing never returns */
-	[FAULT_HANG_FLUSH] = {"hang_flush", 0, false, NULL, 0},
-	/* the first disabling of a kind takes this many ms, during which it stays enabled */
-	[FAULT_SLOW_DISABLE] = {"slow_disable", 1500, false, NULL, 0},
-	/* the version that cuptiGetVersion() reports */
-	[FAULT_VERSION] = {"version", 10, false, NULL, 0},
-	/* another tool has subscribed */
-	[FAULT_SUBSCRIBER_TAKEN] = {"subscriber_taken", 0, false, NULL, 0},
-	/* the driver allows profiling for administrators only */
-	[FAULT_NOT_PERMITTED] = {"not_permitted", 0, false, NULL, 0},
-	/* every call of the named function fails; with a second `:N`, only its N-th call */
-	[FAULT_FAIL] = {"fail", 0, false, NULL, 0},
-	/* the n-th call of any function fails, once */
-	[FAULT_NTH_FAIL] = {"nth_fail", 1, false, NULL, 0},
+#define FAULT(id, name, value) [FAULT_##id] = {name, value, false, NULL, 0},
+	TRACER_FAULTS(FAULT)
+#undef FAULT
 };
 
 static void turn_on(const char *name, char *value)
@@ -192,32 +170,8 @@ static const struct {
 	uint32_t code;
 	const char *name;
 } results[] = {
-#define RESULT(name)                                                                               \
-	{                                                                                          \
-		XT_##name, #name                                                                   \
-	}
-	RESULT(CUPTI_SUCCESS),
-	RESULT(CUPTI_ERROR_INVALID_PARAMETER),
-	RESULT(CUPTI_ERROR_INVALID_DEVICE),
-	RESULT(CUPTI_ERROR_INVALID_CONTEXT),
-	RESULT(CUPTI_ERROR_INVALID_OPERATION),
-	RESULT(CUPTI_ERROR_OUT_OF_MEMORY),
-	RESULT(CUPTI_ERROR_HARDWARE),
-	RESULT(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT),
-	RESULT(CUPTI_ERROR_API_NOT_IMPLEMENTED),
-	RESULT(CUPTI_ERROR_MAX_LIMIT_REACHED),
-	RESULT(CUPTI_ERROR_NOT_READY),
-	RESULT(CUPTI_ERROR_NOT_COMPATIBLE),
-	RESULT(CUPTI_ERROR_NOT_INITIALIZED),
-	RESULT(CUPTI_ERROR_QUEUE_EMPTY),
-	RESULT(CUPTI_ERROR_INVALID_STREAM),
-	RESULT(CUPTI_ERROR_INVALID_KIND),
-	RESULT(CUPTI_ERROR_DISABLED),
-	RESULT(CUPTI_ERROR_NOT_SUPPORTED),
-	RESULT(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
-	RESULT(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
-	RESULT(CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES),
-	RESULT(CUPTI_ERROR_UNKNOWN),
+#define RESULT(name, value) {value, #name},
+	XT_CUPTI_RESULTS(RESULT)
 #undef RESULT
 };
 

@@ -61,48 +61,35 @@
 #define NUMBERS_MAX   13
 #define END_NUMBER    4 /* among the numbers of work: its end */
 
-enum entry_kind {
-	ENTRY_CALL,
-	ENTRY_LAUNCH,
-	ENTRY_KERNEL,
-	ENTRY_COLLECTIVE,
-	ENTRY_COPY,
-	ENTRY_SET,
-	ENTRY_GRAPH,
-	ENTRY_ALLOC,
-	ENTRY_FREE,
-	ENTRY_UPDATE,
-	ENTRY_NODE,
-	ENTRY_CHANGE,
-	ENTRY_MAKER,
-	ENTRY_BY_DEVICE,
-	ENTRY_VIOLATION,
-};
-
 /*
- * How an entry is written: its first word, and that of work that is not over. Fields: t: thread; n:
- * number of its call; c: correlation id; s: name; a: two numbers, or the absent ranks and 0; a
- * digit: so many numbers.
+ * How an entry is written: X(kind, first word, that of work that is not over, fields). Fields: t:
+ * thread; n: number of its call; c: correlation id; s: name; a: two numbers, or the absent ranks
+ * and 0; a digit: so many numbers.
  */
+#define ENTRIES(X)                                                                                 \
+	X(CALL, "call", NULL, "tncs5")                                                             \
+	X(LAUNCH, "launch", NULL, "tcs")                                                           \
+	X(KERNEL, "kernel", "unfinished", "c6s")                                                   \
+	X(COLLECTIVE, "collective", "unfinished_collective", "c9a1s")                              \
+	X(COPY, "copy", "unfinished_copy", "c67")                                                  \
+	X(SET, "set", "unfinished_set", "c62")                                                     \
+	X(GRAPH, "graph", "unfinished_graph", "c62")                                               \
+	X(ALLOC, "alloc", NULL, "tnc7")                                                            \
+	X(FREE, "free", NULL, "tnc7")                                                              \
+	X(UPDATE, "update", NULL, "tn2")                                                           \
+	X(NODE, "node", NULL, "tn3")                                                               \
+	X(CHANGE, "change", NULL, "tn2")                                                           \
+	X(MAKER, "maker", NULL, "c4")                                                              \
+	X(BY_DEVICE, "device", NULL, "c2")                                                         \
+	X(VIOLATION, "violation", NULL, "ts")
+
+#define ENTRY_KIND(kind, ...) ENTRY_##kind,
+enum entry_kind { ENTRIES(ENTRY_KIND) };
+
+#define ENTRY_LINE(kind, ...) [ENTRY_##kind] = {__VA_ARGS__},
 static const struct {
 	const char *word, *unfinished, *fields;
-} lines[] = {
-	[ENTRY_CALL] = {"call", NULL, "tncs5"},
-	[ENTRY_LAUNCH] = {"launch", NULL, "tcs"},
-	[ENTRY_KERNEL] = {"kernel", "unfinished", "c6s"},
-	[ENTRY_COLLECTIVE] = {"collective", "unfinished_collective", "c9a1s"},
-	[ENTRY_COPY] = {"copy", "unfinished_copy", "c67"},
-	[ENTRY_SET] = {"set", "unfinished_set", "c62"},
-	[ENTRY_GRAPH] = {"graph", "unfinished_graph", "c62"},
-	[ENTRY_ALLOC] = {"alloc", NULL, "tnc7"},
-	[ENTRY_FREE] = {"free", NULL, "tnc7"},
-	[ENTRY_UPDATE] = {"update", NULL, "tn2"},
-	[ENTRY_NODE] = {"node", NULL, "tn3"},
-	[ENTRY_CHANGE] = {"change", NULL, "tn2"},
-	[ENTRY_MAKER] = {"maker", NULL, "c4"},
-	[ENTRY_BY_DEVICE] = {"device", NULL, "c2"},
-	[ENTRY_VIOLATION] = {"violation", NULL, "ts"},
-};
+} lines[] = {ENTRIES(ENTRY_LINE)};
 
 struct entry {
 	enum entry_kind kind;

@@ -1,60 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Declares the functions of cuda_functions.def, and holds the macros that take its entries apart:
- * XT_API_DECL_n(type, name, …) is a parameter list of n parameters, XT_API_NAMES_n their names,
- * XT_API_FIELDS_n the fields of a struct that holds them.
+ * XT_API_PARAMETERS(n, type, name, …) is a parameter list of n parameters, XT_API_NAMES() their
+ * names, XT_API_FIELDS() the fields of a struct that holds them.
  */
 #ifndef XTRACE_SIMGPU_CUDA_FUNCTIONS_H
 #define XTRACE_SIMGPU_CUDA_FUNCTIONS_H
 
 /* clang-format off */
-#define XT_API_DECL_0() void
-#define XT_API_DECL_1(t, n) t n
-#define XT_API_DECL_2(t, n, ...) t n, XT_API_DECL_1(__VA_ARGS__)
-#define XT_API_DECL_3(t, n, ...) t n, XT_API_DECL_2(__VA_ARGS__)
-#define XT_API_DECL_4(t, n, ...) t n, XT_API_DECL_3(__VA_ARGS__)
-#define XT_API_DECL_5(t, n, ...) t n, XT_API_DECL_4(__VA_ARGS__)
-#define XT_API_DECL_6(t, n, ...) t n, XT_API_DECL_5(__VA_ARGS__)
-#define XT_API_DECL_7(t, n, ...) t n, XT_API_DECL_6(__VA_ARGS__)
-#define XT_API_DECL_8(t, n, ...) t n, XT_API_DECL_7(__VA_ARGS__)
-#define XT_API_DECL_9(t, n, ...) t n, XT_API_DECL_8(__VA_ARGS__)
-#define XT_API_DECL_10(t, n, ...) t n, XT_API_DECL_9(__VA_ARGS__)
-#define XT_API_DECL_11(t, n, ...) t n, XT_API_DECL_10(__VA_ARGS__)
+#define XT_API_EACH_0(op, sep) op##_0
+#define XT_API_EACH_1(op, sep, t, n) op(t, n)
+#define XT_API_EACH_2(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_1(op, sep, __VA_ARGS__)
+#define XT_API_EACH_3(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_2(op, sep, __VA_ARGS__)
+#define XT_API_EACH_4(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_3(op, sep, __VA_ARGS__)
+#define XT_API_EACH_5(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_4(op, sep, __VA_ARGS__)
+#define XT_API_EACH_6(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_5(op, sep, __VA_ARGS__)
+#define XT_API_EACH_7(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_6(op, sep, __VA_ARGS__)
+#define XT_API_EACH_8(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_7(op, sep, __VA_ARGS__)
+#define XT_API_EACH_9(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_8(op, sep, __VA_ARGS__)
+#define XT_API_EACH_10(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_9(op, sep, __VA_ARGS__)
+#define XT_API_EACH_11(op, sep, t, n, ...) op(t, n) sep() XT_API_EACH_10(op, sep, __VA_ARGS__)
 
-#define XT_API_NAMES_0()
-#define XT_API_NAMES_1(t, n) n
-#define XT_API_NAMES_2(t, n, ...) n, XT_API_NAMES_1(__VA_ARGS__)
-#define XT_API_NAMES_3(t, n, ...) n, XT_API_NAMES_2(__VA_ARGS__)
-#define XT_API_NAMES_4(t, n, ...) n, XT_API_NAMES_3(__VA_ARGS__)
-#define XT_API_NAMES_5(t, n, ...) n, XT_API_NAMES_4(__VA_ARGS__)
-#define XT_API_NAMES_6(t, n, ...) n, XT_API_NAMES_5(__VA_ARGS__)
-#define XT_API_NAMES_7(t, n, ...) n, XT_API_NAMES_6(__VA_ARGS__)
-#define XT_API_NAMES_8(t, n, ...) n, XT_API_NAMES_7(__VA_ARGS__)
-#define XT_API_NAMES_9(t, n, ...) n, XT_API_NAMES_8(__VA_ARGS__)
-#define XT_API_NAMES_10(t, n, ...) n, XT_API_NAMES_9(__VA_ARGS__)
-#define XT_API_NAMES_11(t, n, ...) n, XT_API_NAMES_10(__VA_ARGS__)
-
-#define XT_API_FIELDS_0()
-#define XT_API_FIELDS_1(t, n) t n;
-#define XT_API_FIELDS_2(t, n, ...) t n; XT_API_FIELDS_1(__VA_ARGS__)
-#define XT_API_FIELDS_3(t, n, ...) t n; XT_API_FIELDS_2(__VA_ARGS__)
-#define XT_API_FIELDS_4(t, n, ...) t n; XT_API_FIELDS_3(__VA_ARGS__)
-#define XT_API_FIELDS_5(t, n, ...) t n; XT_API_FIELDS_4(__VA_ARGS__)
-#define XT_API_FIELDS_6(t, n, ...) t n; XT_API_FIELDS_5(__VA_ARGS__)
-#define XT_API_FIELDS_7(t, n, ...) t n; XT_API_FIELDS_6(__VA_ARGS__)
-#define XT_API_FIELDS_8(t, n, ...) t n; XT_API_FIELDS_7(__VA_ARGS__)
-#define XT_API_FIELDS_9(t, n, ...) t n; XT_API_FIELDS_8(__VA_ARGS__)
-#define XT_API_FIELDS_10(t, n, ...) t n; XT_API_FIELDS_9(__VA_ARGS__)
-#define XT_API_FIELDS_11(t, n, ...) t n; XT_API_FIELDS_10(__VA_ARGS__)
+#define XT_API_PARAMETER(t, n) t n
+#define XT_API_PARAMETER_0 void
+#define XT_API_NAME(t, n) n
+#define XT_API_NAME_0
+#define XT_API_FIELD(t, n) t n;
+#define XT_API_FIELD_0
+#define XT_API_COMMA() ,
+#define XT_API_NOTHING()
+#define XT_API_PARAMETERS(n, ...) XT_API_EACH_##n(XT_API_PARAMETER, XT_API_COMMA, ##__VA_ARGS__)
+#define XT_API_NAMES(n, ...) XT_API_EACH_##n(XT_API_NAME, XT_API_COMMA, ##__VA_ARGS__)
+#define XT_API_FIELDS(n, ...) XT_API_EACH_##n(XT_API_FIELD, XT_API_NOTHING, ##__VA_ARGS__)
 /* clang-format on */
 
 #define API(name, implementation, cbid, count, ...)                                                \
-	CUresult CUDAAPI name(XT_API_DECL_##count(__VA_ARGS__));
-#define API_EARLY API
-#define API_PT	  API
+	CUresult CUDAAPI name(XT_API_PARAMETERS(count, ##__VA_ARGS__));
 #include "cuda_functions.def"
-#undef API
-#undef API_EARLY
-#undef API_PT
 
 #endif
