@@ -7,22 +7,24 @@
 
 #include <stdbool.h>
 
-enum weight {
-	WEIGHT_GPU_TIME,
-	WEIGHT_COUNT,
-	WEIGHT_CPU_WAIT,
-	WEIGHT_GPU_EXCLUSIVE,
-	WEIGHT_GPU_IDLE,
-	WEIGHT_ALLOC_BYTES,
-	WEIGHT_PEAK_BYTES,
-	WEIGHT_LEAKED_BYTES,
-	WEIGHT_CPU_TIME,
-	WEIGHT_OFF_CPU,
-	WEIGHT_COLLECTIVE_WAIT,
-	WEIGHT_COLLECTIVE_CAUSE,
-	WEIGHT_UNTIMED,
-	WEIGHTS
-};
+/* X(weight, members of struct weight_spec) */
+#define WEIGHT_LIST(X)                                                                             \
+	X(GPU_TIME, "gpu-time", true, true, true)                                                  \
+	X(COUNT, "count", false, true, true)                                                       \
+	X(CPU_WAIT, "cpu-wait", true, false, false)                                                \
+	X(GPU_EXCLUSIVE, "gpu-exclusive", true, true, true)                                        \
+	X(GPU_IDLE, "gpu-idle", true, true, true)                                                  \
+	X(ALLOC_BYTES, "alloc-bytes", false, true, false)                                          \
+	X(PEAK_BYTES, "peak-bytes", false, true, false)                                            \
+	X(LEAKED_BYTES, "leaked-bytes", false, true, false)                                        \
+	X(CPU_TIME, "cpu-time", true, false, false)                                                \
+	X(OFF_CPU, "off-cpu", true, false, false)                                                  \
+	X(COLLECTIVE_WAIT, "collective-wait", true, true, true)                                    \
+	X(COLLECTIVE_CAUSE, "collective-cause", true, true, true)                                  \
+	X(UNTIMED, "untimed-launches", false, true, true)
+
+#define WEIGHT_ID(weight, ...) WEIGHT_##weight,
+enum weight { WEIGHT_LIST(WEIGHT_ID) WEIGHTS };
 
 /* Time of host threads. Need a CPU log. */
 #define CPU_WEIGHTS (1u << WEIGHT_CPU_TIME | 1u << WEIGHT_OFF_CPU)

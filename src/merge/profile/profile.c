@@ -501,25 +501,9 @@ static void add_memory(struct profile *p, const struct run *run)
 	}
 }
 
-static const char *const level_names[PROFILE_LEVELS] = {
-	[PROFILE_TOTAL] = "totals", [PROFILE_IDLE] = "idle",	  [PROFILE_COPY] = "copies",
-	[PROFILE_BYTES] = "bytes",  [PROFILE_MEMORY] = "memory",  [PROFILE_RANGE] = "ranges",
-	[PROFILE_SPAN] = "spans",   [PROFILE_KERNEL] = "kernels", [PROFILE_API] = "apis",
-	[PROFILE_PATH] = "paths",   [PROFILE_CALL] = "calls",
-};
-
-static const char *const total_names[PROFILE_TOTALS] = {
-	[TOTAL_GPU_TIME] = "gpu-time",
-	[TOTAL_GPU_BUSY] = "gpu-busy",
-	[TOTAL_GPU_IDLE] = "gpu-idle",
-	[TOTAL_WALL] = "wall",
-	[TOTAL_LAUNCHES] = "launches",
-	[TOTAL_COPIES] = "copies",
-	[TOTAL_BYTES] = "bytes",
-	[TOTAL_WAITS] = "waits",
-	[TOTAL_LATENCY] = "launch-latency",
-	[TOTAL_PEAK_MEMORY] = "peak-memory",
-};
+#define LISTED_NAME(id, name) name,
+static const char *const level_names[] = {PROFILE_LEVEL_LIST(LISTED_NAME)};
+static const char *const total_names[] = {PROFILE_TOTAL_LIST(LISTED_NAME)};
 
 static const char *const source_names[] = {[ITERATIONS_NONE] = "none",
 					   [ITERATIONS_RANGE] = "nvtx",

@@ -13,37 +13,44 @@
 #define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
 
 /*
- * In the order of the document. The id of all levels other than PROFILE_TOTAL, PROFILE_PATH and
- * PROFILE_CALL is a name in the tree.
+ * Levels in the order of the document, by their name there: X(level, name). The id of a subject is
+ * an enum profile_total, a node in the tree (PATH, CALL), or a name in it. Of other levels:
+ *
+ * - IDLE: GPU idle time by cause. COPY: GPU time of copies by direction, and of memsets. BYTES: the
+ *   same in bytes. MEMORY: peak memory of each device
+ * - RANGE: GPU time of calls made in an NVTX range, "outer;inner". SPAN: time of threads in it
+ * - KERNEL, PATH: GPU time. API: CPU time of calls. CALL: CPU time of waits, allocations and frees
  */
-enum profile_level {
-	PROFILE_TOTAL,	/* id: enum profile_total */
-	PROFILE_IDLE,	/* GPU idle time by cause */
-	PROFILE_COPY,	/* GPU time of copies by direction, and of memsets */
-	PROFILE_BYTES,	/* bytes of the same */
-	PROFILE_MEMORY, /* peak memory of each device */
-	PROFILE_RANGE,	/* GPU time of calls made in an NVTX range: "outer;inner" */
-	PROFILE_SPAN,	/* time threads spent in an NVTX range */
-	PROFILE_KERNEL, /* GPU time */
-	PROFILE_API,	/* CPU time of calls by function */
-	PROFILE_PATH,	/* GPU time by call path; id: node in the tree */
-	PROFILE_CALL, /* CPU time of waits, allocations and frees by call path; id: node in the tree */
-	PROFILE_LEVELS
-};
+#define PROFILE_LEVEL_LIST(X)                                                                      \
+	X(TOTAL, "totals")                                                                         \
+	X(IDLE, "idle")                                                                            \
+	X(COPY, "copies")                                                                          \
+	X(BYTES, "bytes")                                                                          \
+	X(MEMORY, "memory")                                                                        \
+	X(RANGE, "ranges")                                                                         \
+	X(SPAN, "spans")                                                                           \
+	X(KERNEL, "kernels")                                                                       \
+	X(API, "apis")                                                                             \
+	X(PATH, "paths")                                                                           \
+	X(CALL, "calls")
 
-enum profile_total {
-	TOTAL_GPU_TIME,
-	TOTAL_GPU_BUSY,
-	TOTAL_GPU_IDLE,
-	TOTAL_WALL,
-	TOTAL_LAUNCHES, /* value and count are equal */
-	TOTAL_COPIES,
-	TOTAL_BYTES,
-	TOTAL_WAITS,
-	TOTAL_LATENCY, /* from the call to the start of its kernel */
-	TOTAL_PEAK_MEMORY,
-	PROFILE_TOTALS
-};
+/* Value and count of LAUNCHES are equal. LATENCY is from the call to the start of its kernel. */
+#define PROFILE_TOTAL_LIST(X)                                                                      \
+	X(GPU_TIME, "gpu-time")                                                                    \
+	X(GPU_BUSY, "gpu-busy")                                                                    \
+	X(GPU_IDLE, "gpu-idle")                                                                    \
+	X(WALL, "wall")                                                                            \
+	X(LAUNCHES, "launches")                                                                    \
+	X(COPIES, "copies")                                                                        \
+	X(BYTES, "bytes")                                                                          \
+	X(WAITS, "waits")                                                                          \
+	X(LATENCY, "launch-latency")                                                               \
+	X(PEAK_MEMORY, "peak-memory")
+
+#define PROFILE_LEVEL_ID(level, name) PROFILE_##level,
+#define PROFILE_TOTAL_ID(total, name) TOTAL_##total,
+enum profile_level { PROFILE_LEVEL_LIST(PROFILE_LEVEL_ID) PROFILE_LEVELS };
+enum profile_total { PROFILE_TOTAL_LIST(PROFILE_TOTAL_ID) PROFILE_TOTALS };
 
 struct subject {
 	enum profile_level level;

@@ -34,33 +34,11 @@ static const struct damaged_kind {
 };
 
 /* Losses that are no accounts of the log. */
+#define OTHER_LOSS(id, name, what) [LOSS_##id] = {name, what},
 static const struct {
 	const char *name;
 	const char *what;
-} others[LOSS_COUNT] = {
-	[LOSS_OTHER] = {"other", "other"},
-	[LOSS_MISSING_KERNELS] = {"kernels.missing",
-				  "kernels: launched, but the log has no record of them"},
-	[LOSS_UNEXPLAINED_CALLS] = {"calls.unexplained",
-				    "calls: seen, but neither written nor counted as lost"},
-	[LOSS_UNDELIVERED_KERNELS] = {"kernels.undelivered",
-				      "kernels: CUPTI delivered none, it may not support this "
-				      "driver or GPU"},
-	[LOSS_DAMAGED_CALLS] = {"calls.damaged", "calls: in damaged parts of the log"},
-	[LOSS_DAMAGED_KERNELS] = {"kernels.damaged", "kernels: in damaged parts of the log"},
-	[LOSS_DAMAGED_COPIES] = {"copies.damaged", "copies: in damaged parts of the log"},
-	[LOSS_DAMAGED_MEMSETS] = {"sets.damaged", "memsets: in damaged parts of the log"},
-	[LOSS_DAMAGED_MEMORY] = {"memory.damaged",
-				 "allocations and frees: in damaged parts of the log"},
-	[LOSS_DAMAGED_NODES] = {"nodes.damaged", "graph nodes: in damaged parts of the log"},
-	[LOSS_DAMAGED_RANGES] = {"ranges.damaged", "NVTX events: in damaged parts of the log"},
-	[LOSS_DAMAGED_CHUNKS] = {"chunks.damaged",
-				 "chunks of the log: damaged (a chunk is a block of records)"},
-	[LOSS_MISSING_CHUNKS] = {"chunks.missing", "chunks of the log: missing"},
-	[LOSS_ENDS] = {"ends.missing", "log ends: missing, with an unknown number of events"},
-	[LOSS_LOG_ACCOUNTS] = {"accounts.missing",
-			       "log accounts: absent, or older than the rows of the log"},
-};
+} others[LOSS_COUNT] = {OTHER_LOSSES(OTHER_LOSS)};
 
 const char *losses_name(unsigned loss)
 {

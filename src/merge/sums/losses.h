@@ -20,25 +20,33 @@
 
 struct graph_launches;
 
+/* Losses that are no accounts: X(id, name, what was lost, and why). "other": unknown accounts. */
+#define OTHER_LOSSES(X)                                                                            \
+	X(OTHER, "other", "other")                                                                 \
+	X(MISSING_KERNELS, "kernels.missing",                                                      \
+	  "kernels: launched, but the log has no record of them")                                  \
+	X(UNDELIVERED_KERNELS, "kernels.undelivered",                                              \
+	  "kernels: CUPTI delivered none, it may not support this "                                \
+	  "driver or GPU")                                                                         \
+	X(UNEXPLAINED_CALLS, "calls.unexplained",                                                  \
+	  "calls: seen, but neither written nor counted as lost")                                  \
+	X(DAMAGED_CALLS, "calls.damaged", "calls: in damaged parts of the log")                    \
+	X(DAMAGED_KERNELS, "kernels.damaged", "kernels: in damaged parts of the log")              \
+	X(DAMAGED_COPIES, "copies.damaged", "copies: in damaged parts of the log")                 \
+	X(DAMAGED_MEMSETS, "sets.damaged", "memsets: in damaged parts of the log")                 \
+	X(DAMAGED_MEMORY, "memory.damaged", "allocations and frees: in damaged parts of the log")  \
+	X(DAMAGED_NODES, "nodes.damaged", "graph nodes: in damaged parts of the log")              \
+	X(DAMAGED_RANGES, "ranges.damaged", "NVTX events: in damaged parts of the log")            \
+	X(DAMAGED_CHUNKS, "chunks.damaged",                                                        \
+	  "chunks of the log: damaged (a chunk is a block of records)")                            \
+	X(MISSING_CHUNKS, "chunks.missing", "chunks of the log: missing")                          \
+	X(ENDS, "ends.missing", "log ends: missing, with an unknown number of events")             \
+	X(LOG_ACCOUNTS, "accounts.missing",                                                        \
+	  "log accounts: absent, or older than the rows of the log")
+
 /* The first losses are the accounts of xtrace/account.h, in the same order. */
-enum loss {
-	LOSS_OTHER = XT_ACCOUNTS, /* sum of the accounts with unknown names */
-	LOSS_MISSING_KERNELS,
-	LOSS_UNDELIVERED_KERNELS,
-	LOSS_UNEXPLAINED_CALLS,
-	LOSS_DAMAGED_CALLS,
-	LOSS_DAMAGED_KERNELS,
-	LOSS_DAMAGED_COPIES,
-	LOSS_DAMAGED_MEMSETS,
-	LOSS_DAMAGED_MEMORY,
-	LOSS_DAMAGED_NODES,
-	LOSS_DAMAGED_RANGES,
-	LOSS_DAMAGED_CHUNKS,
-	LOSS_MISSING_CHUNKS,
-	LOSS_ENDS,
-	LOSS_LOG_ACCOUNTS,
-	LOSS_COUNT
-};
+#define LOSS_ID(id, name, what) LOSS_##id,
+enum loss { LOSS_LAST_ACCOUNT = XT_ACCOUNTS - 1, OTHER_LOSSES(LOSS_ID) LOSS_COUNT };
 
 /* Over all logs. */
 struct loss_sums {
