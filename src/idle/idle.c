@@ -16,11 +16,20 @@
 
 enum thread_state thread_state_of_call(uint32_t class, const char *name)
 {
-	if (class == XT_API_SYNC)
+	switch (class) {
+	case XT_API_SYNC:
 		return THREAD_IN_SYNC;
-	if (class == XT_API_COPY && !strstr(name, "Async") && !strstr(name, "Prefetch"))
-		return THREAD_IN_COPY;
-	return THREAD_BUSY;
+	case XT_API_COPY:
+		return strstr(name, "Async") || strstr(name, "Prefetch") ? THREAD_BUSY
+									 : THREAD_IN_COPY;
+	case XT_API_ALLOC:
+	case XT_API_FREE:
+		return THREAD_IN_ALLOCATION;
+	case XT_API_MODULE:
+		return THREAD_IN_LOADING;
+	default:
+		return THREAD_BUSY;
+	}
 }
 
 static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
@@ -329,8 +338,8 @@ enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uin
 }
 
 const enum idle_class idle_order[IDLE_CLASSES] = {
-	IDLE_CALL_UNKNOWN, IDLE_ON_STREAM,     IDLE_NOT_STARTED, IDLE_ON_COPY,
-	IDLE_CPU_IN_SYNC,  IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
+	IDLE_CALL_UNKNOWN, IDLE_ON_STREAM, IDLE_NOT_STARTED,   IDLE_ON_COPY,	 IDLE_CPU_IN_SYNC,
+	IDLE_ALLOCATING,   IDLE_LOADING,   IDLE_NOT_SUBMITTED, IDLE_LAUNCH_LATE,
 };
 
 #define IDLE_ROW(name, column, text) [IDLE_##name] = IDLE_LABEL(text),
@@ -340,10 +349,9 @@ const char *const idle_labels[IDLE_CLASSES] = {IDLE_CAUSES(IDLE_ROW)};
 const char *const idle_causes[IDLE_CLASSES] = {IDLE_CAUSES(IDLE_ROW)};
 
 const enum idle_class idle_class_of_thread[THREAD_STATES] = {
-	[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,
-	[THREAD_IN_COPY] = IDLE_ON_COPY,
-	[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED,
-	[THREAD_BUSY] = IDLE_LAUNCH_LATE,
+	[THREAD_IN_SYNC] = IDLE_CPU_IN_SYNC,	   [THREAD_IN_COPY] = IDLE_ON_COPY,
+	[THREAD_IN_ALLOCATION] = IDLE_ALLOCATING,  [THREAD_IN_LOADING] = IDLE_LOADING,
+	[THREAD_IN_OWN_CODE] = IDLE_NOT_SUBMITTED, [THREAD_BUSY] = IDLE_LAUNCH_LATE,
 };
 
 /* The work was submitted before the gap, so something on the GPU delayed it. */

@@ -25,6 +25,8 @@
 enum thread_state {
 	THREAD_IN_SYNC,	       /* in a synchronising call */
 	THREAD_IN_COPY,	       /* in a blocking copy */
+	THREAD_IN_ALLOCATION,  /* in a call that allocates or frees memory */
+	THREAD_IN_LOADING,     /* in a call that loads or unloads code */
 	THREAD_IN_OWN_CODE,    /* in its own code for longer than THREAD_BUSY_MAX_NS */
 	THREAD_STATES_COUNTED, /* the states above have sums; the remaining time is: */
 	THREAD_BUSY = THREAD_STATES_COUNTED, /* in another call, or briefly in its own code */
@@ -36,6 +38,12 @@ enum thread_state {
  * whether a copy blocks: the record of the copy comes later, or never.
  */
 enum thread_state thread_state_of_call(uint32_t class, const char *name);
+
+/* True if the CPU waits for the GPU in this state. */
+static inline bool thread_state_waits(enum thread_state state)
+{
+	return state == THREAD_IN_SYNC || state == THREAD_IN_COPY;
+}
 
 struct timeline_checkpoint {
 	uint64_t time_ns;
@@ -103,6 +111,8 @@ enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uin
 #define IDLE_KNOWN_CAUSES(X)                                                                       \
 	X(LAUNCH_LATE, launch_late_ns, "launch late (CPU busy)")                                   \
 	X(CPU_IN_SYNC, cpu_in_sync_ns, "CPU blocked in sync")                                      \
+	X(ALLOCATING, allocating_ns, "allocating memory")                                          \
+	X(LOADING, loading_ns, "loading code")                                                     \
 	X(ON_COPY, on_copy_ns, "waiting on a copy")                                                \
 	X(ON_STREAM, on_stream_ns, "waiting for another stream")                                   \
 	X(NOT_SUBMITTED, not_submitted_ns, "nothing submitted")                                    \
@@ -121,7 +131,7 @@ enum idle_class { IDLE_CAUSES(IDLE_ENUM) IDLE_CLASSES };
  * Owner.what of idle time: its class, and the path of the CPU code that the GPU waited for
  * (idle_paths.h).
  */
-#define IDLE_CLASS_BITS	       3
+#define IDLE_CLASS_BITS	       4
 #define IDLE_WHAT(class, path) ((uint32_t)(class) | (uint32_t)(path) << IDLE_CLASS_BITS)
 #define IDLE_WHAT_CLASS(what)  ((enum idle_class)((what) & ((1u << IDLE_CLASS_BITS) - 1)))
 #define IDLE_WHAT_PATH(what)   ((what) >> IDLE_CLASS_BITS)

@@ -53,7 +53,8 @@ BYTES_GATE = 30
 
 WHOLE_RUN = ("startup", "compile")  # recorded without a capture range
 SHORT_GAPS = ("python_overhead",)  # their idle time is not in gaps over 20 ms
-CPU_CAUSED = ("[idle: launch late (CPU busy)]", "[idle: nothing submitted]")
+CPU_CAUSED = ("[idle: launch late (CPU busy)]", "[idle: nothing submitted]",
+              "[idle: allocating memory]", "[idle: loading code]")
 STATES = ("[lock]", "[sleep]", "[I/O]", "[page fault]", "[GIL]", "[process]", "[blocked]",
           "[no CPU free]")
 UNKNOWN = ("[not sampled]", "[running, stack unknown]")

@@ -338,6 +338,8 @@ static uint64_t unexplained_ns(const struct detection *detection, enum idle_clas
 /* Facts: the idle time of the class with the most, its number of gaps, and the class. */
 static void prepare_gpu_idle(struct detection *detection)
 {
+	static const uint32_t caused_by_cpu = 1u << IDLE_LAUNCH_LATE | 1u << IDLE_ALLOCATING |
+					      1u << IDLE_LOADING | 1u << IDLE_NOT_SUBMITTED;
 	bool is_explained = cpu_findings_explain(detection->reading);
 	uint64_t gap_count;
 
@@ -346,7 +348,7 @@ static void prepare_gpu_idle(struct detection *detection)
 		uint64_t ns = unexplained_ns(detection, (enum idle_class) class, &gap_count);
 
 		/* The samples of the CPU say more. */
-		if (is_explained && (class == IDLE_LAUNCH_LATE || class == IDLE_NOT_SUBMITTED))
+		if (is_explained && caused_by_cpu >> class & 1)
 			continue;
 		if (ns <= detection->facts[0] || gap_count < GAPS_MIN + DEVICE_LONGEST_GAPS)
 			continue;
@@ -379,6 +381,10 @@ static const struct {
 			      "CUDA graphs. Move other work out of the launching thread."},
 	[IDLE_CPU_IN_SYNC] = {"the CPU waits until the GPU has run out of work",
 			      "Launch the next work before waiting."},
+	[IDLE_ALLOCATING] = {"the launching thread allocates or frees memory",
+			     "Allocate before the loop, or use a pool (cudaMallocAsync)."},
+	[IDLE_LOADING] = {"the launching thread loads code",
+			  "Load code and run each kernel once before the work that counts."},
 	[IDLE_ON_COPY] = {"it waits for a copy",
 			  "Copy earlier, in another stream and from pinned memory."},
 	[IDLE_ON_STREAM] = {"it waits for another stream",

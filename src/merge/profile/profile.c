@@ -278,7 +278,7 @@ static void add_process(struct sink *sink, const struct process *process)
 	p->call_places = xt_calloc(stacks, sizeof(*p->call_places));
 	p->waits = xt_reallocarray(p->waits, apis, 1);
 	for (size_t a = 0; a < model->apis.count; a++)
-		p->waits[a] = threads_state_of(model, &model->apis.rows[a]) != THREAD_BUSY;
+		p->waits[a] = thread_state_waits(threads_state_of(model, &model->apis.rows[a]));
 	memset(p->busy_until_ns, 0, sizeof(p->busy_until_ns));
 	note_start(p, process);
 	add_walls(p);

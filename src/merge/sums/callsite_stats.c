@@ -338,12 +338,30 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 	*longest_ns = larger(*longest_ns, ns);
 }
 
+/* What a blocking call causes that does not wait for the GPU, and what may follow a wait. */
+static const enum idle_class late_classes[] = {IDLE_ALLOCATING, IDLE_LOADING, IDLE_LAUNCH_LATE};
+
+/* Moves up to most_ns of the late classes to the callsite. Returns whether there was any. */
+static bool take_late(struct callsite *callsite, uint64_t most_ns, uint64_t left_ns[IDLE_CLASSES])
+{
+	uint64_t taken_ns = 0;
+
+	for (size_t i = 0; i < sizeof(late_classes) / sizeof(late_classes[0]); i++) {
+		uint64_t ns = smaller(left_ns[late_classes[i]], most_ns - taken_ns);
+
+		add_stall(callsite, late_classes[i], ns);
+		left_ns[late_classes[i]] -= ns;
+		taken_ns += ns;
+	}
+	return taken_ns;
+}
+
 /* Moves the part of a gap that the preceding blocking call caused from left_ns to that call. */
 static void take_stall(struct callsites *callsites, const struct stretch *stretch,
 		       uint64_t left_ns[IDLE_CLASSES])
 {
 	struct callsite *callsite = &callsites->list[stretch->before];
-	uint64_t late_ns = left_ns[IDLE_LAUNCH_LATE], most_ns;
+	uint64_t most_ns;
 
 	if (callsite->waits) {
 		bool is_in_time = stretch->work->enter_ns <= stretch->gap_from_ns;
@@ -353,28 +371,22 @@ static void take_stall(struct callsites *callsites, const struct stretch *stretc
 			return;
 		add_stall(callsite, IDLE_CPU_IN_SYNC, left_ns[IDLE_CPU_IN_SYNC]);
 		add_stall(callsite, IDLE_ON_COPY, copy_ns);
-		add_stall(callsite, IDLE_LAUNCH_LATE, late_ns);
 		left_ns[IDLE_CPU_IN_SYNC] = 0;
 		left_ns[IDLE_ON_COPY] -= copy_ns;
-		left_ns[IDLE_LAUNCH_LATE] = 0;
+		take_late(callsite, UINT64_MAX, left_ns);
 		callsite->stall_count++;
 		return;
 	}
 	most_ns = RELAUNCH_MAX_NS +
 		  STALL_MEANS_MAX * callsite->time_ns / (callsite->count ? callsite->count : 1);
-	if (!late_ns)
-		return;
-	late_ns = smaller(late_ns, most_ns);
-	left_ns[IDLE_LAUNCH_LATE] -= late_ns;
-	add_stall(callsite, IDLE_LAUNCH_LATE, late_ns);
-	callsite->stall_count++;
+	callsite->stall_count += take_late(callsite, most_ns, left_ns);
 }
 
 /* Shorter gaps are the GPU's own switching time, which a program cannot avoid. */
 static const uint64_t min_gap_ns[IDLE_CLASSES] = {
-	[IDLE_LAUNCH_LATE] = 1,	      [IDLE_CPU_IN_SYNC] = 1,	[IDLE_ON_COPY] = SWITCH_NS,
-	[IDLE_ON_STREAM] = SWITCH_NS, [IDLE_NOT_SUBMITTED] = 1, [IDLE_NOT_STARTED] = SWITCH_NS,
-	[IDLE_CALL_UNKNOWN] = 1,
+	[IDLE_LAUNCH_LATE] = 1,	  [IDLE_CPU_IN_SYNC] = 1,	  [IDLE_ALLOCATING] = 1,
+	[IDLE_LOADING] = 1,	  [IDLE_ON_COPY] = SWITCH_NS,	  [IDLE_ON_STREAM] = SWITCH_NS,
+	[IDLE_NOT_SUBMITTED] = 1, [IDLE_NOT_STARTED] = SWITCH_NS, [IDLE_CALL_UNKNOWN] = 1,
 };
 
 static void note_longest(struct device_stats *device, const struct stretch *stretch)

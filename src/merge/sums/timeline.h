@@ -83,7 +83,7 @@ void threads_free(struct threads *threads);
 /* True if the CPU waits for the GPU in this API: class SYNC, and copies that are not Async. */
 static inline bool threads_waits(const struct threads *threads, uint16_t api)
 {
-	return threads->states[api] != THREAD_BUSY;
+	return thread_state_waits(threads->states[api]);
 }
 
 /* The timeline of a thread id. */

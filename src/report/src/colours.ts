@@ -87,8 +87,8 @@ export const kindNames: [FrameKind, string][] = [
 
 /* Idle classes, in the order of report.idle_classes. */
 export const idleColours = {
-	light: ['#e0785f', '#c96aa8', '#d3a13f', '#8f80d6', '#cfd5dd', '#93a9c4', '#8d8d8d', '#6fae9b', '#b58863'],
-	dark: ['#c2604a', '#a9528c', '#ad8330', '#7467b8', '#3c444f', '#5f7591', '#6f6f6f', '#4f8877', '#8f6a4b'],
+	light: ['#e0785f', '#c96aa8', '#6fae9b', '#b58863', '#d3a13f', '#8f80d6', '#cfd5dd', '#93a9c4', '#8d8d8d'],
+	dark: ['#c2604a', '#a9528c', '#4f8877', '#8f6a4b', '#ad8330', '#7467b8', '#3c444f', '#5f7591', '#6f6f6f'],
 };
 
 /* States of sampled threads, in the order of report.cpu_states. */

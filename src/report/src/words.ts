@@ -120,6 +120,8 @@ export const doubtWords: Record<string, string> = {
 export const idleMeanings: Record<string, string> = {
 	'launch late (CPU busy)': 'The launching thread was in another CUDA call, or ran other code for up to 1 ms, and launched the next work late.',
 	'nothing submitted': 'The launching thread ran other code for more than 1 ms and launched nothing.',
+	'allocating memory': 'The launching thread was in a call that allocates or frees memory.',
+	'loading code': 'The launching thread was in a call that loads or unloads code.',
 	'CPU blocked in sync': 'The launching thread waited for the GPU, so it launched nothing.',
 	'waiting on a copy': 'The next work waited for a copy.',
 	'waiting for another stream': 'The next work was launched in time. It waited for work in another stream.',

@@ -50,6 +50,12 @@ def wait_kind(call):
     return None
 
 
+def thread_state(call):
+    """What the thread does in that call: waits, or keeps the GPU waiting. None: launches."""
+    return {facts.ALLOC: "memory", facts.FREE: "memory", facts.MODULE: "code"}.get(
+        call.api_class, wait_kind(call))
+
+
 def exclusive_shares(works):
     """(work, ns) on one device: running work shares each moment."""
     points = sorted({work.start_ns for work in works} | {work.end_ns for work in works})
@@ -341,7 +347,8 @@ class Model:
     def late_gap(self, start, call, work):
         """The states of the thread, step by step, until it entered the call."""
         labels = {None: "[idle: launch late (CPU busy)]", "sync": "[idle: CPU blocked in sync]",
-                  "copy": "[idle: waiting on a copy]"}
+                  "copy": "[idle: waiting on a copy]",
+                  "memory": "[idle: allocating memory]", "code": "[idle: loading code]"}
         calls = self.recorded[call.thread]
         now, pieces = start, []
         place = bisect.bisect_right(calls, start, key=lambda other: other.exit_ns)
@@ -352,7 +359,7 @@ class Model:
                                else labels[None], own_ns))
                 now = other.enter_ns
             if other is not call:
-                pieces.append((labels[wait_kind(other)], other.exit_ns - now))
+                pieces.append((labels[thread_state(other)], other.exit_ns - now))
                 now = other.exit_ns
         facts.expect(now == call.enter_ns, "gap", start, vars(call), pieces)
         return [*pieces, (labels[None], work.start_ns - now)]

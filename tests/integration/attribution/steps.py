@@ -16,6 +16,8 @@ import model
 ITERATIONS_MIN = 8
 COLUMNS = {"[idle: launch late (CPU busy)]": "idle_launch_late_ns",
            "[idle: CPU blocked in sync]": "idle_cpu_in_sync_ns",
+           "[idle: allocating memory]": "idle_allocating_ns",
+           "[idle: loading code]": "idle_loading_ns",
            "[idle: waiting on a copy]": "idle_on_copy_ns",
            "[idle: waiting for another stream]": "idle_on_stream_ns",
            "[idle: nothing submitted]": "idle_not_submitted_ns",

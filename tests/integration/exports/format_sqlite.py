@@ -107,6 +107,7 @@ def check_paths(reference, ask):
 
 
 IDLE_COLUMNS = {
+    "allocating_ns": "[idle: allocating memory]", "loading_ns": "[idle: loading code]",
     "launch_late_ns": "[idle: launch late (CPU busy)]", "cpu_in_sync_ns": "[idle: CPU blocked in sync]",
     "on_copy_ns": "[idle: waiting on a copy]", "on_stream_ns": "[idle: waiting for another stream]",
     "not_submitted_ns": "[idle: nothing submitted]",

@@ -91,7 +91,7 @@ class Test:
         assert process["pid"] == int(pid) and process["state"] == "recording", process
         assert process["launches_per_second"] > 1000 and 0 < process["busy_ratio"] <= 1, process
         idle = process["idle_ratios"]
-        assert len(idle) == 7 and idle["CPU blocked in sync"] > 0, idle
+        assert len(idle) == 9 and idle["CPU blocked in sync"] > 0, idle
         assert abs(process["busy_ratio"] + sum(idle.values()) - 1) < 1e-6, process
         assert process["allocated_bytes"] > 0 and process["lost"] == 0, process
         kernels = [row["name"] for row in document["kernels"]]

@@ -235,6 +235,12 @@ static void classifies_gaps_by_thread_state(void **state)
 		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
 		 {{100, 900, SYNC}, {920, 950, BUSY}, {1500, 0, BUSY}},
 		 {[IDLE_LAUNCH_LATE] = 900}},
+		/* an allocation that began before the gap, and code that is loaded in it */
+		{{.start_ns = 1900, .has_call = true, .enter_ns = 1500},
+		 {{200, 1300, THREAD_IN_ALLOCATION},
+		  {1320, 1450, THREAD_IN_LOADING},
+		  {1500, 0, BUSY}},
+		 {[IDLE_ALLOCATING] = 300, [IDLE_LOADING] = 130, [IDLE_LAUNCH_LATE] = 470}},
 		/* several waits in one gap, after another call, with a long absence between them */
 		{{.start_ns = 3 * late, .has_call = true, .enter_ns = 2 * late + 9000},
 		 {{900, 1400, BUSY},
@@ -281,8 +287,10 @@ static void classifies_gaps_by_thread_state(void **state)
 static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint64_t now,
 			   uint64_t until, unsigned depth)
 {
-	static const enum thread_state states[] = {THREAD_IN_SYNC, THREAD_IN_COPY, THREAD_BUSY};
-	enum thread_state in = states[draw(3)];
+	static const enum thread_state states[] = {THREAD_IN_SYNC, THREAD_IN_COPY,
+						   THREAD_IN_ALLOCATION, THREAD_IN_LOADING,
+						   THREAD_BUSY};
+	enum thread_state in = states[draw(sizeof(states) / sizeof(states[0]))];
 	uint64_t own_units = until - now, own_ns;
 
 	memset(did + now, (int)in, until - now);

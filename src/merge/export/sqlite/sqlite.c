@@ -25,8 +25,14 @@
 #include "merge/sums/trust.h"
 #include "merge/tracks/track_state.h"
 
-#define IDLE_WHEN(name, column, text) "WHEN g." #column " THEN '" IDLE_LABEL(text) "' "
-#define IDLE_CAUSE		      IDLE_KNOWN_CAUSES(IDLE_WHEN) "ELSE '" IDLE_LABEL(IDLE_UNKNOWN) "' END AS cause, "
+#define IDLE_DEFINED(name, column, text) ", " #column " INTEGER"
+#define IDLE_DEFINITIONS		 IDLE_CAUSES(IDLE_DEFINED)
+#define IDLE_BOUND(name, column, text)	 ",?"
+#define IDLE_VALUES			 IDLE_CAUSES(IDLE_BOUND)
+#define IDLE_LISTED(name, column, text)	 ", g." #column
+#define IDLE_COLUMNS			 IDLE_CAUSES(IDLE_LISTED)
+#define IDLE_WHEN(name, column, text)	 "WHEN g." #column " THEN '" IDLE_LABEL(text) "' "
+#define IDLE_CAUSE			 IDLE_KNOWN_CAUSES(IDLE_WHEN) "ELSE '" IDLE_LABEL(IDLE_UNKNOWN) "' END AS cause"
 
 _Static_assert(WEIGHTS == 13, "the table path names each weight, in the order of enum weight");
 
@@ -60,9 +66,7 @@ static const char sqlite_tables[] =
 	"stream_id INTEGER, shape_id INTEGER, path_id INTEGER, correlation INTEGER, "
 	"start_ns INTEGER, duration_ns INTEGER, bytes INTEGER, graph_node INTEGER);"
 	"CREATE TABLE gap(process_id INTEGER, device INTEGER, end_id INTEGER, start_ns INTEGER, "
-	"duration_ns INTEGER, launch_late_ns INTEGER, cpu_in_sync_ns INTEGER, on_copy_ns INTEGER, "
-	"on_stream_ns INTEGER, not_submitted_ns INTEGER, not_started_ns INTEGER, "
-	"call_unknown_ns INTEGER);"
+	"duration_ns INTEGER" IDLE_DEFINITIONS ");"
 	"CREATE TABLE gap_end(id INTEGER PRIMARY KEY, path_id INTEGER);"
 	"CREATE TABLE counter(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, name "
 	"TEXT, "
@@ -101,7 +105,7 @@ static const char *const sqlite_inserts[STATEMENTS] = {
 	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
 	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?" IDLE_VALUES ")",
 	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
 	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?)",
@@ -173,10 +177,8 @@ static const char sqlite_indexes_and_views[] =
 
 	"CREATE VIEW gaps AS SELECT g.rowid AS id, g.process_id, g.device, g.start_ns, "
 	"g.start_ns + g.duration_ns AS end_ns, g.duration_ns, "
-	"CASE max(g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, "
-	"g.not_submitted_ns, g.not_started_ns, g.call_unknown_ns) " IDLE_CAUSE
-	"g.launch_late_ns, g.cpu_in_sync_ns, g.on_copy_ns, g.on_stream_ns, g.not_submitted_ns, "
-	"g.not_started_ns, g.call_unknown_ns, e.path_id, p.text AS path, p.file, p.line, o.rank "
+	"CASE max(0" IDLE_COLUMNS ") " IDLE_CAUSE IDLE_COLUMNS
+	", e.path_id, p.text AS path, p.file, p.line, o.rank "
 	"FROM gap g LEFT JOIN process o ON o.id = g.process_id JOIN gap_end e ON e.id = g.end_id "
 	"JOIN path p ON p.id = e.path_id;"
 
