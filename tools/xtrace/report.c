@@ -237,9 +237,7 @@ static int compare(const struct request *request, const char *page)
 	static const char top[] = "--top=";
 	const char **options = xt_calloc((size_t)request->passed_count + 1, sizeof(char *));
 	struct pair_options pair = {.paths = {request->inputs[0], request->inputs[1]},
-				    .format = request->is_brief	 ? PAIR_MARKDOWN
-					      : request->is_text ? PAIR_TEXT
-								 : PAIR_HTML,
+				    .format = request->is_brief ? PAIR_MARKDOWN : PAIR_TEXT,
 				    .merge_options = options,
 				    .top_count = request->has_all ? 0 : PAIR_TOP,
 				    .all_option = "--all"};
@@ -253,7 +251,7 @@ static int compare(const struct request *request, const char *page)
 		else if (!request->has_all)
 			pair.top_count = strtoul(request->passed[i] + strlen(top), NULL, 10);
 	}
-	status = pair_report(&pair, pair.format == PAIR_HTML ? page : NULL);
+	status = pair_report(&pair, request->is_brief || request->is_text ? NULL : page);
 	free(options);
 	return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the summaries of two recordings, each in a process of xtrace merge, and writes their
- * comparison: as text, as the same in Markdown, or as the first section of a page.
+ * comparison as text, as the same in Markdown, or puts the summary of one into the page of the
+ * other, which compares them.
  */
 #include "diff/pair/pair.h"
 
@@ -28,28 +29,20 @@
 struct printer {
 	struct output *out;
 	const struct pair_options *options;
-	bool is_html;
 	size_t columns;
 };
 
 static const char *const side_words[PAIR_SIDES] = {"base", "new"};
 
-static void put_escaped(const struct printer *p, const char *text)
-{
-	static const char *const html[128] = {['&'] = "&amp;", ['<'] = "&lt;"}, *const none[128];
-
-	output_escaped(p->out, text, p->is_html ? html : none);
-}
-
-/* Text has the name in a line. Omits the middle: names often differ only at the end. */
+/* Omits the middle: names often differ only at the end. */
 static void pair_put_name(const struct printer *p, const char *name, size_t columns)
 {
-	bool is_cut = !p->is_html && strlen(name) > columns;
+	bool is_cut = strlen(name) > columns;
 	size_t head = is_cut ? utf8_prefix(name, (columns - 3) * 2 / 3) : 0;
 
 	output_text(p->out, name, head);
 	output_string(p->out, is_cut ? "..." : "");
-	put_escaped(p, is_cut ? utf8_suffix(name, columns - 3 - head) : name);
+	output_string(p->out, is_cut ? utf8_suffix(name, columns - 3 - head) : name);
 }
 
 /* Writes what a text is of, and the text in lines of its own column. */
@@ -58,8 +51,8 @@ static void pair_put_text(const struct printer *p, const char *name, const char 
 {
 	size_t used = TEXT_INDENT, length;
 
-	output_format(p->out, p->is_html ? "<tr><td>%s, %s<td>" : "%-9s %-4s ", name, side);
-	for (; *text && !p->is_html; text += length + strspn(text + length, " ")) {
+	output_format(p->out, "%-9s %-4s ", name, side);
+	for (; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		if (used > TEXT_INDENT && used + length >= p->columns) {
 			output_format(p->out, "\n%*s", TEXT_INDENT, "");
@@ -68,7 +61,6 @@ static void pair_put_text(const struct printer *p, const char *name, const char 
 		output_format(p->out, "%s%.*s", used > TEXT_INDENT ? " " : "", (int)length, text);
 		used += length + 1;
 	}
-	put_escaped(p, text);
 	output_char(p->out, '\n');
 }
 
@@ -102,7 +94,7 @@ static void put_causes(const struct printer *p, const struct pair_def *def,
 		       const struct pair_row *row)
 {
 	const struct pair_item *a = row->sides[PAIR_A], *b = row->sides[PAIR_B];
-	const char *line = p->is_html ? "<br>" : "\n    ", *before = line;
+	const char *line = "\n    ", *before = line;
 
 	if (!a || !b || a->place)
 		return;
@@ -129,8 +121,7 @@ static void pair_put_row(const struct printer *p, const struct pair_def *def,
 	double base = pair_value(row, PAIR_A, 0), new = pair_value(row, PAIR_B, 0);
 	bool is_beside = NUMBERS_COLUMNS + text_columns(name, strlen(name)) <= p->columns;
 
-	output_format(p->out,
-		      p->is_html ? "<tr><td>%s<td>%s<td>%s<td>%s<td>" : "%11s %11s %11s %9s",
+	output_format(p->out, "%11s %11s %11s %9s",
 		      row->sides[PAIR_A] ? amount_of(value, base) : "-",
 		      row->sides[PAIR_B] ? amount_of(value, new) : "-",
 		      text_print("%s%s", new > base ? "+" : "", amount_of(value, new - base)),
@@ -138,14 +129,12 @@ static void pair_put_row(const struct printer *p, const struct pair_def *def,
 		      : !row->sides[PAIR_B] ? "gone"
 		      : base == 0.0	    ? "-"
 					    : format_ratio((new - base) / base));
-	if (!p->is_html)
-		output_string(p->out, is_beside ? "  " : "\n    ");
+	output_string(p->out, is_beside ? "  " : "\n    ");
 	pair_put_name(p, name, p->columns - NAME_INDENT);
 	put_causes(p, def, row);
 	output_char(p->out, '\n');
 }
 
-/* A page has the other rows, too, but not at once. */
 static void pair_put_table(const struct printer *p, const struct pair_def *def,
 			   const struct pair_table *table)
 {
@@ -154,21 +143,11 @@ static void pair_put_table(const struct printer *p, const struct pair_def *def,
 
 	if (top && shown > top && !pair_shown(table->rows)->place)
 		shown = top;
-	output_format(p->out,
-		      p->is_html ? "<h3>%s%s%s</h3><table><tr><th>%s<th>%s<th>%s<th>%s<th>\n"
-				 : "\n%s%s%s\n%11s %11s %11s %9s\n",
-		      bold, def->title, *bold ? "\033[0m" : "", "base", "new", "change",
-		      "change %");
-	for (size_t r = 0; r < (p->is_html ? table->count : shown); r++) {
-		if (r == shown)
-			output_format(p->out,
-				      "</table><details><summary>%zu more</summary><table>\n",
-				      table->count - shown);
+	output_format(p->out, "\n%s%s%s\n%11s %11s %11s %9s\n", bold, def->title,
+		      *bold ? "\033[0m" : "", "base", "new", "change", "change %");
+	for (size_t r = 0; r < shown; r++)
 		pair_put_row(p, def, &table->rows[r]);
-	}
-	if (p->is_html)
-		output_string(p->out, shown < table->count ? "</table></details>\n" : "</table>\n");
-	else if (shown < table->count)
+	if (shown < table->count)
 		output_format(p->out, "  %zu more; use %s\n", table->count - shown,
 			      p->options->all_option);
 }
@@ -176,19 +155,16 @@ static void pair_put_table(const struct printer *p, const struct pair_def *def,
 /* Texts around the comparison. Every format marks them. */
 #define WARNING "One run each: noise unknown."
 static const struct {
-	const char *begin, *tables, *end;
+	const char *begin, *end;
 } frames[] = {
-	[PAIR_TEXT] = {WARNING " xtrace bench measures it.\n\n", "", ""},
-	[PAIR_MARKDOWN] = {"**" WARNING "**\n\n```\n", "", "```\n"},
-	[PAIR_HTML] = {"<section id=\"pair\" class=\"card\"><h2>Comparison</h2><p>" WARNING
-		       " Rows are sorted by their change.</p><table class=\"rules\">\n",
-		       "</table>\n", "</section>"},
+	[PAIR_TEXT] = {WARNING " xtrace bench measures it.\n\n", ""},
+	[PAIR_MARKDOWN] = {"**" WARNING "**\n\n```\n", "```\n"},
 };
 
 static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SIDES],
 			   const struct pair_options *options)
 {
-	struct printer p = {out, options, options->format == PAIR_HTML,
+	struct printer p = {out, options,
 			    out->columns ? out->columns
 					 : output_columns_wanted() ?: COLUMNS_DEFAULT};
 	static const char steps[] = "headline.steps.step_count";
@@ -203,7 +179,6 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	if (*a && *b && strcmp(a, b))
 		pair_put_text(&p, "note", "both",
 			      "Sums of whole runs are of other numbers of steps.");
-	output_string(out, frames[options->format].tables);
 	for (const struct pair_def *def = &pair_defs[1]; def->title; def++) {
 		struct pair_table table = {0};
 
@@ -215,6 +190,24 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	}
 	output_string(out, frames[options->format].end);
 	arena_free(memory);
+}
+
+/* The element that src/report/src/pair.tsx reads. A tag in a text would end it. */
+static void put_base(struct output *out, cJSON *summary, const struct pair_options *options)
+{
+	static const char *const escapes[128] = {['<'] = "\\u003c"};
+	cJSON *base = cJSON_CreateObject();
+	char *text;
+
+	for (int s = 0; s < PAIR_SIDES && !options->is_redacted; s++)
+		cJSON_AddStringToObject(base, side_words[s], options->paths[s]);
+	cJSON_AddItemReferenceToObject(base, "summary", summary);
+	text = cJSON_PrintUnformatted(base);
+	output_string(out, "<script type=\"application/json\" id=\"xtrace-base\">");
+	output_escaped(out, text ?: "null", escapes);
+	output_string(out, "</script>\n");
+	cJSON_free(text);
+	cJSON_Delete(base);
 }
 
 /* Returns the summary, or NULL after an error message. page: that of B, "" for A, NULL: none. */
@@ -258,7 +251,9 @@ int pair_write(struct output *out, const struct pair_options *options, const cha
 	for (int s = 0; s < PAIR_SIDES && status < STATUS_FAILED; s++)
 		sides[s] = read_summary(options->paths[s], page && s == PAIR_A ? "" : page,
 					options->merge_options, &status);
-	if (status < STATUS_FAILED)
+	if (status < STATUS_FAILED && page)
+		put_base(out, sides[PAIR_A], options);
+	else if (status < STATUS_FAILED)
 		put_comparison(out, (const cJSON *const *)sides, options);
 	for (int s = 0; s < PAIR_SIDES; s++)
 		cJSON_Delete(sides[s]);
@@ -267,10 +262,10 @@ int pair_write(struct output *out, const struct pair_options *options, const cha
 
 #define PAGE_START "<div id=\"page\">"
 
-/* Puts the comparison into the page in front of all else. Returns 0 or -errno. */
-static int complete_page(const char *path, struct output *section)
+/* Puts the element in front of the page. Returns 0 or -errno. */
+static int complete_page(const char *path, struct output *element)
 {
-	struct output_bytes bytes = output_bytes(section);
+	struct output_bytes bytes = output_bytes(element);
 	size_t length;
 	char *page = file_read_path(path, &length), *start = page ? strstr(page, PAGE_START) : NULL;
 	struct output out;

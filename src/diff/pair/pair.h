@@ -11,7 +11,7 @@
 #include "base/output.h"
 #include "diff/pair/pair_match.h"
 
-enum pair_format { PAIR_TEXT, PAIR_MARKDOWN, PAIR_HTML };
+enum pair_format { PAIR_TEXT, PAIR_MARKDOWN };
 
 struct pair_options {
 	const char *paths[PAIR_SIDES]; /* each a directory or a log */
@@ -23,13 +23,14 @@ struct pair_options {
 };
 
 /*
- * Reads both recordings and writes their comparison. page: a file for the page of B, or NULL.
+ * Reads both recordings and writes their comparison. page: NULL, or a file for the page of B, and
+ * the element with the summary of A is written.
  * Returns the exit status: STATUS_FAILED after an error message, STATUS_INCOMPLETE if data of a
  * recording is missing.
  */
 int pair_write(struct output *out, const struct pair_options *options, const char *page);
 
-/* The same to stdout, or in front of the page of B. */
+/* The same to stdout, or into the page of B. */
 int pair_report(const struct pair_options *options, const char *page);
 
 #endif

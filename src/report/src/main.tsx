@@ -13,6 +13,7 @@ import { Account, Head, linksOf, Ranks, titleOf } from './head';
 import { Bar } from './parts';
 import { keepInAddress } from './fragment';
 import { steadyPart, usualViewOf } from './opening';
+import { base, CompareButton, Pair, readEmbeddedBase } from './pair';
 import { SelectionBar } from './selection';
 import { isDark, printing, type State, timeView, usualTime, usualView, view, wholeTree } from './state';
 import { Steps } from './steps';
@@ -26,8 +27,11 @@ function Page({ state }: { state: State }) {
 	if (comparison) return <ComparisonPage state={state} comparison={comparison} />;
 	return (
 		<>
-			<Bar links={[...(document.getElementById('pair') ? [['pair', 'Comparison'] as [string, string]] : []), ...linksOf(state)]} />
+			<Bar links={[...(base.value ? [['pair', 'Comparison'] as [string, string]] : []), ...linksOf(state)]}>
+				<CompareButton state={state} />
+			</Bar>
 			<main>
+				<Pair state={state} />
 				<Head state={state} />
 				<Steps state={state} />
 				<Findings state={state} />
@@ -73,6 +77,7 @@ async function start(): Promise<void> {
 		timeView.value = usualTime.value = times.clamp(times.shown(steady));
 	}
 	keepInAddress(state);
+	readEmbeddedBase();
 	document.title = `${comparison ? comparisonTitle({ comparison }) : titleOf(state)} - xtrace`;
 	effect(() => {
 		document.documentElement.dataset.theme = isDark.value ? 'dark' : 'light';
@@ -83,8 +88,6 @@ async function start(): Promise<void> {
 
 	page.replaceChildren();
 	render(<Page state={state} />, page);
-	/* xtrace report A B writes a comparison beside the page. */
-	document.querySelector('main')!.prepend(...document.querySelectorAll('#pair'));
 	document.documentElement.dataset.ready = 'yes';
 }
 

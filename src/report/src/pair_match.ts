@@ -51,7 +51,7 @@ export const texts: [at: string, name: string][] = [
 	['trust.word', 'Trust'], ['headline.steps.text', 'Steps'], ['collectives.verdict.text', 'Late rank'],
 ];
 
-interface Item {
+export interface Item {
 	name: string;
 	loose: string; /* without numbers */
 	line: number;

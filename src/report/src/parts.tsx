@@ -105,7 +105,7 @@ function ThemeSwitch() {
 }
 
 /* The bar at the top. links: sections by id. */
-export function Bar({ links }: { links: [id: string, title: string][] }) {
+export function Bar({ links, children }: { links: [id: string, title: string][]; children?: ComponentChildren }) {
 	return (
 		<nav class="top" aria-label="Sections">
 			<a class="brand" href="#head">
@@ -116,6 +116,7 @@ export function Bar({ links }: { links: [id: string, title: string][] }) {
 					<a href={`#${id}`}>{title}</a>
 				))}
 			</div>
+			{children}
 			<ThemeSwitch />
 		</nav>
 	);

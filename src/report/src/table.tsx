@@ -17,6 +17,7 @@ export interface Column<Row> {
 	title: string;
 	what?: string; /* explanation of the title */
 	value: (row: Row) => number | string | undefined; /* undefined: unknown */
+	order?: (row: Row) => number; /* to sort by, instead of the value */
 	show?: (row: Row) => ComponentChildren;
 	plain?: (row: Row) => string; /* for copies, instead of the value or what is shown */
 	unit?: string; /* of the values in copies as CSV */
@@ -40,7 +41,8 @@ function compareKeys(a: Key, b: Key): number {
 
 /* Sorts by precomputed keys, which may take long to compute. Unknown values come last. */
 function sortRows<Row>(rows: Row[], column: Column<Row>, down: boolean, sortAs: (row: Row) => Row): Row[] {
-	const keys = rows.map((row) => column.value(sortAs(row)));
+	const keyOf = column.order ?? column.value;
+	const keys = rows.map((row) => keyOf(sortAs(row)));
 	const order = rows.map((_, i) => i);
 	const sign = down ? -1 : 1;
 

@@ -3,7 +3,7 @@
 // usage: node comparison_test.mjs XTRACE_DIFF TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launch } from './browser.mjs';
@@ -85,36 +85,94 @@ async function check(base, now, dark) {
 	await context.close();
 }
 
-// The page of xtrace report A B begins with all rows of its text.
-async function checkRuns(base, now) {
-	const html = join(work, 'runs.html');
-	const report = (...options) => {
-		const { status, stdout, stderr } = spawnSync(diff, ['report', ...options, join(traces, base), join(traces, now)], {
-			encoding: 'utf8',
-			env: { ...process.env, COLUMNS: '1000' },
-		});
+// The rows of all tables of a comparison as the page copies them: values of both sides, and names.
+async function rowsOf(page) {
+	const found = {};
 
-		assert.equal(status, 0, stderr);
+	await page.evaluate(() => (navigator.clipboard.writeText = async (text) => (window.copied = text)));
+	for (const tab of await page.$$('#pair [role=tab]')) {
+		const panel = `#${await tab.getAttribute('aria-controls')}`;
+
+		await tab.click();
+		await page.evaluate(() => (window.copied = ''));
+		await page.click(`${panel} .copies button:has-text("Markdown")`);
+		await page.waitForFunction(() => window.copied);
+		const title = (await page.textContent(`${panel} > .sub`)).split('.')[0];
+		const lines = (await page.evaluate(() => window.copied)).trim().split('\n').slice(2);
+
+		found[title] = lines.map((line) => {
+			const [name, , base, now] = line.slice(2, -2).replaceAll('`', '').split(' | ');
+
+			return `${base || '-'} ${now || '-'} ${name.replaceAll('\\', '')}`;
+		});
+	}
+	return found;
+}
+
+// The same from text. Names are last, after the change and its percentage.
+function textRows(text) {
+	const found = {};
+	let rows;
+
+	for (const line of text.split('\n')) {
+		const row = /^ *(-|[\d.,]+(?: [a-zA-Z]+)?) +(-|[\d.,]+(?: [a-zA-Z]+)?) +[-+\d.,]+(?: [a-zA-Z]+)? +(?:new|gone|-|[-+\d.,]+ %)  (.*)$/.exec(line);
+
+		if (/^[A-Z](?!.*  )[^.]*$/.test(line)) rows = found[line] = [];
+		else if (row && rows) rows.push(`${row[1]} ${row[2]} ${row[3].replace(/\s+/g, ' ')}`);
+	}
+	return found;
+}
+
+// The page of xtrace report A B begins with all rows of its text, and so does a page that was asked
+// to compare with the page or the summary of another run.
+async function checkRuns(base, now) {
+	const out = (name) => join(work, name);
+	const report = (...options) => {
+		const { status, stdout, stderr } = spawnSync(diff, options, { encoding: 'utf8', env: { ...process.env, COLUMNS: '1000' } });
+
+		assert.ok(status === 0 || status === 1, stderr);
 		return stdout;
 	};
-	const plain = (text) => text.replaceAll(/\s+/g, ' ').trim();
-	const lines = report('--text', '--all').split('\n').map(plain);
+	const inputs = [base, now].map((name) => join(traces, name));
+	const expected = textRows(report('report', '--text', '--all', ...inputs));
 	const page = await browser.newPage();
 
-	report('-n', '-o', html);
-	await page.goto(`file://${html}`);
-	await page.waitForSelector('html[data-ready]', { timeout: 20000 });
-	assert.equal(await page.$eval('main', (main) => main.firstElementChild.id), 'pair');
-	assert.match(await page.textContent('#pair'), /One run each: noise unknown/);
-	assert.match(await page.textContent('#pair'), /rank 3 \(ranks_work\.py\) costs the job 15\.6 %/);
-	const shown = await page.$$eval('#pair table:not(.rules) tr:has(td)', (list) =>
-		list.map((row) => [...row.cells].map((cell) => cell.firstChild?.textContent ?? '').join(' ')),
-	);
-	const rows = shown.map(plain);
+	report('report', '-n', '-o', out('runs.html'), ...inputs);
+	report('report', '-n', '-o', out('base.html'), inputs[0]);
+	report('report', '-n', '-o', out('new.html'), inputs[1]);
+	report('merge', '-q', '--top', '1000000', '--summary', out('base.json'), inputs[0]);
+	writeFileSync(out('old.json'), read('base.json').replace(/"version":\d+/, '"version":1'));
+	const open = async (name) => {
+		await page.goto(`file://${out(name)}`);
+		await page.waitForSelector('html[data-ready]', { timeout: 20000 });
+	};
+	const check = async () => {
+		assert.equal(await page.$eval('main', (main) => main.firstElementChild.id), 'pair');
+		assert.match(await page.textContent('#pair'), /One run each: noise unknown/);
+		assert.deepEqual(await rowsOf(page), expected);
+	};
 
-	assert.ok(rows.length > 100);
-	assert.deepEqual(rows, lines.filter((line) => rows.includes(line)));
-	assert.ok((await page.locator('#pair details').count()) > 2);
+	assert.ok(Object.values(expected).flat().length > 100);
+	await open('runs.html');
+	assert.match(await page.textContent('#pair'), /rank 3 \(ranks_work\.py\) costs the job 15\.6 %/);
+	await check();
+	await open('new.html');
+	const choose = async (name) => {
+		page.once('filechooser', (chooser) => chooser.setFiles(out(name)));
+		await page.focus('#compare');
+		await page.keyboard.press('Enter');
+		await page.waitForFunction((text) => document.querySelector('#pair')?.textContent.includes(text), name);
+	};
+	for (const [name, message] of [['page.txt', 'it is no page and no JSON summary'], ['old.json', 'has version 1, this page has 2'], ['diff.html', 'it is a comparison']]) {
+		if (name === 'page.txt') writeFileSync(out(name), '<p>null');
+		if (name === 'diff.html') spawnSync(diff, ['diff', ...inputs, '--allow-different', '--html', out(name)]);
+		await choose(name);
+		assert.match(await page.textContent('#pair[role=alert]'), new RegExp(message));
+	}
+	for (const name of ['base.html', 'base.json']) {
+		await choose(name);
+		await check();
+	}
 	await page.close();
 }
 

@@ -48,10 +48,10 @@ mv a b secret-folder
 "$xtrace" report --text --all --redact secret-folder/a secret-folder/b >out
 ! grep -q 'secret-folder\|--layers' out
 mv secret-folder/* .
-# The page is that of the second run, and begins with the comparison.
+# The page is that of the second run, and has the summary of the first one.
 if "$bin/xtrace-merge" a --html probe.html 2>/dev/null; then
 	status "$xtrace" report -n a b --html-size 1M
-	grep -c '<section id="pair"' b/report.html
+	grep -c 'id="xtrace-base"' b/report.html
 	"$xtrace" report -n a/*.xtr b/*.xtr | sed 's|b/.*|b/LOG.html|'
 else
 	printf 'file://CWD/b/report.html\nstatus 0\n1\nfile://CWD/b/LOG.html\n'

@@ -14,10 +14,10 @@ mv xtrace.data data
 if "$bin/xtrace-merge" data --html probe.html 2>/dev/null; then
 	status "$xtrace" report data
 	status "$xtrace" report --no-open data/*.xtr -o page.html
-	grep -c xtrace-data data/report.html page.html
+	grep -c 'id="xtrace-data"' data/report.html page.html
 else
 	printf 'file://CWD/data/report.html\nstatus 0\nfile://CWD/page.html\nstatus 0\n'
-	printf 'data/report.html:2\npage.html:2\n'
+	printf 'data/report.html:1\npage.html:1\n'
 fi
 # A build without the page prints the text, and why.
 "$xtrace" report --text data >text
