@@ -26,9 +26,6 @@
 #include "merge/tracks/track_state.h"
 
 #define IDLE_DEFINED(name, column, text) ", " #column " INTEGER"
-#define IDLE_DEFINITIONS		 IDLE_CAUSES(IDLE_DEFINED)
-#define IDLE_BOUND(name, column, text)	 ",?"
-#define IDLE_VALUES			 IDLE_CAUSES(IDLE_BOUND)
 #define IDLE_LISTED(name, column, text)	 ", g." #column
 #define IDLE_COLUMNS			 IDLE_CAUSES(IDLE_LISTED)
 #define IDLE_WHEN(name, column, text)	 "WHEN g." #column " THEN '" IDLE_LABEL(text) "' "
@@ -36,85 +33,10 @@
 
 _Static_assert(WEIGHTS == 13, "the table path names each weight, in the order of enum weight");
 
-static const char sqlite_tables[] =
-	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, "
-	"command TEXT, host TEXT, log TEXT, start_realtime_ns INTEGER, rank INTEGER, "
-	"local_rank INTEGER, world_size INTEGER);"
-	"CREATE TABLE device(process_id INTEGER, device INTEGER, name TEXT, nvtx_name TEXT);"
-	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT);"
-	"CREATE TABLE stream(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, "
-	"context INTEGER, stream INTEGER, nvtx_name TEXT);"
-	"CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT);"
-	"CREATE TABLE path(id INTEGER PRIMARY KEY, parent_id INTEGER, name_id INTEGER, text TEXT, "
-	"kind TEXT, file TEXT, line INTEGER, "
-	"gpu_time_ns INTEGER, count INTEGER, cpu_wait_ns INTEGER, gpu_exclusive_ns INTEGER, "
-	"gpu_idle_ns INTEGER, alloc_bytes INTEGER, peak_bytes INTEGER, leaked_bytes INTEGER, "
-	"cpu_time_ns INTEGER, off_cpu_ns INTEGER, collective_wait_ns INTEGER, "
-	"collective_cause_ns INTEGER, untimed_launches INTEGER, alloc_count INTEGER, stack_id "
-	"INTEGER, own_name_id INTEGER);"
-	"CREATE TABLE shape(id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, "
-	"grid_x INTEGER, grid_y INTEGER, grid_z INTEGER, "
-	"block_x INTEGER, block_y INTEGER, block_z INTEGER, registers INTEGER, "
-	"static_shared_bytes INTEGER, dynamic_shared_bytes INTEGER, "
-	"source TEXT, destination TEXT, is_async INTEGER, "
-	"from_device INTEGER, to_device INTEGER);"
-	"CREATE TABLE api_call(id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, "
-	"name_id INTEGER, path_id INTEGER, correlation INTEGER, start_ns INTEGER, "
-	"duration_ns INTEGER, error INTEGER);"
-	"CREATE TABLE gpu_work(id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, "
-	"stream_id INTEGER, shape_id INTEGER, path_id INTEGER, correlation INTEGER, "
-	"start_ns INTEGER, duration_ns INTEGER, bytes INTEGER, graph_node INTEGER);"
-	"CREATE TABLE gap(process_id INTEGER, device INTEGER, end_id INTEGER, start_ns INTEGER, "
-	"duration_ns INTEGER" IDLE_DEFINITIONS ");"
-	"CREATE TABLE gap_end(id INTEGER PRIMARY KEY, path_id INTEGER);"
-	"CREATE TABLE counter(id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, name "
-	"TEXT, "
-	"unit TEXT);"
-	"CREATE TABLE counter_value(counter_id INTEGER, time_ns INTEGER, value INTEGER);"
-	"CREATE TABLE nvtx_range(process_id INTEGER, thread_id INTEGER, name_id INTEGER, "
-	"kind TEXT, start_ns INTEGER, duration_ns INTEGER, payload TEXT, category TEXT, argb TEXT, "
-	"number NUMERIC);"
-	"CREATE TABLE cpu_sample(process_id INTEGER, thread_id INTEGER, path_id INTEGER, "
-	"state TEXT, start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "
-	"waits_for_pid INTEGER, waits_for_tid INTEGER);"
-	"CREATE TABLE communicator(id INTEGER PRIMARY KEY, name TEXT, is_by_order INTEGER, "
-	"rank_count INTEGER, member_count INTEGER, ranks TEXT);"
-	"CREATE TABLE collective(id INTEGER PRIMARY KEY, process_id INTEGER, "
-	"communicator_id INTEGER, number INTEGER, operation TEXT, bytes INTEGER, device INTEGER, "
-	"start_ns INTEGER, end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, "
-	"exposed_wait_ns INTEGER, transfer_ns INTEGER, is_last INTEGER, work_id INTEGER);"
-	"CREATE TABLE wait_cause(process_id INTEGER, path_id INTEGER, wait_ns INTEGER, "
-	"cost_ns INTEGER);"
-	"CREATE TABLE host_clock(host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, "
-	"error_ns INTEGER, bound_count INTEGER, moved_ns INTEGER);"
-	"CREATE TABLE loss(name TEXT, count INTEGER);"
-	"CREATE TABLE warning(text TEXT);";
-
-static const char *const sqlite_inserts[STATEMENTS] = {
-	[INSERT_META] = "INSERT INTO meta VALUES(?,?)",
-	[INSERT_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_DEVICE] = "INSERT INTO device VALUES(?,?,?,?)",
-	[INSERT_THREAD] = "INSERT INTO thread VALUES(?,?,?,?)",
-	[INSERT_STREAM] = "INSERT INTO stream VALUES(?,?,?,?,?,?)",
-	[INSERT_SHAPE] = "INSERT INTO shape VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_CALL] = "INSERT INTO api_call VALUES(NULL,?,?,?,?,?,?,?,?)",
-	[INSERT_WORK] = "INSERT INTO gpu_work VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_COUNTER] = "INSERT INTO counter VALUES(?,?,?,?,?)",
-	[INSERT_COUNTER_VALUE] = "INSERT INTO counter_value VALUES(?,?,?)",
-	[INSERT_RANGE] = "INSERT INTO nvtx_range VALUES(?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_NAME] = "INSERT INTO name VALUES(?,?)",
-	[INSERT_PATH] = "INSERT INTO path VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_GAP] = "INSERT INTO gap VALUES(?,?,?,?,?" IDLE_VALUES ")",
-	[INSERT_GAP_END] = "INSERT INTO gap_end VALUES(?,?)",
-	[INSERT_SAMPLE] = "INSERT INTO cpu_sample VALUES(?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_COMMUNICATOR] = "INSERT INTO communicator VALUES(?,?,?,?,?,?)",
-	[INSERT_COLLECTIVE] = "INSERT INTO collective VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-	[INSERT_WAIT_CAUSE] = "INSERT INTO wait_cause VALUES(?,?,?,?)",
-	[INSERT_HOST_CLOCK] = "INSERT INTO host_clock VALUES(?,?,?,?,?,?,?)",
-	[INSERT_LOSS] = "INSERT INTO loss VALUES(?,?)",
-	[INSERT_WARNING] = "INSERT INTO warning VALUES(?)",
-};
+#define TABLE_TEXTS(id, name, options, columns) {name, options, columns},
+static const struct {
+	const char *name, *options, *columns;
+} sqlite_tables[] = {SQLITE_TABLE_LIST(TABLE_TEXTS)};
 
 static const char sqlite_indexes_and_views[] =
 	"CREATE INDEX api_call_by_correlation ON api_call(correlation);"
@@ -299,28 +221,22 @@ static void forget_process(struct sqlite *s)
 	sqlite_forget_gaps(s);
 }
 
-static void bind_rank(struct sqlite *s, int column, uint32_t number)
+static struct sqlite_value rank_value(uint32_t number)
 {
-	sqlite_known(s, INSERT_PROCESS, column, number != RANK_UNKNOWN, number);
+	return sqlite_known(number != RANK_UNKNOWN, number);
 }
 
 static void put_process(struct sink *sink, const struct process *process)
 {
 	struct sqlite *s = sink->state;
-	const struct model *model = process->model;
+	const struct input *log = process->log;
 
-	sqlite_number(s, INSERT_PROCESS, 1, s->process_id);
-	sqlite_number(s, INSERT_PROCESS, 2, process->log->header.pid);
-	sqlite_clean_text(s, INSERT_PROCESS, 3, process->label);
-	sqlite_clean_text(s, INSERT_PROCESS, 4, model_process_name(model));
-	sqlite_clean_text(s, INSERT_PROCESS, 5, model_meta(model, "process.cmdline"));
-	sqlite_clean_text(s, INSERT_PROCESS, 6, process->log->host);
-	sqlite_clean_text(s, INSERT_PROCESS, 7, input_shown(process->log));
-	sqlite_number(s, INSERT_PROCESS, 8, sqlite_limited(process->log->header.start_realtime_ns));
-	bind_rank(s, 9, process->log->rank);
-	bind_rank(s, 10, process->log->local_rank);
-	bind_rank(s, 11, process->log->world_size);
-	sqlite_put(sink, INSERT_PROCESS);
+	SQLITE_PUT(sink, PROCESS, sqlite_number(s->process_id), sqlite_number(log->header.pid),
+		   sqlite_clean(process->label), sqlite_clean(model_process_name(process->model)),
+		   sqlite_clean(model_meta(process->model, "process.cmdline")),
+		   sqlite_clean(log->host), sqlite_clean(input_shown(log)),
+		   sqlite_limited(log->header.start_realtime_ns), rank_value(log->rank),
+		   rank_value(log->local_rank), rank_value(log->world_size));
 }
 
 static bool is_new_device(const struct model *model, size_t stream)
@@ -332,13 +248,10 @@ static bool is_new_device(const struct model *model, size_t stream)
 	return true;
 }
 
-/* Binds the name that a program gave through NVTX, if any. */
-static void bind_title(struct sqlite *s, enum statement statement, int column, const char *title)
+/* The name that a program gave through NVTX, if any. */
+static struct sqlite_value title_value(const char *title)
 {
-	if (title[0])
-		sqlite_clean_text(s, statement, column, title);
-	else
-		sqlite_null(s, statement, column);
+	return title[0] ? sqlite_clean(title) : SQLITE_ABSENT;
 }
 
 static void put_streams(struct sink *sink, const struct model *model)
@@ -352,23 +265,17 @@ static void put_streams(struct sink *sink, const struct model *model)
 
 		if (!stream->defined)
 			continue;
-		sqlite_number(s, INSERT_STREAM, 1, s->stream_base + (int64_t)i);
-		sqlite_number(s, INSERT_STREAM, 2, s->process_id);
-		sqlite_number(s, INSERT_STREAM, 3, stream->device);
-		sqlite_number(s, INSERT_STREAM, 4, stream->context);
-		sqlite_number(s, INSERT_STREAM, 5, stream->stream);
-		bind_title(
-			s, INSERT_STREAM, 6,
-			model_title(model, XT_RANGE_NAME_STREAM, stream->context, stream->stream));
-		sqlite_put(sink, INSERT_STREAM);
-		if (!is_new_device(model, i))
-			continue;
-		sqlite_number(s, INSERT_DEVICE, 1, s->process_id);
-		sqlite_number(s, INSERT_DEVICE, 2, stream->device);
-		sqlite_clean_text(s, INSERT_DEVICE, 3, model_gpu(model, stream->device, "name"));
-		bind_title(s, INSERT_DEVICE, 4,
-			   model_title(model, XT_RANGE_NAME_DEVICE, 0, stream->device));
-		sqlite_put(sink, INSERT_DEVICE);
+		SQLITE_PUT(sink, STREAM, sqlite_number(s->stream_base + (int64_t)i),
+			   sqlite_number(s->process_id), sqlite_number(stream->device),
+			   sqlite_number(stream->context), sqlite_number(stream->stream),
+			   title_value(model_title(model, XT_RANGE_NAME_STREAM, stream->context,
+						   stream->stream)));
+		if (is_new_device(model, i))
+			SQLITE_PUT(sink, DEVICE, sqlite_number(s->process_id),
+				   sqlite_number(stream->device),
+				   sqlite_clean(model_gpu(model, stream->device, "name")),
+				   title_value(model_title(model, XT_RANGE_NAME_DEVICE, 0,
+							   stream->device)));
 	}
 }
 
@@ -398,48 +305,34 @@ static void begin_process(struct sink *sink, const struct process *process)
 
 static void put_names(struct sink *sink, const struct names *names)
 {
-	struct sqlite *s = sink->state;
-
 	for (uint32_t n = 0; n < names->count; n++) {
-		size_t length;
-		const char *text = names_text(names, n, &length);
+		struct xt_bytes text = names_bytes(names, n);
 
-		sqlite_number(s, INSERT_NAME, 1, n);
-		sqlite3_bind_text(s->statements[INSERT_NAME], 2, text, (int)length,
-				  SQLITE_TRANSIENT);
-		sqlite_put(sink, INSERT_NAME);
+		SQLITE_PUT(sink, NAME, sqlite_number(n),
+			   SQLITE_VALUE(TEXT, .length = (int)text.length, .text = text.data));
 	}
 }
 
 static void put_meta(struct sink *sink, const char *key, const char *text)
 {
-	sqlite_text(sink->state, INSERT_META, 1, key);
-	sqlite_text(sink->state, INSERT_META, 2, text);
-	sqlite_put(sink, INSERT_META);
+	SQLITE_PUT(sink, META, sqlite_text(key), sqlite_text(text));
 }
 
 static void put_meta_number(struct sink *sink, const char *key, uint64_t value)
 {
-	sqlite_text(sink->state, INSERT_META, 1, key);
-	sqlite_number(sink->state, INSERT_META, 2, sqlite_limited(value));
-	sqlite_put(sink, INSERT_META);
+	SQLITE_PUT(sink, META, sqlite_text(key), sqlite_limited(value));
 }
 
 static void put_trust(struct sink *sink, const struct run *run)
 {
-	struct sqlite *s = sink->state;
+	const uint64_t *counts = run->sums->losses.counts;
 
-	for (unsigned l = 0; l < LOSS_COUNT; l++) {
-		if (!run->sums->losses.counts[l])
-			continue;
-		sqlite_text(s, INSERT_LOSS, 1, losses_name(l));
-		sqlite_number(s, INSERT_LOSS, 2, sqlite_limited(run->sums->losses.counts[l]));
-		sqlite_put(sink, INSERT_LOSS);
-	}
-	for (size_t w = 0; w < run->report->warnings.count; w++) {
-		sqlite_clean_text(s, INSERT_WARNING, 1, run->report->warnings.list[w]);
-		sqlite_put(sink, INSERT_WARNING);
-	}
+	for (unsigned l = 0; l < LOSS_COUNT; l++)
+		if (counts[l])
+			SQLITE_PUT(sink, LOSS, sqlite_text(losses_name(l)),
+				   sqlite_limited(counts[l]));
+	for (size_t w = 0; w < run->report->warnings.count; w++)
+		SQLITE_PUT(sink, WARNING, sqlite_clean(run->report->warnings.list[w]));
 }
 
 static void put_run(struct sink *sink, const struct run *run)
@@ -520,7 +413,7 @@ static void bind(sqlite3_stmt *statement, int place, enum cell_type type, const 
 	else if (type == CELL_MOMENT)
 		sqlite3_bind_int64(statement, place, cell->moment_ns);
 	else
-		sqlite3_bind_int64(statement, place, sqlite_limited(cell->number));
+		sqlite3_bind_int64(statement, place, sqlite_limited(cell->number).number);
 }
 
 static void put_table(struct sink *sink, const struct run *run, const struct table_def *def)
@@ -560,6 +453,28 @@ static void sqlite_run(struct sink *sink, const char *commands)
 		sqlite_note_error(sink, sqlite3_exec(s->database, commands, NULL, NULL, NULL));
 }
 
+/* Creates a table of events, and prepares the statement that adds a row. */
+static void create_table(struct sink *sink, enum sqlite_table table)
+{
+	struct sqlite *s = sink->state;
+	const char *name = sqlite_tables[table].name, *columns = sqlite_tables[table].columns;
+	const char *options = sqlite_tables[table].options;
+	char *create = sqlite3_mprintf("CREATE TABLE %s(%s)%s;", name, columns, options);
+	sqlite3_str *insert = sqlite3_str_new(s->database);
+	char *sql;
+
+	sqlite3_str_appendf(insert, "INSERT INTO %s VALUES(?", name);
+	for (const char *c = columns; (c = strchr(c, ',')); c++)
+		sqlite3_str_appendall(insert, ",?");
+	sqlite3_str_appendall(insert, ")");
+	sql = sqlite3_str_finish(insert);
+	sqlite_run(sink, create);
+	sqlite_note_error(sink, sqlite3_prepare_v3(s->database, sql, -1, SQLITE_PREPARE_PERSISTENT,
+						   &s->statements[table], NULL));
+	sqlite3_free(create);
+	sqlite3_free(sql);
+}
+
 static int sqlite_begin(struct sink *sink)
 {
 	struct sqlite *s = sink->state;
@@ -577,13 +492,8 @@ static int sqlite_begin(struct sink *sink)
 		   "PRAGMA page_size = 32768; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		   "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; "
 		   "PRAGMA application_id = 0x78747263; PRAGMA user_version = 1; BEGIN;");
-	sqlite_run(sink, sqlite_tables);
-	for (int class = 0; class < IDLE_CLASSES; class ++)
-		s->gap_idle_ns[class] = -1;
-	for (int i = 0; i < STATEMENTS && !sink->out.error; i++)
-		sqlite_note_error(sink, sqlite3_prepare_v3(s->database, sqlite_inserts[i], -1,
-							   SQLITE_PREPARE_PERSISTENT,
-							   &s->statements[i], NULL));
+	for (int i = 0; i < SQLITE_TABLES && !sink->out.error; i++)
+		create_table(sink, i);
 	return sink->out.error;
 }
 
@@ -612,7 +522,7 @@ static void sqlite_end(struct sink *sink, const struct run *all)
 	put_table_defs(sink, all);
 	sqlite_run(sink, sqlite_indexes_and_views);
 	sqlite_run(sink, "COMMIT;");
-	for (int i = 0; i < STATEMENTS; i++) {
+	for (int i = 0; i < SQLITE_TABLES; i++) {
 		sqlite3_finalize(s->statements[i]);
 		s->statements[i] = NULL;
 	}
@@ -624,7 +534,7 @@ static void sqlite_free_state(struct sink *sink)
 {
 	struct sqlite *s = sink->state;
 
-	for (int i = 0; i < STATEMENTS; i++)
+	for (int i = 0; i < SQLITE_TABLES; i++)
 		sqlite3_finalize(s->statements[i]);
 	sqlite3_close(s->database);
 	forget_process(s);

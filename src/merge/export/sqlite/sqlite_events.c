@@ -38,6 +38,9 @@
 #define KIND_STATE "state"
 #define STACKS	   2 /* the creation of a graph node, and the call */
 
+#define PATH_COLUMNS  10 /* of the table path, besides its weights */
+#define SHAPE_COLUMNS 17
+
 /* Keep the first error, as for write errors. */
 void sqlite_note_error(struct sink *sink, int result)
 {
@@ -54,29 +57,39 @@ void sqlite_note_error(struct sink *sink, int result)
 	}
 }
 
-void sqlite_put(struct sink *sink, enum statement statement)
-{
-	struct sqlite *s = sink->state;
-
-	if (sink->out.error)
-		return;
-	sqlite_note_error(sink, sqlite3_step(s->statements[statement]));
-	sqlite3_reset(s->statements[statement]);
-}
-
-void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text)
-{
-	sqlite3_bind_text(s->statements[statement], column, text, -1, SQLITE_TRANSIENT);
-}
-
-void sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text)
+static void bind_clean(sqlite3_stmt *statement, int column, const char *text)
 {
 	size_t length = strlen(text);
 	char *clean = xt_malloc(text_clean_bound(length) + 1);
 
-	clean[text_clean(clean, text, length, '\0')] = '\0';
-	sqlite_text(s, statement, column, clean);
-	free(clean);
+	length = text_clean(clean, text, length, '\0');
+	sqlite3_bind_text(statement, column, clean, (int)length, free);
+}
+
+void sqlite_put(struct sink *sink, enum sqlite_table table, const struct sqlite_value *values,
+		size_t count)
+{
+	sqlite3_stmt *statement = ((struct sqlite *)sink->state)->statements[table];
+
+	if (sink->out.error)
+		return;
+	for (size_t v = 0; v < count; v++) {
+		int column = (int)v + 1;
+
+		if (values[v].type == VALUE_NUMBER)
+			sqlite3_bind_int64(statement, column, values[v].number);
+		else if (values[v].type == VALUE_REAL)
+			sqlite3_bind_double(statement, column, values[v].real);
+		else if (values[v].type == VALUE_TEXT)
+			sqlite3_bind_text(statement, column, values[v].text, values[v].length,
+					  SQLITE_TRANSIENT);
+		else if (values[v].type == VALUE_RAW)
+			bind_clean(statement, column, values[v].text);
+		else
+			sqlite3_bind_null(statement, column);
+	}
+	sqlite_note_error(sink, sqlite3_step(statement));
+	sqlite3_reset(statement);
 }
 
 /* Facts about the path that ends at a node. */
@@ -170,22 +183,20 @@ static void add_facts(struct sqlite *s, uint32_t node, const char *kind, struct 
 	facts->weight = weight;
 }
 
-/* Binds the path of a call to a column, or NULL if it is unknown. */
-static void bind_stack(struct sink *sink, enum statement statement, int column,
-		       const struct process *process, uint32_t stack)
+/* The path of a call, or NULL if it is unknown. */
+static struct sqlite_value stack_value(struct sink *sink, const struct process *process,
+				       uint32_t stack)
 {
 	struct sqlite *s = sink->state;
 	uint32_t node;
 
-	if (!frames_has_stack(process->frames, stack)) {
-		sqlite_null(s, statement, column);
-		return;
-	}
+	if (!frames_has_stack(process->frames, stack))
+		return SQLITE_ABSENT;
 	node = joined_paths_node(process->frames, stack);
-	sqlite_number(s, statement, column, node);
 	if (!facts_of(s, node)->kind)
 		add_facts(s, node, KIND_FRAME,
 			  find_line(process, node, (const uint32_t[STACKS]){0, stack}), 0);
+	return sqlite_number(node);
 }
 
 static const char *kind_of(const struct process *process, const struct owner *owner)
@@ -280,49 +291,47 @@ static void add_cause(struct sink *sink, const struct paths *paths, uint32_t nod
 		facts->line = *paths_line(paths, name);
 }
 
-/* Binds what is known of a path in which something ends. */
-static void bind_facts(struct sqlite *s, const struct paths *paths, uint32_t node,
-		       const struct path_facts *facts)
+static void put_path(struct sink *sink, const struct paths *paths, uint32_t n,
+		     const struct path_facts *facts)
 {
+	const struct path_node *node = &paths->nodes[n];
+	struct sqlite_value values[PATH_COLUMNS + WEIGHTS] = {
+		sqlite_number(n),
+		sqlite_known(node->parent != PATH_ROOT, node->parent),
+		sqlite_number(node->name),
+	};
+	struct sqlite_value *after = &values[7 + WEIGHTS];
+	char *text = NULL;
+	uint32_t own = facts->kind ? path_own_frame(paths, n, MARKS_USER) : NAME_EMPTY;
 	size_t length;
-	char *text = paths_text(paths, node, &length);
 
-	sqlite3_bind_text(s->statements[INSERT_PATH], 4, text, (int)length, free);
-	sqlite3_bind_text(s->statements[INSERT_PATH], 5, facts->kind, -1, SQLITE_STATIC);
-	if (!facts->line.line)
-		return;
-	sqlite_text(s, INSERT_PATH, 6, names_text(&paths->names, facts->line.file, NULL));
-	sqlite_number(s, INSERT_PATH, 7, facts->line.line);
+	if (facts->kind) {
+		text = paths_text(paths, n, &length);
+		values[3] = SQLITE_VALUE(TEXT, .length = (int)length, .text = text);
+		values[4] = sqlite_text(facts->kind);
+		after[1] = sqlite_number(stack_of(paths, n, facts->kind));
+	}
+	if (facts->kind && facts->line.line) {
+		values[5] = sqlite_text(names_text(&paths->names, facts->line.file, NULL));
+		values[6] = sqlite_number(facts->line.line);
+	}
+	for (int w = 0; w < WEIGHTS; w++)
+		values[7 + w] = sqlite_limited(node->weights[w]);
+	after[0] = sqlite_limited(facts->alloc_count);
+	after[2] = sqlite_known(own != NAME_EMPTY, own);
+	sqlite_put(sink, TABLE_PATH, values, sizeof(values) / sizeof(values[0]));
+	free(text);
 }
 
 void sqlite_put_paths(struct sink *sink, const struct paths *paths)
 {
-	struct sqlite *s = sink->state;
-
 	for (uint32_t n = 1; n < paths->node_count; n++) {
-		const struct path_node *node = &paths->nodes[n];
-		struct path_facts *facts = facts_of(s, n);
-		uint32_t own;
+		struct path_facts *facts = facts_of(sink->state, n);
 
 		/* The cause of waits that no path explains is no path of a process. */
-		if (!facts->kind && path_carries(node, WEIGHT_COLLECTIVE_CAUSE))
+		if (!facts->kind && path_carries(&paths->nodes[n], WEIGHT_COLLECTIVE_CAUSE))
 			facts->kind = KIND_FRAME;
-		sqlite3_clear_bindings(s->statements[INSERT_PATH]);
-		sqlite_number(s, INSERT_PATH, 1, n);
-		if (node->parent != PATH_ROOT)
-			sqlite_number(s, INSERT_PATH, 2, node->parent);
-		sqlite_number(s, INSERT_PATH, 3, node->name);
-		if (facts->kind)
-			bind_facts(s, paths, n, facts);
-		for (int w = 0; w < WEIGHTS; w++)
-			sqlite_number(s, INSERT_PATH, 8 + w, sqlite_limited(node->weights[w]));
-		sqlite_number(s, INSERT_PATH, 8 + WEIGHTS, sqlite_limited(facts->alloc_count));
-		if (facts->kind)
-			sqlite_number(s, INSERT_PATH, 9 + WEIGHTS, stack_of(paths, n, facts->kind));
-		own = facts->kind ? path_own_frame(paths, n, MARKS_USER) : NAME_EMPTY;
-		if (own != NAME_EMPTY)
-			sqlite_number(s, INSERT_PATH, 10 + WEIGHTS, own);
-		sqlite_put(sink, INSERT_PATH);
+		put_path(sink, paths, n, facts);
 	}
 }
 
@@ -344,25 +353,20 @@ static struct gap_end *end_of(struct sqlite *s, const struct owner *owner, int64
 void sqlite_put_gap(struct sink *sink, const struct process *process, const struct stretch *stretch)
 {
 	struct sqlite *s = sink->state;
+	struct sqlite_value values[5 + IDLE_CLASSES];
 	int64_t id;
 
 	if (!stretch->has_gap)
 		return;
 	end_of(s, stretch->owner, &id)->has_gaps = true;
-	sqlite_number(s, INSERT_GAP, 1, s->process_id);
-	sqlite_known(s, INSERT_GAP, 2, stretch->device < TIMELINE_DEVICES_MAX - 1, stretch->device);
-	sqlite_number(s, INSERT_GAP, 3, id);
-	sqlite_number(s, INSERT_GAP, 4, process_time_ns(process, stretch->gap_from_ns));
-	sqlite_number(s, INSERT_GAP, 5, sqlite_limited(stretch->start_ns - stretch->gap_from_ns));
-	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		int64_t idle_ns = sqlite_limited(stretch->idle_ns[class]);
-
-		/* Most gaps have one class, and a bound value stays. */
-		if (idle_ns || s->gap_idle_ns[class])
-			sqlite_number(s, INSERT_GAP, 6 + class, idle_ns);
-		s->gap_idle_ns[class] = idle_ns;
-	}
-	sqlite_put(sink, INSERT_GAP);
+	values[0] = sqlite_number(s->process_id);
+	values[1] = sqlite_known(stretch->device < TIMELINE_DEVICES_MAX - 1, stretch->device);
+	values[2] = sqlite_number(id);
+	values[3] = sqlite_number(process_time_ns(process, stretch->gap_from_ns));
+	values[4] = sqlite_limited(stretch->start_ns - stretch->gap_from_ns);
+	for (int class = 0; class < IDLE_CLASSES; class ++)
+		values[5 + class] = sqlite_limited(stretch->idle_ns[class]);
+	sqlite_put(sink, TABLE_GAP, values, sizeof(values) / sizeof(values[0]));
 }
 
 void sqlite_add_gap_end(struct sink *sink, const struct total *total, uint32_t node)
@@ -381,9 +385,8 @@ void sqlite_put_gap_ends(struct sink *sink)
 		s->has_gaps_left_out |= s->gap_ends[e].has_gaps && !s->gap_ends[e].node;
 		if (!s->gap_ends[e].has_gaps || !s->gap_ends[e].node)
 			continue;
-		sqlite_number(s, INSERT_GAP_END, 1, s->gap_end_base + e);
-		sqlite_number(s, INSERT_GAP_END, 2, s->gap_ends[e].node);
-		sqlite_put(sink, INSERT_GAP_END);
+		SQLITE_PUT(sink, GAP_END, sqlite_number(s->gap_end_base + e),
+			   sqlite_number(s->gap_ends[e].node));
 	}
 	s->gap_end_base += s->gap_owners.count;
 }
@@ -396,27 +399,28 @@ void sqlite_forget_gaps(struct sqlite *s)
 	s->gap_end_capacity = 0;
 }
 
-/* Binds columns 4 and up. */
-static void bind_kernel(struct sqlite *s, const struct shape *shape)
+/* Sets the columns from grid_x on. */
+static void set_kernel(struct sqlite_value *values, const struct shape *shape)
 {
 	for (int d = 0; d < 3; d++) {
-		sqlite_number(s, INSERT_SHAPE, 4 + d, shape->grid[d]);
-		sqlite_number(s, INSERT_SHAPE, 7 + d, shape->block[d]);
+		values[d] = sqlite_number(shape->grid[d]);
+		values[3 + d] = sqlite_number(shape->block[d]);
 	}
-	sqlite_number(s, INSERT_SHAPE, 10, shape->registers);
-	sqlite_number(s, INSERT_SHAPE, 11, sqlite_limited(shape->static_shared_bytes));
-	sqlite_number(s, INSERT_SHAPE, 12, sqlite_limited(shape->dynamic_shared_bytes));
+	values[6] = sqlite_number(shape->registers);
+	values[7] = sqlite_limited(shape->static_shared_bytes);
+	values[8] = sqlite_limited(shape->dynamic_shared_bytes);
 }
 
-static void bind_copy(struct sqlite *s, const struct copy_shape *shape)
+/* Sets the columns from source on. */
+static void set_copy(struct sqlite_value *values, const struct copy_shape *shape)
 {
-	sqlite_text(s, INSERT_SHAPE, 13, memory_kind_label(shape->source));
-	sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(shape->destination));
-	sqlite_number(s, INSERT_SHAPE, 15, shape->is_async);
-	if (!shape->from_device || !shape->to_device)
-		return;
-	sqlite_number(s, INSERT_SHAPE, 16, shape->from_device - 1);
-	sqlite_number(s, INSERT_SHAPE, 17, shape->to_device - 1);
+	bool is_between_devices = shape->from_device && shape->to_device;
+
+	values[0] = sqlite_text(memory_kind_label(shape->source));
+	values[1] = sqlite_text(memory_kind_label(shape->destination));
+	values[2] = sqlite_number(shape->is_async);
+	values[3] = sqlite_known(is_between_devices, shape->from_device - INT64_C(1));
+	values[4] = sqlite_known(is_between_devices, shape->to_device - INT64_C(1));
 }
 
 /* Returns the row id of the work's shape. */
@@ -428,20 +432,20 @@ static int64_t shape_of(struct sink *sink, const struct process *process, const 
 	const struct model *model = process->model;
 	uint32_t id = work->shape < s->shape_counts[work->kind] ? work->shape : 0;
 	int64_t *known = &s->shapes[work->kind][id];
+	struct sqlite_value values[SHAPE_COLUMNS] = {0};
 
 	if (*known)
 		return *known;
-	sqlite3_clear_bindings(s->statements[INSERT_SHAPE]);
 	if (work->kind == WORK_KERNEL)
-		bind_kernel(s, &model->shapes.rows[id]);
+		set_kernel(&values[3], &model->shapes.rows[id]);
 	else if (work->kind == WORK_COPY)
-		bind_copy(s, &model->copy_shapes.rows[id]);
+		set_copy(&values[12], &model->copy_shapes.rows[id]);
 	else
-		sqlite_text(s, INSERT_SHAPE, 14, memory_kind_label(id));
-	sqlite_number(s, INSERT_SHAPE, 1, ++s->shape_count);
-	sqlite_text(s, INSERT_SHAPE, 2, work->is_collective ? "collective" : kinds[work->kind]);
-	sqlite_number(s, INSERT_SHAPE, 3, track_work_name(process, work->kind, id));
-	sqlite_put(sink, INSERT_SHAPE);
+		values[13] = sqlite_text(memory_kind_label(id));
+	values[0] = sqlite_number(++s->shape_count);
+	values[1] = sqlite_text(work->is_collective ? "collective" : kinds[work->kind]);
+	values[2] = sqlite_number(track_work_name(process, work->kind, id));
+	sqlite_put(sink, TABLE_SHAPE, values, SHAPE_COLUMNS);
 	*known = s->shape_count;
 	return *known;
 }
@@ -452,11 +456,11 @@ static int64_t *row_of(struct track *track)
 	return (int64_t *)track->data;
 }
 
-static void bind_thread(struct sqlite *s, enum statement statement, int column, uint32_t thread)
+static struct sqlite_value thread_value(struct sqlite *s, uint32_t thread)
 {
 	int64_t row = *row_of(tracks_thread(&s->tracks, thread));
 
-	sqlite_known(s, statement, column, row, row);
+	return sqlite_known(row, row);
 }
 
 static void put_call(struct tracks *t, const struct launch *call, uint64_t duration_ns,
@@ -464,17 +468,14 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 {
 	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
-	struct sink *sink = t->sink;
 
-	sqlite_number(s, INSERT_CALL, 1, s->process_id);
-	bind_thread(s, INSERT_CALL, 2, call->thread);
-	sqlite_number(s, INSERT_CALL, 3, frames_api_name(process->frames, call->stack, call->api));
-	bind_stack(sink, INSERT_CALL, 4, process, call->stack);
-	sqlite_number(s, INSERT_CALL, 5, (int64_t)call->correlation);
-	sqlite_number(s, INSERT_CALL, 6, process_time_ns(process, call->enter_ns));
-	sqlite_number(s, INSERT_CALL, 7, sqlite_limited(duration_ns));
-	sqlite_number(s, INSERT_CALL, 8, (int64_t)result);
-	sqlite_put(sink, INSERT_CALL);
+	SQLITE_PUT(t->sink, CALL, SQLITE_ABSENT, sqlite_number(s->process_id),
+		   thread_value(s, call->thread),
+		   sqlite_number(frames_api_name(process->frames, call->stack, call->api)),
+		   stack_value(t->sink, process, call->stack),
+		   sqlite_number((int64_t)call->correlation),
+		   sqlite_number(process_time_ns(process, call->enter_ns)),
+		   sqlite_limited(duration_ns), sqlite_number((int64_t)result));
 }
 
 /* Keeps which row has the work of a collective, for the comparison of ranks at the end. */
@@ -489,24 +490,19 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 {
 	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
-	struct sink *sink = t->sink;
-	const struct model *model = process->model;
-	int64_t shape = shape_of(sink, process, work);
+	bool has_stream = work->stream < process->model->streams.count &&
+			  process->model->streams.rows[work->stream].defined;
+	int64_t shape = shape_of(t->sink, process, work);
 
-	bind_stack(sink, INSERT_WORK, 5, process, launch ? launch->stack : 0);
-	sqlite_number(s, INSERT_WORK, 1, s->process_id);
-	bind_thread(s, INSERT_WORK, 2, launch ? launch->thread : 0);
-	sqlite_known(s, INSERT_WORK, 3,
-		     work->stream < model->streams.count &&
-			     model->streams.rows[work->stream].defined,
-		     s->stream_base + work->stream);
-	sqlite_number(s, INSERT_WORK, 4, shape);
-	sqlite_number(s, INSERT_WORK, 6, (int64_t)work->correlation);
-	sqlite_number(s, INSERT_WORK, 7, process_time_ns(process, work->start_ns));
-	sqlite_number(s, INSERT_WORK, 8, sqlite_limited(work->duration_ns));
-	sqlite_known(s, INSERT_WORK, 9, work->kind != WORK_KERNEL, sqlite_limited(work->bytes));
-	sqlite_known(s, INSERT_WORK, 10, work->graph_node, (int64_t)work->graph_node);
-	sqlite_put(sink, INSERT_WORK);
+	SQLITE_PUT(t->sink, WORK, SQLITE_ABSENT, sqlite_number(s->process_id),
+		   thread_value(s, launch ? launch->thread : 0),
+		   sqlite_known(has_stream, s->stream_base + work->stream), sqlite_number(shape),
+		   stack_value(t->sink, process, launch ? launch->stack : 0),
+		   sqlite_number((int64_t)work->correlation),
+		   sqlite_number(process_time_ns(process, work->start_ns)),
+		   sqlite_limited(work->duration_ns),
+		   work->kind == WORK_KERNEL ? SQLITE_ABSENT : sqlite_limited(work->bytes),
+		   sqlite_known(work->graph_node, (int64_t)work->graph_node));
 	s->work_count++;
 	if (work->is_collective && process->process_count > 1)
 		keep_collective(s, process, work);
@@ -515,34 +511,26 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 /* The row has the path of the stack, without the state. */
 static void put_sample(struct tracks *t, const struct cpu_sample *sample)
 {
-	const struct process *process = t->process;
 	struct sqlite *s = (struct sqlite *)t;
-	struct sink *sink = t->sink;
 
-	sqlite_number(s, INSERT_SAMPLE, 1, s->process_id);
-	bind_thread(s, INSERT_SAMPLE, 2, sample->thread);
-	bind_stack(sink, INSERT_SAMPLE, 3, process, sample->stack);
-	sqlite_text(s, INSERT_SAMPLE, 4, cpu_state_name((enum xt_cpu_state)sample->state));
-	sqlite_number(s, INSERT_SAMPLE, 5, process_time_ns(process, sample->first_ns));
-	sqlite_number(s, INSERT_SAMPLE, 6, sqlite_limited(sample->last_ns - sample->first_ns));
-	sqlite_number(s, INSERT_SAMPLE, 7, sqlite_limited(sample->weight_ns));
-	sqlite_number(s, INSERT_SAMPLE, 8, sample->count);
-	sqlite_known(s, INSERT_SAMPLE, 9, sample->wait_tid, sample->wait_pid);
-	sqlite_known(s, INSERT_SAMPLE, 10, sample->wait_tid, sample->wait_tid);
-	sqlite_put(sink, INSERT_SAMPLE);
+	SQLITE_PUT(t->sink, SAMPLE, sqlite_number(s->process_id), thread_value(s, sample->thread),
+		   stack_value(t->sink, t->process, sample->stack),
+		   sqlite_text(cpu_state_name((enum xt_cpu_state)sample->state)),
+		   sqlite_number(process_time_ns(t->process, sample->first_ns)),
+		   sqlite_limited(sample->last_ns - sample->first_ns),
+		   sqlite_limited(sample->weight_ns), sqlite_number(sample->count),
+		   sqlite_known(sample->wait_tid, sample->wait_pid),
+		   sqlite_known(sample->wait_tid, sample->wait_tid));
 }
 
 static void put_thread(struct sqlite *s, struct track *track)
 {
 	const struct model *model = s->tracks.process->model;
+	const char *name = names_text(&model->names, model->threads.rows[track->id].name, NULL);
 
 	*row_of(track) = s->thread_base + track->id;
-	sqlite_number(s, INSERT_THREAD, 1, *row_of(track));
-	sqlite_number(s, INSERT_THREAD, 2, s->process_id);
-	sqlite_number(s, INSERT_THREAD, 3, track->number);
-	sqlite_clean_text(s, INSERT_THREAD, 4,
-			  names_text(&model->names, model->threads.rows[track->id].name, NULL));
-	sqlite_put(s->tracks.sink, INSERT_THREAD);
+	SQLITE_PUT(s->tracks.sink, THREAD, sqlite_number(*row_of(track)),
+		   sqlite_number(s->process_id), sqlite_number(track->number), sqlite_clean(name));
 }
 
 static void put_track(struct tracks *t, struct track *track)
@@ -554,51 +542,48 @@ static void put_track(struct tracks *t, struct track *track)
 	if (track->kind != TRACK_COUNTER)
 		return;
 	*row_of(track) = ++s->counter_count;
-	sqlite_number(s, INSERT_COUNTER, 1, *row_of(track));
-	sqlite_number(s, INSERT_COUNTER, 2, s->process_id);
-	sqlite_known(s, INSERT_COUNTER, 3, track->parent->kind == TRACK_DEVICE,
-		     track->parent->number);
-	sqlite_text(s, INSERT_COUNTER, 4, track->counter->name);
-	sqlite_text(s, INSERT_COUNTER, 5, track->counter->unit);
-	sqlite_put(t->sink, INSERT_COUNTER);
+	SQLITE_PUT(t->sink, COUNTER, sqlite_number(*row_of(track)), sqlite_number(s->process_id),
+		   sqlite_known(track->parent->kind == TRACK_DEVICE, track->parent->number),
+		   sqlite_text(track->counter->name), sqlite_text(track->counter->unit));
 }
 
 static void put_counter(struct tracks *t, struct track *track, uint64_t time_ns, uint64_t value)
 {
-	struct sqlite *s = (struct sqlite *)t;
-
-	sqlite_number(s, INSERT_COUNTER_VALUE, 1, *row_of(track));
-	sqlite_number(s, INSERT_COUNTER_VALUE, 2, process_time_ns(t->process, time_ns));
-	sqlite_number(s, INSERT_COUNTER_VALUE, 3, sqlite_limited(value));
-	sqlite_put(t->sink, INSERT_COUNTER_VALUE);
+	SQLITE_PUT(t->sink, COUNTER_VALUE, sqlite_number(*row_of(track)),
+		   sqlite_number(process_time_ns(t->process, time_ns)), sqlite_limited(value));
 }
 
-static void bind_range_arg(struct sqlite *s, const struct track_arg *arg)
+/* The texts of a range's columns. */
+struct range_texts {
+	char *json; /* the caller frees it */
+	char color[16];
+};
+
+/* Sets the column of an argument: payload, category, argb or number. */
+static void set_range_arg(struct sqlite_value values[4], struct tracks *t,
+			  const struct track_arg *arg, struct range_texts *texts)
 {
-	char color[16], *json;
+	const struct process *process = t->process;
 
 	switch ((enum track_arg_key)arg->key) {
 	case ARG_VALUES:
-		json = range_values_json(s->tracks.process->model, arg->pairs.begin,
-					 arg->pairs.end);
-		sqlite_text(s, INSERT_RANGE, 7, json);
-		free(json);
+		texts->json = range_values_json(process->model, arg->pairs.begin, arg->pairs.end);
+		values[0] = sqlite_text(texts->json);
 		break;
 	case ARG_CATEGORY:
-		sqlite_text(s, INSERT_RANGE, 8,
-			    names_text(&s->tracks.process->paths->names, arg->name, NULL));
+		values[1] = sqlite_text(names_text(&process->paths->names, arg->name, NULL));
 		break;
 	case ARG_COLOR:
-		snprintf(color, sizeof(color), "#%08x", (uint32_t)arg->number);
-		sqlite_text(s, INSERT_RANGE, 9, color);
+		snprintf(texts->color, sizeof(texts->color), "#%08x", (uint32_t)arg->number);
+		values[2] = sqlite_text(texts->color);
 		break;
 	default:
 		if (arg->type == ARG_REAL)
-			sqlite3_bind_double(s->statements[INSERT_RANGE], 10, arg->real);
+			values[3] = sqlite_real(arg->real);
 		else if (arg->type == ARG_NUMBER && arg->number > INT64_MAX)
-			sqlite3_bind_double(s->statements[INSERT_RANGE], 10, (double)arg->number);
+			values[3] = sqlite_real((double)arg->number);
 		else
-			sqlite_number(s, INSERT_RANGE, 10, (int64_t)arg->number);
+			values[3] = sqlite_number((int64_t)arg->number);
 	}
 }
 
@@ -606,20 +591,18 @@ static void put_range(struct tracks *t, const struct track_span *span, const cha
 		      uint64_t end_ns)
 {
 	struct sqlite *s = (struct sqlite *)t;
+	struct range_texts texts = {0};
+	struct sqlite_value args[4] = {0};
+	uint64_t duration_ns = end_ns > span->start_ns ? end_ns - span->start_ns : 0;
 
-	sqlite3_clear_bindings(s->statements[INSERT_RANGE]);
-	sqlite_number(s, INSERT_RANGE, 1, s->process_id);
-	bind_thread(s, INSERT_RANGE, 2, span->thread);
-	sqlite_number(s, INSERT_RANGE, 3, span->name);
-	sqlite_text(s, INSERT_RANGE, 4, kind);
-	sqlite_number(s, INSERT_RANGE, 5, process_time_ns(t->process, span->start_ns));
-	if (end_ns != SPAN_OPEN)
-		sqlite_number(s, INSERT_RANGE, 6,
-			      end_ns > span->start_ns ? sqlite_limited(end_ns - span->start_ns)
-						      : 0);
 	for (size_t i = 0; i < span->arg_count; i++)
-		bind_range_arg(s, &span->args[i]);
-	sqlite_put(t->sink, INSERT_RANGE);
+		set_range_arg(args, t, &span->args[i], &texts);
+	SQLITE_PUT(t->sink, RANGE, sqlite_number(s->process_id), thread_value(s, span->thread),
+		   sqlite_number(span->name), sqlite_text(kind),
+		   sqlite_number(process_time_ns(t->process, span->start_ns)),
+		   end_ns == SPAN_OPEN ? SQLITE_ABSENT : sqlite_limited(duration_ns), args[0],
+		   args[1], args[2], args[3]);
+	free(texts.json);
 }
 
 static void end_span(struct tracks *t, const struct track_span *span, uint64_t end_ns)
@@ -644,58 +627,57 @@ const struct track_writer sqlite_writer = {
 	.sample = put_sample,
 };
 
-static int64_t process_id(size_t log)
+static struct sqlite_value process_value(size_t log)
 {
-	return (int64_t)log + 1;
+	return sqlite_number((int64_t)log + 1);
 }
 
 static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 {
 	const struct communicator *communicator = &run->compared->report.communicators.list[c];
 	char *ranks = communicator_ranks_text(run, communicator);
-	struct sqlite *s = sink->state;
 	char name[32];
 
 	communicator_name(communicator, name, sizeof(name));
-	sqlite_number(s, INSERT_COMMUNICATOR, 1, (int64_t)c + 1);
-	sqlite_text(s, INSERT_COMMUNICATOR, 2, name);
-	sqlite_number(s, INSERT_COMMUNICATOR, 3, communicator->is_by_order);
-	sqlite_known(s, INSERT_COMMUNICATOR, 4, communicator->rank_count,
-		     (int64_t)communicator->rank_count);
-	sqlite_number(s, INSERT_COMMUNICATOR, 5, (int64_t)communicator->member_count);
-	sqlite_text(s, INSERT_COMMUNICATOR, 6, ranks);
-	sqlite_put(sink, INSERT_COMMUNICATOR);
+	SQLITE_PUT(sink, COMMUNICATOR, sqlite_number((int64_t)c + 1), sqlite_text(name),
+		   sqlite_number(communicator->is_by_order),
+		   sqlite_known(communicator->rank_count, (int64_t)communicator->rank_count),
+		   sqlite_number((int64_t)communicator->member_count), sqlite_text(ranks));
 	free(ranks);
 }
 
 COMPARE_BY(compare_works, struct collective_work, UP(log) UP(ticket))
 
-static void bind_work(struct sqlite *s, const struct rank_log *log,
-		      const struct rank_collective *item)
+static struct sqlite_value work_value(struct sqlite *s, const struct rank_log *log,
+				      const struct rank_collective *item)
 {
 	const struct collective_work wanted = {.log = log->log, .ticket = item->ticket};
 	const struct collective_work *work =
 		SEARCH(&wanted, s->collectives, s->collective_count, compare_works);
 
-	if (work)
-		sqlite_number(s, INSERT_COLLECTIVE, 14, work->work_id);
+	return work ? sqlite_number(work->work_id) : SQLITE_ABSENT;
 }
 
-/* Binds what one log says of a collective. */
-static void bind_collective(struct sink *sink, const struct inputs *inputs,
-			    const struct rank_log *log, const struct rank_collective *item)
+/* What the comparison of ranks found out about a collective. Zeros: nothing. */
+struct compared_values {
+	struct sqlite_value communicator, number, arrival_ns, wait_ns, exposed_ns, transfer_ns,
+		is_last;
+};
+
+static void put_collective(struct sink *sink, const struct inputs *inputs,
+			   const struct rank_log *log, const struct rank_collective *item,
+			   const struct compared_values *compared)
 {
-	struct sqlite *s = sink->state;
 	int64_t aligned_ns = inputs->logs[log->log].aligned_ns;
 
-	sqlite3_clear_bindings(s->statements[INSERT_COLLECTIVE]);
-	sqlite_number(s, INSERT_COLLECTIVE, 1, process_id(log->log));
-	sqlite_text(s, INSERT_COLLECTIVE, 4, collective_operation_names[item->operation]);
-	sqlite_known(s, INSERT_COLLECTIVE, 5, item->bytes, sqlite_limited(item->bytes));
-	sqlite_number(s, INSERT_COLLECTIVE, 6, log->members.list[item->member].device);
-	sqlite_number(s, INSERT_COLLECTIVE, 7, item->start_ns + aligned_ns);
-	sqlite_number(s, INSERT_COLLECTIVE, 8, item->end_ns + aligned_ns);
-	bind_work(s, log, item);
+	SQLITE_PUT(sink, COLLECTIVE, SQLITE_ABSENT, process_value(log->log), compared->communicator,
+		   compared->number, sqlite_text(collective_operation_names[item->operation]),
+		   item->bytes ? sqlite_limited(item->bytes) : SQLITE_ABSENT,
+		   sqlite_number(log->members.list[item->member].device),
+		   sqlite_number(item->start_ns + aligned_ns),
+		   sqlite_number(item->end_ns + aligned_ns), compared->arrival_ns,
+		   compared->wait_ns, compared->exposed_ns, compared->transfer_ns,
+		   compared->is_last, work_value(sink->state, log, item));
 }
 
 /* Writes the collectives of one member. */
@@ -705,26 +687,24 @@ static void put_member(struct sink *sink, const struct run *run, size_t c, size_
 	const struct communicator *communicator = &report->communicators.list[c];
 	const struct comm_member *member = &communicator->members[m];
 	const struct rank_clock *clock = &report->clocks.list[member->host];
-	struct sqlite *s = sink->state;
 
 	for (size_t i = member->first; i < member->first + member->count; i++) {
 		const struct rank_collective *item = comm_item(member, i);
 		const struct arrivals *arrivals = &communicator->arrivals[i];
 		double exposed_ns, wait_ns = arrivals_wait_ns(communicator, m, i, &report->clocks,
 							      &exposed_ns);
+		bool has_waits = arrivals->has_waits;
+		const struct compared_values compared = {
+			.communicator = sqlite_number((int64_t)c + 1),
+			.number = sqlite_number((int64_t)i),
+			.arrival_ns = sqlite_number(llround(rank_clock_ns(clock, item->start_ns))),
+			.wait_ns = sqlite_known(has_waits, (int64_t)wait_ns),
+			.exposed_ns = sqlite_known(has_waits, (int64_t)exposed_ns),
+			.transfer_ns = sqlite_known(has_waits, (int64_t)arrivals->transfer_ns),
+			.is_last = sqlite_known(has_waits, arrivals->late == m),
+		};
 
-		bind_collective(sink, run->inputs, member->log, item);
-		sqlite_number(s, INSERT_COLLECTIVE, 2, (int64_t)c + 1);
-		sqlite_number(s, INSERT_COLLECTIVE, 3, (int64_t)i);
-		sqlite_number(s, INSERT_COLLECTIVE, 9,
-			      llround(rank_clock_ns(clock, item->start_ns)));
-		if (arrivals->has_waits) {
-			sqlite_number(s, INSERT_COLLECTIVE, 10, (int64_t)wait_ns);
-			sqlite_number(s, INSERT_COLLECTIVE, 11, (int64_t)exposed_ns);
-			sqlite_number(s, INSERT_COLLECTIVE, 12, (int64_t)arrivals->transfer_ns);
-			sqlite_number(s, INSERT_COLLECTIVE, 13, arrivals->late == m);
-		}
-		sqlite_put(sink, INSERT_COLLECTIVE);
+		put_collective(sink, run->inputs, member->log, item, &compared);
 	}
 }
 
@@ -750,8 +730,8 @@ static void put_alone(struct sink *sink, const struct run *run, const struct ran
 		for (size_t i = 0; i < log->count; i++) {
 			if (log->list[i].member != m)
 				continue;
-			bind_collective(sink, run->inputs, log, &log->list[i]);
-			sqlite_put(sink, INSERT_COLLECTIVE);
+			put_collective(sink, run->inputs, log, &log->list[i],
+				       &(struct compared_values){0});
 		}
 	}
 }
@@ -759,16 +739,13 @@ static void put_alone(struct sink *sink, const struct run *run, const struct ran
 static void put_causes(struct sink *sink, const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	struct sqlite *s = sink->state;
 
 	for (size_t c = 0; c < report->causes.count; c++) {
 		const struct wait_cause *cause = &report->causes.list[c];
 
-		sqlite_number(s, INSERT_WAIT_CAUSE, 1, process_id(cause->log));
-		sqlite_known(s, INSERT_WAIT_CAUSE, 2, cause->node != PATH_ROOT, cause->node);
-		sqlite_number(s, INSERT_WAIT_CAUSE, 3, sqlite_limited(cause->wait_ns));
-		sqlite_number(s, INSERT_WAIT_CAUSE, 4, sqlite_limited(cause->cost_ns));
-		sqlite_put(sink, INSERT_WAIT_CAUSE);
+		SQLITE_PUT(sink, WAIT_CAUSE, process_value(cause->log),
+			   sqlite_known(cause->node != PATH_ROOT, cause->node),
+			   sqlite_limited(cause->wait_ns), sqlite_limited(cause->cost_ns));
 		if (cause->node != PATH_ROOT)
 			add_cause(sink, &run->paths, cause->node);
 	}
@@ -776,23 +753,17 @@ static void put_causes(struct sink *sink, const struct run *run)
 
 static void put_clocks(struct sink *sink, const struct rank_clocks *clocks)
 {
-	struct sqlite *s = sink->state;
-
 	for (size_t h = 0; h < clocks->count; h++) {
 		const struct rank_clock *clock = &clocks->list[h];
+		bool is_known = rank_clock_is_known(clocks, h);
 
-		sqlite3_clear_bindings(s->statements[INSERT_HOST_CLOCK]);
-		sqlite_clean_text(s, INSERT_HOST_CLOCK, 1, clock->log->host);
-		if (rank_clock_is_known(clocks, h)) {
-			sqlite_number(s, INSERT_HOST_CLOCK, 2, (int64_t)clock->at_ns);
-			sqlite_number(s, INSERT_HOST_CLOCK, 3, -(int64_t)clock->offset_ns);
-			sqlite3_bind_double(s->statements[INSERT_HOST_CLOCK], 4,
-					    -clock->drift * 1e6);
-			sqlite_number(s, INSERT_HOST_CLOCK, 5, (int64_t)clock->error_ns + 1);
-		}
-		sqlite_number(s, INSERT_HOST_CLOCK, 6, (int64_t)clock->bound_count);
-		sqlite_number(s, INSERT_HOST_CLOCK, 7, clock->log->aligned_ns);
-		sqlite_put(sink, INSERT_HOST_CLOCK);
+		SQLITE_PUT(sink, HOST_CLOCK, sqlite_clean(clock->log->host),
+			   sqlite_known(is_known, (int64_t)clock->at_ns),
+			   sqlite_known(is_known, -(int64_t)clock->offset_ns),
+			   is_known ? sqlite_real(-clock->drift * 1e6) : SQLITE_ABSENT,
+			   sqlite_known(is_known, (int64_t)clock->error_ns + 1),
+			   sqlite_number((int64_t)clock->bound_count),
+			   sqlite_number(clock->log->aligned_ns));
 	}
 }
 

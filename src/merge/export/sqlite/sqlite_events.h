@@ -24,36 +24,83 @@ struct stretch;
 
 #define SQLITE_SCHEMA_VERSION 1 /* docs/SQLITE.md lists the changes that keep it */
 
-enum statement {
-	INSERT_META,
-	INSERT_PROCESS,
-	INSERT_DEVICE,
-	INSERT_THREAD,
-	INSERT_STREAM,
-	INSERT_SHAPE,
-	INSERT_CALL,
-	INSERT_WORK,
-	INSERT_COUNTER,
-	INSERT_COUNTER_VALUE,
-	INSERT_RANGE,
-	INSERT_NAME,
-	INSERT_PATH,
-	INSERT_GAP,
-	INSERT_GAP_END,
-	INSERT_SAMPLE,
-	INSERT_COMMUNICATOR,
-	INSERT_COLLECTIVE,
-	INSERT_WAIT_CAUSE,
-	INSERT_HOST_CLOCK,
-	INSERT_LOSS,
-	INSERT_WARNING,
-	STATEMENTS
-};
+/*
+ * The tables of events, and of what these refer to: X(id, name, options, columns). An id that is a
+ * primary key may be NULL in a new row: SQLite assigns it.
+ */
+#define SQLITE_TABLE_LIST(X)                                                                       \
+	X(META, "meta", " WITHOUT ROWID", "key TEXT PRIMARY KEY, value")                           \
+	X(PROCESS, "process", "",                                                                  \
+	  "id INTEGER PRIMARY KEY, pid INTEGER, label TEXT, name TEXT, command TEXT, "             \
+	  "host TEXT, log TEXT, start_realtime_ns INTEGER, rank INTEGER, local_rank INTEGER, "     \
+	  "world_size INTEGER")                                                                    \
+	X(DEVICE, "device", "", "process_id INTEGER, device INTEGER, name TEXT, nvtx_name TEXT")   \
+	X(THREAD, "thread", "",                                                                    \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, tid INTEGER, name TEXT")                    \
+	X(STREAM, "stream", "",                                                                    \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, context INTEGER, "          \
+	  "stream INTEGER, nvtx_name TEXT")                                                        \
+	X(NAME, "name", "", "id INTEGER PRIMARY KEY, text TEXT")                                   \
+	X(PATH, "path", "",                                                                        \
+	  "id INTEGER PRIMARY KEY, parent_id INTEGER, name_id INTEGER, text TEXT, kind TEXT, "     \
+	  "file TEXT, line INTEGER, gpu_time_ns INTEGER, count INTEGER, cpu_wait_ns INTEGER, "     \
+	  "gpu_exclusive_ns INTEGER, gpu_idle_ns INTEGER, alloc_bytes INTEGER, "                   \
+	  "peak_bytes INTEGER, leaked_bytes INTEGER, cpu_time_ns INTEGER, off_cpu_ns INTEGER, "    \
+	  "collective_wait_ns INTEGER, collective_cause_ns INTEGER, untimed_launches INTEGER, "    \
+	  "alloc_count INTEGER, stack_id INTEGER, own_name_id INTEGER")                            \
+	X(SHAPE, "shape", "",                                                                      \
+	  "id INTEGER PRIMARY KEY, kind TEXT, name_id INTEGER, grid_x INTEGER, grid_y INTEGER, "   \
+	  "grid_z INTEGER, block_x INTEGER, block_y INTEGER, block_z INTEGER, "                    \
+	  "registers INTEGER, static_shared_bytes INTEGER, dynamic_shared_bytes INTEGER, "         \
+	  "source TEXT, destination TEXT, is_async INTEGER, from_device INTEGER, "                 \
+	  "to_device INTEGER")                                                                     \
+	X(CALL, "api_call", "",                                                                    \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, name_id INTEGER, "       \
+	  "path_id INTEGER, correlation INTEGER, start_ns INTEGER, duration_ns INTEGER, "          \
+	  "error INTEGER")                                                                         \
+	X(WORK, "gpu_work", "",                                                                    \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, thread_id INTEGER, stream_id INTEGER, "     \
+	  "shape_id INTEGER, path_id INTEGER, correlation INTEGER, start_ns INTEGER, "             \
+	  "duration_ns INTEGER, bytes INTEGER, graph_node INTEGER")                                \
+	X(GAP, "gap", "",                                                                          \
+	  "process_id INTEGER, device INTEGER, end_id INTEGER, start_ns INTEGER, "                 \
+	  "duration_ns INTEGER" IDLE_CAUSES(IDLE_DEFINED))                                         \
+	X(GAP_END, "gap_end", "", "id INTEGER PRIMARY KEY, path_id INTEGER")                       \
+	X(COUNTER, "counter", "",                                                                  \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, device INTEGER, name TEXT, unit TEXT")      \
+	X(COUNTER_VALUE, "counter_value", "",                                                      \
+	  "counter_id INTEGER, time_ns INTEGER, value INTEGER")                                    \
+	X(RANGE, "nvtx_range", "",                                                                 \
+	  "process_id INTEGER, thread_id INTEGER, name_id INTEGER, kind TEXT, "                    \
+	  "start_ns INTEGER, duration_ns INTEGER, payload TEXT, category TEXT, argb TEXT, "        \
+	  "number NUMERIC")                                                                        \
+	X(SAMPLE, "cpu_sample", "",                                                                \
+	  "process_id INTEGER, thread_id INTEGER, path_id INTEGER, state TEXT, "                   \
+	  "start_ns INTEGER, duration_ns INTEGER, weight_ns INTEGER, count INTEGER, "              \
+	  "waits_for_pid INTEGER, waits_for_tid INTEGER")                                          \
+	X(COMMUNICATOR, "communicator", "",                                                        \
+	  "id INTEGER PRIMARY KEY, name TEXT, is_by_order INTEGER, rank_count INTEGER, "           \
+	  "member_count INTEGER, ranks TEXT")                                                      \
+	X(COLLECTIVE, "collective", "",                                                            \
+	  "id INTEGER PRIMARY KEY, process_id INTEGER, communicator_id INTEGER, "                  \
+	  "number INTEGER, operation TEXT, bytes INTEGER, device INTEGER, start_ns INTEGER, "      \
+	  "end_ns INTEGER, arrival_ns INTEGER, wait_ns INTEGER, exposed_wait_ns INTEGER, "         \
+	  "transfer_ns INTEGER, is_last INTEGER, work_id INTEGER")                                 \
+	X(WAIT_CAUSE, "wait_cause", "",                                                            \
+	  "process_id INTEGER, path_id INTEGER, wait_ns INTEGER, cost_ns INTEGER")                 \
+	X(HOST_CLOCK, "host_clock", "",                                                            \
+	  "host TEXT, at_ns INTEGER, offset_ns INTEGER, drift_ppm REAL, error_ns INTEGER, "        \
+	  "bound_count INTEGER, moved_ns INTEGER")                                                 \
+	X(LOSS, "loss", "", "name TEXT, count INTEGER")                                            \
+	X(WARNING, "warning", "", "text TEXT")
+
+#define SQLITE_TABLE_ID(id, ...) TABLE_##id,
+enum sqlite_table { SQLITE_TABLE_LIST(SQLITE_TABLE_ID) SQLITE_TABLES };
 
 struct sqlite {
 	struct tracks tracks;
 	sqlite3 *database;
-	sqlite3_stmt *statements[STATEMENTS];
+	sqlite3_stmt *statements[SQLITE_TABLES]; /* each inserts a row */
 
 	/* State of the current process: */
 	int64_t process_id;
@@ -79,44 +126,45 @@ struct sqlite {
 	size_t collective_count, collective_capacity;
 	int64_t gap_end_base; /* row id - index in gap_ends */
 	bool has_gaps_left_out;
-	int64_t gap_idle_ns[IDLE_CLASSES]; /* bound values */
-	struct path_facts *facts;	   /* by path node */
+	struct path_facts *facts; /* by path node */
 	size_t fact_capacity;
 };
 
+/* The value of a column. Zeros: NULL. Texts are valid until the row is put. */
+struct sqlite_value {
+	enum { VALUE_NULL, VALUE_NUMBER, VALUE_REAL, VALUE_TEXT, VALUE_RAW } type;
+	int length; /* of VALUE_TEXT; -1: up to its end */
+	union {
+		int64_t number;
+		double real;
+		const char *text; /* VALUE_RAW: of the traced program, to be made valid UTF-8 */
+	};
+};
+#define SQLITE_VALUE(its_type, ...) ((struct sqlite_value){.type = VALUE_##its_type, __VA_ARGS__})
+#define SQLITE_ABSENT		    SQLITE_VALUE(NULL, .length = 0)
+#define sqlite_number(its_number)   SQLITE_VALUE(NUMBER, .number = (its_number))
+#define sqlite_real(its_value)	    SQLITE_VALUE(REAL, .real = (its_value))
+#define sqlite_text(its_text)	    SQLITE_VALUE(TEXT, .length = -1, .text = (its_text))
+#define sqlite_clean(its_text)	    SQLITE_VALUE(RAW, .text = (its_text))
+
+/* A value that is NULL if it is not known. */
+static inline struct sqlite_value sqlite_known(bool is_known, int64_t number)
+{
+	return is_known ? sqlite_number(number) : SQLITE_ABSENT;
+}
+
 /* Limits a number to what SQLite can store. Not for bit patterns. */
-static inline int64_t sqlite_limited(uint64_t value)
+static inline struct sqlite_value sqlite_limited(uint64_t value)
 {
-	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+	return sqlite_number(value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
-/* Writes a row of the bound values. Errors are kept in the output (see output.h). */
-void sqlite_put(struct sink *sink, enum statement statement);
-
-/* Bind a value to a column, counted from 1. */
-void sqlite_text(struct sqlite *s, enum statement statement, int column, const char *text);
-
-/* The same for text from the traced program, as valid UTF-8. */
-void sqlite_clean_text(struct sqlite *s, enum statement statement, int column, const char *text);
-static inline void sqlite_number(struct sqlite *s, enum statement statement, int column,
-				 int64_t value)
-{
-	sqlite3_bind_int64(s->statements[statement], column, value);
-}
-static inline void sqlite_null(struct sqlite *s, enum statement statement, int column)
-{
-	sqlite3_bind_null(s->statements[statement], column);
-}
-
-/* Binds a value, or NULL if it is not known. */
-static inline void sqlite_known(struct sqlite *s, enum statement statement, int column,
-				bool is_known, int64_t value)
-{
-	if (is_known)
-		sqlite_number(s, statement, column, value);
-	else
-		sqlite_null(s, statement, column);
-}
+/* Adds a row with a value for each column. Errors are kept in the output (see output.h). */
+#define SQLITE_PUT(sink, table, ...)                                                               \
+	sqlite_put((sink), TABLE_##table, (const struct sqlite_value[]){__VA_ARGS__},              \
+		   sizeof((struct sqlite_value[]){__VA_ARGS__}) / sizeof(struct sqlite_value))
+void sqlite_put(struct sink *sink, enum sqlite_table table, const struct sqlite_value *values,
+		size_t count);
 
 /* Stores the first SQLite error in the output. */
 void sqlite_note_error(struct sink *sink, int result);
