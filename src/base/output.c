@@ -188,19 +188,6 @@ void output_format(struct output *out, const char *format, ...)
 	va_end(arguments);
 }
 
-void output_escaped(struct output *out, const char *text, const char *const escapes[128])
-{
-	for (; *text; text++) {
-		const char *escape =
-			(unsigned char)*text < 128 ? escapes[(unsigned char)*text] : NULL;
-
-		if (escape)
-			output_string(out, escape);
-		else
-			output_char(out, *text);
-	}
-}
-
 int output_complete(struct output *out)
 {
 	output_flush(out);

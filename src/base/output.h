@@ -108,9 +108,6 @@ void output_text(struct output *out, const char *text, size_t length);
 void output_format(struct output *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Replaces the characters that have an escape. */
-void output_escaped(struct output *out, const char *text, const char *const escapes[128]);
-
 static inline void output_string(struct output *out, const char *text)
 {
 	output_text(out, text, strlen(text));

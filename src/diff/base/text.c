@@ -19,7 +19,8 @@
 #include "base/memory.h"
 #include "cli/message.h"
 
-#define MARK_BYTES 64
+#define MARK_BYTES    64
+#define PRINTED_BYTES 512 /* of text_print(), with the end */
 
 uint64_t hash_text(const char *text, size_t length)
 {
@@ -30,17 +31,45 @@ uint64_t hash_text(const char *text, size_t length)
 	return value;
 }
 
+const char *text_keep(char *text)
+{
+	static char *texts[32];
+	static unsigned next;
+	char **place = &texts[next++ % 32];
+
+	free(*place);
+	*place = text;
+	return text;
+}
+
 const char *text_print(const char *format, ...)
 {
-	static char texts[32][512];
-	static unsigned next;
-	char *text = texts[next++ % 32];
+	char *text = xt_malloc(PRINTED_BYTES);
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(texts[0]), format, arguments);
+	vsnprintf(text, PRINTED_BYTES, format, arguments);
 	va_end(arguments);
-	return text;
+	return text_keep(text);
+}
+
+const char *text_escaped(const char *text, const char *const escapes[128])
+{
+	size_t bytes;
+	char *escaped;
+	FILE *stream = xt_open_memstream(&escaped, &bytes);
+
+	for (; *text; text++) {
+		unsigned char character = (unsigned char)*text;
+		const char *escape = character < 128 ? escapes[character] : NULL;
+
+		if (escape)
+			fputs(escape, stream);
+		else
+			putc(*text, stream);
+	}
+	xt_close_memstream(stream);
+	return text_keep(escaped);
 }
 
 char *file_read(int file, size_t *bytes_out)
@@ -122,6 +151,16 @@ const char *utf8_suffix(const char *text, size_t bytes_max)
 	while (is_inside_character(*text))
 		text++;
 	return text;
+}
+
+const char *text_without_middle(const char *text, size_t bytes_max)
+{
+	size_t head = (bytes_max - 3) * 2 / 3;
+
+	if (strlen(text) <= bytes_max || bytes_max < 8)
+		return text;
+	return text_keep(xt_asprintf("%.*s...%s", (int)utf8_prefix(text, head), text,
+				     utf8_suffix(text, bytes_max - 3 - head)));
 }
 
 void shorten_text(char *text, size_t limit_bytes)

@@ -45,10 +45,15 @@ size_t file_start(const char *path, int flags, char *out, size_t out_bytes);
 const char *text_time(uint64_t time_ns, const char *format);
 
 /*
- * Formats a text of at most 511 bytes, which is valid until 31 more are made. For the main thread
- * only.
+ * Texts that are valid until 31 more are made, for the main thread only: an allocated one, one of
+ * at most 511 bytes, and a copy with escapes for some characters.
  */
+const char *text_keep(char *text);
 const char *text_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *text_escaped(const char *text, const char *const escapes[128]);
+
+/* A text in at most bytes_max bytes. Names often differ only at the end, so the middle goes. */
+const char *text_without_middle(const char *text, size_t bytes_max);
 
 /* FNV-1a, 64 bits. */
 uint64_t hash_text(const char *text, size_t length);

@@ -85,18 +85,16 @@ static void put_finding(struct output *out, const struct group_result *r,
 		      finding->reason ? finding->reason : "");
 }
 
-/* "between abc and def": the commits that can be the cause. */
-static void put_range(struct output *out, const struct group_result *r,
-		      const struct movement *movement)
+/* Where a movement can have begun, besides its place. */
+static const char *range_text(const struct group_result *r, const struct movement *movement)
 {
-	const char *place = result_label(r, movement->place);
 	const char *before = result_label(r, movement->first ? movement->first - 1 : 0);
 
+	if (movement->is_drift)
+		return "slow drift since then";
 	if (movement->first == movement->last)
-		output_format(out, "%s (after %s)", place, before);
-	else
-		output_format(out, "%s (range %s..%s)", place, before,
-			      result_label(r, movement->last));
+		return text_print("after %s", before);
+	return text_print("%s..%s", before, result_label(r, movement->last));
 }
 
 static void put_movement(struct output *out, const struct history_report *report,
@@ -113,7 +111,9 @@ static void put_movement(struct output *out, const struct history_report *report
 		output_format(out, "slow drift since %s: %s per run",
 			      result_label(r, movement->first), format_ratio(lead->per_run));
 	else
-		put_range(out, r, movement);
+		output_format(out, "%s (%s%s)", result_label(r, movement->place),
+			      movement->first == movement->last ? "" : "range ",
+			      range_text(r, movement));
 	output_format(out, ": %s, %s", movement_word(r, movement), movement_cause_text(movement));
 	if (movement->reason)
 		output_format(out, ": %s", movement->reason);
@@ -417,8 +417,8 @@ int report_csv(struct output *out, const void *context)
 #define BOTTOM	   22.0
 #define TITLES_MAX 400 /* with more dots, one path draws all of them */
 
-/* Writes a text with the characters that HTML reserves escaped. */
-static void html_text(struct output *out, const char *text)
+/* The text with the characters that HTML reserves escaped. */
+static const char *html(const char *text)
 {
 	static const char *const escapes[128] = {['&'] = "&amp;",
 						 ['<'] = "&lt;",
@@ -426,7 +426,7 @@ static void html_text(struct output *out, const char *text)
 						 ['"'] = "&quot;",
 						 ['\''] = "&#39;"};
 
-	output_escaped(out, text, escapes);
+	return text_escaped(text, escapes);
 }
 
 /* Red and green are for real movements only. */
@@ -491,12 +491,10 @@ static void put_axis(const struct chart *chart)
 			      LEFT, y, WIDTH - 8.0, LEFT - 6.0, y + 4.0,
 			      format_amount(chart->unit, value));
 	}
-	for (int e = 0; e < 2; e++) {
-		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>",
-			      e ? WIDTH - 8.0 : LEFT, HEIGHT - 6.0, e ? "end" : "start");
-		html_text(out, result_label(chart->r, ends[e]));
-		output_string(out, "</text>\n");
-	}
+	for (int e = 0; e < 2; e++)
+		output_format(out, "<text x='%.1f' y='%.0f' text-anchor='%s'>%s</text>\n",
+			      e ? WIDTH - 8.0 : LEFT, HEIGHT - 6.0, e ? "end" : "start",
+			      html(result_label(chart->r, ends[e])));
 }
 
 /* Each dot shows its run if there are few. */
@@ -515,9 +513,9 @@ static void put_dots(const struct chart *chart)
 			      x_of(chart, (double)track->places[i]), y_of(chart, value));
 		if (!has_titles)
 			continue;
-		output_string(out, "'><title>");
-		html_text(out, result_label(chart->r, track->places[i]));
-		output_format(out, ": %s</title></path>\n", format_amount(chart->unit, value));
+		output_format(out, "'><title>%s: %s</title></path>\n",
+			      html(result_label(chart->r, track->places[i])),
+			      format_amount(chart->unit, value));
 	}
 	if (!has_titles)
 		output_string(out, "'/>\n");
@@ -559,11 +557,12 @@ static void put_mark(const struct chart *chart, const struct history_finding *fi
 		output_format(out, "<path class='mark %s' d='M%.1f %.0fV%.0f'>", class, x,
 			      TOP - 8.0, HEIGHT - BOTTOM);
 	}
-	output_string(out, "<title>");
-	html_text(out, result_label(chart->r, finding->place));
-	output_format(out, "</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s</text>\n",
-		      x + (is_left ? -4.0 : 4.0), y, is_left ? "end" : "start",
-		      finding->is_drift ? "drift " : "", format_ratio(finding->ratio));
+	output_format(out,
+		      "<title>%s</title></path><text x='%.1f' y='%.0f' text-anchor='%s'>%s%s"
+		      "</text>\n",
+		      html(result_label(chart->r, finding->place)), x + (is_left ? -4.0 : 4.0), y,
+		      is_left ? "end" : "start", finding->is_drift ? "drift " : "",
+		      format_ratio(finding->ratio));
 }
 
 /* A row over time, with the movements of the row. */
@@ -574,9 +573,8 @@ static void put_chart(struct output *out, const struct group_result *r, size_t n
 	struct chart chart = {
 		out, r, track, track->metric == METRIC_COUNT ? UNIT_COUNT : row->unit, 0.0, 0.0};
 
-	output_string(out, "<h3>");
-	html_text(out, row_title(row, track->metric));
-	output_format(out, "</h3>\n<svg viewBox='0 0 %.0f %.0f' role='img'>\n", WIDTH, HEIGHT);
+	output_format(out, "<h3>%s</h3>\n<svg viewBox='0 0 %.0f %.0f' role='img'>\n",
+		      html(row_title(row, track->metric)), WIDTH, HEIGHT);
 	set_scale(&chart);
 	put_axis(&chart);
 	put_dots(&chart);
@@ -621,29 +619,11 @@ static void html_put_finding(struct output *out, const struct group_result *r,
 {
 	enum unit unit = finding_unit(r, finding);
 
-	output_string(out, "<div><code>");
-	html_text(out, row_title(finding_row(r, finding), finding_track(r, finding)->metric));
-	output_format(out, "</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
+	output_format(out,
+		      "<div><code>%s</code><br>%s → %s, %s <span class=dim>(%s)</span></div>\n",
+		      html(row_title(finding_row(r, finding), finding_track(r, finding)->metric)),
 		      format_amount(unit, finding->before), format_amount(unit, finding->after),
 		      format_ratio(finding->ratio), finding_interval(finding));
-}
-
-static void put_where(struct output *out, const struct group_result *r,
-		      const struct movement *movement)
-{
-	bool is_range = movement->first != movement->last;
-
-	output_string(out, "<td class=n>");
-	html_text(out, result_label(r, movement->place));
-	output_string(out, "<br><span class=dim>");
-	output_string(out, movement->is_drift ? "slow drift since then" : is_range ? "" : "after ");
-	if (!movement->is_drift)
-		html_text(out, result_label(r, movement->first ? movement->first - 1 : 0));
-	if (!movement->is_drift && is_range) {
-		output_string(out, "..");
-		html_text(out, result_label(r, movement->last));
-	}
-	output_string(out, "</span></td>");
 }
 
 static void html_put_movement(struct output *out, const struct group_result *r, size_t index)
@@ -652,13 +632,12 @@ static void html_put_movement(struct output *out, const struct group_result *r, 
 	size_t count;
 	const struct history_finding **list = movement_findings(r, index, &count);
 
-	output_string(out, "<tr>");
-	put_where(out, r, movement);
-	output_format(out, "<td class=n><span class=%s>%s</span><br>%s<div class=dim>",
-		      class_of(movement), movement_word(r, movement),
-		      movement_cause_text(movement));
-	html_text(out, movement->reason ? movement->reason : movement_why(r, movement));
-	output_string(out, "</div></td><td>");
+	output_format(out, "<tr><td class=n>%s<br><span class=dim>%s</span></td>",
+		      html(result_label(r, movement->place)), html(range_text(r, movement)));
+	output_format(out,
+		      "<td class=n><span class=%s>%s</span><br>%s<div class=dim>%s</div></td><td>",
+		      class_of(movement), movement_word(r, movement), movement_cause_text(movement),
+		      html(movement->reason ? movement->reason : movement_why(r, movement)));
 	for (size_t f = 0; f < count && f < ROWS_MAX; f++)
 		html_put_finding(out, r, list[f]);
 	if (count > ROWS_MAX)
@@ -735,11 +714,8 @@ static void put_charts(struct output *out, const struct group_result *r)
 
 static void html_put_group(struct output *out, const struct group_result *r)
 {
-	output_string(out, "<h2>");
-	html_text(out, r->group->name);
-	output_format(out, "</h2>\n<p class=dim>%zu sets of runs; ", r->group->count);
-	html_text(out, group_basis(r));
-	output_string(out, "</p>\n");
+	output_format(out, "<h2>%s</h2>\n<p class=dim>%zu sets of runs; %s</p>\n",
+		      html(r->group->name), r->group->count, html(group_basis(r)));
 	html_put_movements(out, r);
 	put_charts(out, r);
 }
@@ -748,11 +724,8 @@ static void html_put_lines(struct output *out, const char *heading, const struct
 {
 	if (lines->count)
 		output_format(out, "<h2>%s</h2>\n<ul>\n", heading);
-	for (size_t i = 0; i < lines->count; i++) {
-		output_string(out, "<li>");
-		html_text(out, lines->lines[i]);
-		output_string(out, "</li>\n");
-	}
+	for (size_t i = 0; i < lines->count; i++)
+		output_format(out, "<li>%s</li>\n", html(lines->lines[i]));
 	if (lines->count)
 		output_string(out, "</ul>\n");
 }

@@ -7,23 +7,17 @@
 #include "diff/compare/row_text.h"
 #include "diff/output/diff_output.h"
 
-#define SUITE "xtrace"
+#define SUITE	"xtrace"
+#define MESSAGE " message=\"%s\" type=\"%s\""
 
 /* XML allows no control characters, not even escaped. */
-static void put_text(struct output *out, const char *text)
+static const char *xml(const char *text)
 {
 	static const char *const escapes[128] = {
 		[1 ... 9] = "?", ['\n'] = "&#10;", [11 ... 31] = "?", ['&'] = "&amp;",
 		['<'] = "&lt;",	 ['>'] = "&gt;",   ['"'] = "&quot;"};
 
-	output_escaped(out, text, escapes);
-}
-
-static void put_attribute(struct output *out, const char *name, const char *value)
-{
-	output_format(out, " %s=\"", name);
-	put_text(out, value);
-	output_char(out, '"');
+	return text_escaped(text, escapes);
 }
 
 static void put_finding(struct output *out, const struct rule_finding *finding)
@@ -32,20 +26,13 @@ static void put_finding(struct output *out, const struct rule_finding *finding)
 	const char *places[SOURCE_PLACES_MAX];
 	size_t count = entry ? source_places(entry, places) : 0;
 
-	put_text(out, finding->what);
-	output_string(out, ": ");
-	put_text(out, finding->why);
-	if (finding->allowed_by) {
-		output_string(out, "; allowed by ");
-		put_text(out, finding->allowed_by->origin);
-		output_string(out, ": ");
-		put_text(out, finding->allowed_by->text);
-	}
+	output_format(out, "%s: %s", xml(finding->what), xml(finding->why));
+	if (finding->allowed_by)
+		output_format(out, "; allowed by %s: %s", xml(finding->allowed_by->origin),
+			      xml(finding->allowed_by->text));
 	output_char(out, '\n');
-	for (size_t p = 0; p < count; p++) {
-		output_string(out, p ? " \xe2\x80\xb9 " : "    at ");
-		put_text(out, places[p]);
-	}
+	for (size_t p = 0; p < count; p++)
+		output_format(out, "%s%s", p ? " \xe2\x80\xb9 " : "    at ", xml(places[p]));
 	if (count)
 		output_char(out, '\n');
 }
@@ -60,18 +47,14 @@ static const char *const elements[] = {
 static void put_case(struct output *out, const struct verdict *verdict,
 		     const struct rule_result *result)
 {
-	const char *element = elements[result->outcome];
+	const char *element = elements[result->outcome], *text = xml(result->text);
 
-	output_format(out, "    <testcase classname=\"" SUITE "\" time=\"0\"");
-	put_attribute(out, "name", result->rule->text);
-	output_format(out, ">\n      <%s", element);
-	if (result->outcome != OUTCOME_PASS) {
-		put_attribute(out, "message", result->text);
-		put_attribute(out, "type", outcome_words[result->outcome]);
-	}
-	output_char(out, '>');
-	put_text(out, result->text);
-	output_char(out, '\n');
+	output_format(out, "    <testcase classname=\"" SUITE "\" time=\"0\" name=\"%s\">\n",
+		      xml(result->rule->text));
+	output_format(out, "      <%s", element);
+	if (result->outcome != OUTCOME_PASS)
+		output_format(out, MESSAGE, text, outcome_words[result->outcome]);
+	output_format(out, ">%s\n", text);
 	for (size_t f = 0; f < result->finding_count; f++)
 		put_finding(out, &verdict->findings[result->first_finding + f]);
 	output_format(out, "</%s>\n    </testcase>\n", element);
@@ -79,15 +62,12 @@ static void put_case(struct output *out, const struct verdict *verdict,
 
 static void put_problems(struct output *out, const struct problems *problems)
 {
-	output_format(out, "    <testcase classname=\"" SUITE
-			   "\" name=\"comparison\" time=\"0\">\n      <error");
-	put_attribute(out, "message", problems->lines[0]);
-	put_attribute(out, "type", outcome_words[OUTCOME_UNKNOWN]);
-	output_char(out, '>');
-	for (size_t p = 0; p < problems->count; p++) {
-		put_text(out, problems->lines[p]);
-		output_char(out, '\n');
-	}
+	output_format(out,
+		      "    <testcase classname=\"" SUITE
+		      "\" name=\"comparison\" time=\"0\">\n      <error" MESSAGE ">",
+		      xml(problems->lines[0]), outcome_words[OUTCOME_UNKNOWN]);
+	for (size_t p = 0; p < problems->count; p++)
+		output_format(out, "%s\n", xml(problems->lines[p]));
 	output_string(out, "</error>\n    </testcase>\n");
 }
 
@@ -106,12 +86,9 @@ int diff_output_junit(struct output *out, const void *context)
 		      "time=\"0\">\n    <properties>\n",
 		      verdict->result_count + extra, counts[OUTCOME_FAIL],
 		      counts[OUTCOME_UNKNOWN] + extra);
-	for (int s = 0; s < SIDES; s++) {
-		output_string(out, "      <property");
-		put_attribute(out, "name", s == SIDE_BASE ? "base" : "new");
-		put_attribute(out, "value", result->arguments[s]);
-		output_string(out, "/>\n");
-	}
+	for (int s = 0; s < SIDES; s++)
+		output_format(out, "      <property name=\"%s\" value=\"%s\"/>\n",
+			      s == SIDE_BASE ? "base" : "new", xml(result->arguments[s]));
 	if (result->comparison)
 		output_format(out, "      <property name=\"values\" value=\"of %s\"/>\n",
 			      comparison_values(result->comparison));

@@ -4,9 +4,11 @@
  * are collapsed. The text stays well below the size limit of a comment.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "diff/base/text.h"
 #include "diff/compare/comparison.h"
 #include "diff/output/diff_output.h"
@@ -35,32 +37,34 @@ static const char *const headings[] = {
 };
 
 /* Escapes markup. */
-static void put_text(struct output *out, const char *text)
+static const char *plain(const char *text)
 {
+	size_t bytes;
+	char *escaped;
+	FILE *stream = xt_open_memstream(&escaped, &bytes);
+
 	for (; *text; text++) {
 		if (!strncmp(text, "->", 2)) {
-			output_string(out, ARROW);
+			fputs(ARROW, stream);
 			text++;
 			continue;
 		}
 		if (strchr("\\`*_{}[]<>|#~&", *text))
-			output_char(out, '\\');
-		output_char(out, *text == '\n' ? ' ' : *text);
+			putc('\\', stream);
+		putc(*text == '\n' ? ' ' : *text, stream);
 	}
+	xt_close_memstream(stream);
+	return text_keep(escaped);
 }
 
-/* Writes a name as code that is valid in a table, truncated. */
-static void put_code(struct output *out, const char *text, size_t length_max)
+/* A name as code that is valid in a table, truncated. */
+static const char *code(const char *text, size_t length_max)
 {
+	static const char *const escapes[128] = {['|'] = "\\|", ['`'] = "'", ['\n'] = "'"};
 	size_t length = utf8_prefix(text, length_max);
+	const char *shown = text_escaped(text_keep(xt_strndup(text, length)), escapes);
 
-	output_char(out, '`');
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '|')
-			output_char(out, '\\');
-		output_char(out, text[i] == '`' || text[i] == '\n' ? '\'' : text[i]);
-	}
-	output_format(out, "%s`", text[length] ? "\xe2\x80\xa6" : "");
+	return text_keep(xt_asprintf("`%s%s`", shown, text[length] ? "\xe2\x80\xa6" : ""));
 }
 
 /* "12.47 ms → 12.99 ms GPU time per iteration, +4.2 %" */
@@ -90,11 +94,8 @@ static void put_rules(struct output *out, const struct verdict *verdict)
 	for (size_t r = 0; r < verdict->result_count; r++) {
 		const struct rule_result *result = &verdict->results[r];
 
-		output_format(out, "| %s | ", symbols[result->outcome]);
-		put_code(out, result->rule->text, SIZE_MAX);
-		output_string(out, " | ");
-		put_text(out, result->text);
-		output_string(out, " |\n");
+		output_format(out, "| %s | %s | %s |\n", symbols[result->outcome],
+			      code(result->rule->text, SIZE_MAX), plain(result->text));
 	}
 	output_char(out, '\n');
 }
@@ -110,19 +111,11 @@ static void put_allowed(struct output *out, const struct verdict *verdict)
 
 		if (!allowed)
 			continue;
-		output_string(out, "- allowed: ");
-		put_code(out, finding->what, NAME_COLUMNS);
-		output_string(out, ", ");
-		put_text(out, finding->why);
-		output_string(out, ", by ");
-		put_code(out, allowed->text, SIZE_MAX);
-		output_string(out, " of ");
-		put_text(out, allowed->origin);
-		if (allowed->reason) {
-			output_string(out, ": ");
-			put_text(out, allowed->reason);
-		}
-		output_char(out, '\n');
+		output_format(out, "- allowed: %s, %s, by %s of %s%s%s\n",
+			      code(finding->what, NAME_COLUMNS), plain(finding->why),
+			      code(allowed->text, SIZE_MAX), plain(allowed->origin),
+			      allowed->reason ? ": " : "",
+			      allowed->reason ? plain(allowed->reason) : "");
 		count++;
 	}
 	if (count)
@@ -131,11 +124,8 @@ static void put_allowed(struct output *out, const struct verdict *verdict)
 
 static void put_problems(struct output *out, const struct problems *problems)
 {
-	for (size_t p = 0; p < problems->count; p++) {
-		output_string(out, "- ");
-		put_text(out, problems->lines[p]);
-		output_char(out, '\n');
-	}
+	for (size_t p = 0; p < problems->count; p++)
+		output_format(out, "- %s\n", plain(problems->lines[p]));
 	if (problems->count)
 		output_char(out, '\n');
 }
@@ -145,13 +135,11 @@ static void put_numbers(struct output *out, const struct comparison_row *row)
 	const struct effect *effect = &row->effects[METRIC_VALUE];
 	const char *interval = effect_interval(effect);
 
-	output_format(out, "| %s%s | %s " ARROW " %s | **%s**%s%s%s | ",
+	output_format(out, "| %s%s | %s " ARROW " %s | **%s**%s%s%s | %s | ",
 		      effect->change > 0 ? "+" : "", format_amount(row->unit, effect->change),
 		      format_amount(row->unit, effect->base), format_amount(row->unit, effect->new),
 		      format_ratio(effect->ratio), *interval ? " (" : "", interval,
-		      *interval ? ")" : "");
-	put_text(out, row_change_text(row));
-	output_string(out, " | ");
+		      *interval ? ")" : "", plain(row_change_text(row)));
 }
 
 /* One table row: amount, change, name, places. */
@@ -162,12 +150,11 @@ static void put_path_row(struct output *out, const struct comparison_row *row)
 	size_t count = source_places(entry, places);
 
 	put_numbers(out, row);
-	put_code(out, frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS);
-	output_string(out, " | ");
-	for (size_t p = 0; p < count; p++) {
-		output_string(out, p ? " \xe2\x80\xb9 " : "");
-		put_code(out, places[p], NAME_COLUMNS);
-	}
+	output_format(out, "%s | ",
+		      code(frame_name(entry->frames[entry->frame_count - 1]), NAME_COLUMNS));
+	for (size_t p = 0; p < count; p++)
+		output_format(out, "%s%s", p ? " \xe2\x80\xb9 " : "",
+			      code(places[p], NAME_COLUMNS));
 	output_string(out, " |\n");
 }
 
@@ -253,9 +240,9 @@ static void put_others(struct output *out, const struct comparison *c)
 			      count);
 	for (size_t r = 0; r < count && r < ALL_COUNT; r++) {
 		put_numbers(out, rows[r]);
-		output_format(out, "%s: ", row_level(rows[r]));
-		put_code(out, frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS);
-		output_format(out, "%s |\n", row_basis_note(c, rows[r]));
+		output_format(out, "%s: %s%s |\n", row_level(rows[r]),
+			      code(frame_name(change_entry(rows[r])->frames[0]), NAME_COLUMNS),
+			      row_basis_note(c, rows[r]));
 	}
 	if (count)
 		output_string(out, "\n</details>\n\n");
@@ -272,8 +259,8 @@ static void put_totals(struct output *out, const struct comparison *c)
 		if (!row)
 			continue;
 		put_numbers(out, row);
-		put_code(out, change_entry(row)->frames[0], NAME_COLUMNS);
-		output_format(out, "%s |\n", row_basis_note(c, row));
+		output_format(out, "%s%s |\n", code(change_entry(row)->frames[0], NAME_COLUMNS),
+			      row_basis_note(c, row));
 	}
 	output_string(out, "\n</details>\n\n");
 }
@@ -283,19 +270,15 @@ static void put_side(struct output *out, const struct diff_result *result, enum 
 	const struct comparison *c = result->comparison;
 	const struct run_profile *run = comparison_first_run(c, side);
 
-	output_format(out, "- %s: %zu run%s of ", side == SIDE_BASE ? "base" : "new",
-		      c->side_counts[side], c->side_counts[side] == 1 ? "" : "s");
-	put_code(out, format_argument(result->arguments[side]), SIZE_MAX);
+	output_format(out, "- %s: %zu run%s of %s", side == SIDE_BASE ? "base" : "new",
+		      c->side_counts[side], c->side_counts[side] == 1 ? "" : "s",
+		      code(format_argument(result->arguments[side]), SIZE_MAX));
 	if (run) {
-		output_string(out, ", ");
-		put_code(out, run->title, NAME_COLUMNS);
-		output_string(out, " on ");
-		put_text(out, run->machine.device_count ? run->machine.device : "unknown GPU");
-		if (*run->machine.host) {
-			output_string(out, " (");
-			put_text(out, run->machine.host);
-			output_char(out, ')');
-		}
+		output_format(
+			out, ", %s on %s", code(run->title, NAME_COLUMNS),
+			plain(run->machine.device_count ? run->machine.device : "unknown GPU"));
+		if (*run->machine.host)
+			output_format(out, " (%s)", plain(run->machine.host));
 		if (isfinite(run->machine.clock_mhz))
 			output_format(out, ", SM clock %.0f MHz", run->machine.clock_mhz);
 	}

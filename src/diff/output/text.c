@@ -98,22 +98,6 @@ static size_t columns_of(const struct text *t)
 	return t->out->columns ?: output_columns_wanted() ?: COLUMNS_DEFAULT;
 }
 
-/*
- * Writes a name in at most `columns` columns. Omit the middle: names often differ only at the end.
- */
-static void put_name(const struct text *t, const char *name, size_t columns)
-{
-	size_t head;
-
-	if (strlen(name) <= columns || columns < 8) {
-		output_string(t->out, name);
-		return;
-	}
-	head = (columns - 3) * 2 / 3;
-	output_format(t->out, "%.*s...%s", (int)utf8_prefix(name, head), name,
-		      utf8_suffix(name, columns - 3 - head));
-}
-
 /* Writes where a call path is in the source, the place in the program's own file first. */
 static void put_places(const struct text *t, const struct comparison_row *row, int indent)
 {
@@ -140,11 +124,11 @@ static void put_places(const struct text *t, const struct comparison_row *row, i
 
 		if (i && used + length > room)
 			break;
-		output_format(t->out, "%*s%s", i ? 0 : indent, "",
+		output_format(t->out, "%*s%s%s", i ? 0 : indent, "",
 			      !i		       ? "in "
 			      : i == 1 && is_taken_out ? ": "
-						       : " < ");
-		put_name(t, places[i], room);
+						       : " < ",
+			      text_without_middle(places[i], room));
 		used += length;
 	}
 	if (count)
@@ -177,14 +161,12 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 	for (size_t f = result->first_finding; f < result->first_finding + shown; f++) {
 		const struct rule_finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;
+		bool is_of_row = finding->row && result->rule->is_each;
+		const char *name = is_of_row ? leaf_of(finding->row) : finding->what;
 
-		output_format(t->out, "      %-5s  ", marks[finding->outcome]);
-		put_name(t,
-			 finding->row && result->rule->is_each ? leaf_of(finding->row)
-							       : finding->what,
-			 columns_of(t) - FINDING_INDENT);
-		output_char(t->out, '\n');
-		if (finding->row && result->rule->is_each)
+		output_format(t->out, "      %-5s  %s\n", marks[finding->outcome],
+			      text_without_middle(name, columns_of(t) - FINDING_INDENT));
+		if (is_of_row)
 			put_places(t, finding->row, FINDING_INDENT);
 		output_format(t->out, "             %s\n", finding->why);
 		if (allowed)
@@ -298,11 +280,9 @@ static void text_put_row(const struct text *t, const struct comparison_row *row,
 	else if (*words)
 		output_format(t->out, "  %s", words);
 	output_char(t->out, '\n');
-	if (!is_beside) {
-		output_string(t->out, "  ");
-		put_name(t, name, columns - 2);
-		output_format(t->out, "%s%s\n", note, excuse);
-	}
+	if (!is_beside)
+		output_format(t->out, "  %s%s%s\n", text_without_middle(name, columns - 2), note,
+			      excuse);
 	put_places(t, row, 4);
 	if (row->is_renamed && row->shown[SIDE_BASE]) {
 		char *was = path_name(row->shown[SIDE_BASE], columns - strlen("    was "));

@@ -34,17 +34,6 @@ struct printer {
 
 static const char *const side_words[PAIR_SIDES] = {"base", "new"};
 
-/* Omits the middle: names often differ only at the end. */
-static void pair_put_name(const struct printer *p, const char *name, size_t columns)
-{
-	bool is_cut = strlen(name) > columns;
-	size_t head = is_cut ? utf8_prefix(name, (columns - 3) * 2 / 3) : 0;
-
-	output_text(p->out, name, head);
-	output_string(p->out, is_cut ? "..." : "");
-	output_string(p->out, is_cut ? utf8_suffix(name, columns - 3 - head) : name);
-}
-
 /* Writes what a text is of, and the text in lines of its own column. */
 static void pair_put_text(const struct printer *p, const char *name, const char *side,
 			  const char *text)
@@ -106,10 +95,10 @@ static void put_causes(const struct printer *p, const struct pair_def *def,
 			      amount_of(&def->values[v], b->values[v]));
 		before = ", ";
 	}
-	if (strcmp(a->name, b->name) != 0) {
-		output_format(p->out, "%swas ", line);
-		pair_put_name(p, a->name, p->columns - NAME_INDENT - strlen("was "));
-	}
+	if (strcmp(a->name, b->name) != 0)
+		output_format(
+			p->out, "%swas %s", line,
+			text_without_middle(a->name, p->columns - NAME_INDENT - strlen("was ")));
 }
 
 static void pair_put_row(const struct printer *p, const struct pair_def *def,
@@ -129,8 +118,8 @@ static void pair_put_row(const struct printer *p, const struct pair_def *def,
 		      : !row->sides[PAIR_B] ? "gone"
 		      : base == 0.0	    ? "-"
 					    : format_ratio((new - base) / base));
-	output_string(p->out, is_beside ? "  " : "\n    ");
-	pair_put_name(p, name, p->columns - NAME_INDENT);
+	output_format(p->out, "%s%s", is_beside ? "  " : "\n    ",
+		      text_without_middle(name, p->columns - NAME_INDENT));
 	put_causes(p, def, row);
 	output_char(p->out, '\n');
 }
@@ -203,9 +192,8 @@ static void put_base(struct output *out, cJSON *summary, const struct pair_optio
 		cJSON_AddStringToObject(base, side_words[s], options->paths[s]);
 	cJSON_AddItemReferenceToObject(base, "summary", summary);
 	text = cJSON_PrintUnformatted(base);
-	output_string(out, "<script type=\"application/json\" id=\"xtrace-base\">");
-	output_escaped(out, text ?: "null", escapes);
-	output_string(out, "</script>\n");
+	output_format(out, "<script type=\"application/json\" id=\"xtrace-base\">%s</script>\n",
+		      text_escaped(text ?: "null", escapes));
 	cJSON_free(text);
 	cJSON_Delete(base);
 }
