@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/base/grow.h"
@@ -291,33 +290,6 @@ static void live_hot_free(struct live_hot *hot)
 
 #define HASHED_ROWS 64 /* more are not needed to tell chunks apart */
 
-/* Recognises a chunk. */
-struct fingerprint {
-	uint32_t row_count; /* 0: no chunk */
-	uint64_t hash;
-};
-
-struct place {
-	struct fingerprint last; /* the last chunk that was counted */
-	uint64_t seen_count;	 /* chunks of this kind in this file so far */
-	uint64_t skip_count;	 /* chunks to skip from the start of this file */
-};
-
-struct live_log {
-	char *path;
-	int fd;
-	struct stat status; /* of fd */
-	struct xt_reader *reader;
-	struct xt_log_header header;
-	struct live_totals totals;
-	struct live_hot hot;
-	bool is_ranked;
-	struct place places[XT_KIND_COUNT];
-	uint64_t damaged_before; /* in earlier files */
-	bool is_searching;	 /* first pass over a log that replaced another */
-	bool is_current;
-};
-
 /* Columns that together differ between any two chunks of a kind. */
 static const unsigned hashed_columns[XT_KIND_COUNT][2] = {
 	[XT_KIND_CALL] = {XT_CALL_CORRELATION, XT_CALL_ENTER_NS},
@@ -327,9 +299,9 @@ static const unsigned hashed_columns[XT_KIND_COUNT][2] = {
 	[XT_KIND_MEMORY] = {XT_MEMORY_ADDRESS, XT_MEMORY_TIME_NS},
 };
 
-static struct fingerprint fingerprint_of(const struct xt_chunk *chunk)
+static struct live_fingerprint fingerprint_of(const struct xt_chunk *chunk)
 {
-	struct fingerprint fingerprint = {.row_count = xt_chunk_rows(chunk)};
+	struct live_fingerprint fingerprint = {.row_count = xt_chunk_rows(chunk)};
 	size_t rows = fingerprint.row_count < HASHED_ROWS ? fingerprint.row_count : HASHED_ROWS;
 
 	for (unsigned c = 0; c < 2; c++) {
@@ -343,8 +315,8 @@ static struct fingerprint fingerprint_of(const struct xt_chunk *chunk)
 
 static void search_chunk(struct live_log *log, const struct xt_chunk *chunk)
 {
-	struct place *place = &log->places[xt_chunk_kind(chunk)];
-	struct fingerprint fingerprint = fingerprint_of(chunk);
+	struct live_place *place = &log->places[xt_chunk_kind(chunk)];
+	struct live_fingerprint fingerprint = fingerprint_of(chunk);
 
 	place->seen_count++;
 	if (fingerprint.row_count == place->last.row_count && fingerprint.hash == place->last.hash)
@@ -354,7 +326,7 @@ static void search_chunk(struct live_log *log, const struct xt_chunk *chunk)
 static int add_chunk(struct live_log *log, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
-	struct place *place = &log->places[kind];
+	struct live_place *place = &log->places[kind];
 
 	if (LIVE_EVENT_KINDS >> kind & 1) {
 		if (++place->seen_count <= place->skip_count)
@@ -516,26 +488,6 @@ void live_log_advance(struct live_log *log, bool is_running)
 		live_totals_advance(&log->totals);
 	else
 		live_totals_finish(&log->totals);
-}
-
-bool live_log_is_current(const struct live_log *log)
-{
-	return log->is_current;
-}
-
-const struct live_totals *live_log_totals(const struct live_log *log)
-{
-	return &log->totals;
-}
-
-struct live_hot *live_log_hot(struct live_log *log)
-{
-	return log->is_ranked ? &log->hot : NULL;
-}
-
-const struct xt_log_header *live_log_header(const struct live_log *log)
-{
-	return &log->header;
 }
 
 uint64_t live_log_damaged_count(const struct live_log *log)

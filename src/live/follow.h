@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "live/totals.h"
 
@@ -111,7 +112,34 @@ const struct live_module *live_hot_module(const struct live_hot *hot, uint64_t i
 struct xt_bytes live_hot_string(const struct live_hot *hot, uint64_t id);
 const struct live_python_frame *live_hot_python(const struct live_hot *hot, uint64_t id);
 
-struct live_log;
+/* Recognises a chunk. */
+struct live_fingerprint {
+	uint32_t row_count; /* 0: no chunk */
+	uint64_t hash;
+};
+
+struct live_place {
+	struct live_fingerprint last; /* the last chunk that was counted */
+	uint64_t seen_count;	      /* chunks of this kind in this file so far */
+	uint64_t skip_count;	      /* chunks to skip from the start of this file */
+};
+
+/* The caller may read the first members. */
+struct live_log {
+	struct xt_log_header header;
+	struct live_totals totals;
+	struct live_hot hot; /* the rankings, which live_hot_advance() may change */
+	bool is_current;     /* the totals have the whole log up to some recent time, not a part */
+
+	char *path;
+	int fd;
+	struct stat status; /* of fd */
+	struct xt_reader *reader;
+	bool is_ranked;
+	struct live_place places[XT_KIND_COUNT];
+	uint64_t damaged_before; /* in earlier files */
+	bool is_searching;	 /* first pass over a log that replaced another */
+};
 
 /*
  * Opens a log. namer: gives names to kernels and call paths; NULL: do not rank them. Returns 0 or
@@ -128,15 +156,6 @@ int live_log_read(struct live_log *log, uint64_t budget_ns);
 
 /* After everything was read: counts idle time up to now, or the rest if the process has ended. */
 void live_log_advance(struct live_log *log, bool is_running);
-
-/* The totals have the whole log up to some recent time, rather than a part of its past. */
-bool live_log_is_current(const struct live_log *log);
-
-const struct live_totals *live_log_totals(const struct live_log *log);
-/* The rankings, which live_hot_advance() may change; NULL without a namer. */
-struct live_hot *live_log_hot(struct live_log *log);
-
-const struct xt_log_header *live_log_header(const struct live_log *log);
 
 /* Chunks of the log that are damaged or missing. */
 uint64_t live_log_damaged_count(const struct live_log *log);

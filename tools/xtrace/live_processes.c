@@ -259,12 +259,12 @@ static bool has_same_name(const struct live_process *a, const struct live_proces
  */
 static bool is_known(struct live_processes *processes, const struct live_process *new)
 {
-	uint64_t id = live_log_header(new->log)->log_id;
+	uint64_t id = new->log->header.log_id;
 
 	for (size_t i = processes->count; i-- > 0;) {
 		struct live_process *row = &processes->rows[i];
 
-		if (live_log_header(row->log)->log_id == id)
+		if (row->log->header.log_id == id)
 			return true;
 		if (!has_same_name(row, new))
 			continue;

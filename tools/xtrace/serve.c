@@ -70,10 +70,10 @@ static void add_label(char *labels, const char *name, const char *value, size_t 
 /* The labels that all series of a process have. */
 static void label_process(struct writer *writer, const struct live_process *process)
 {
-	const struct live_totals *totals = live_log_totals(process->log);
+	const struct live_totals *totals = &process->log->totals;
 	char pid[16];
 
-	snprintf(pid, sizeof(pid), "%u", live_log_header(process->log)->pid);
+	snprintf(pid, sizeof(pid), "%u", process->log->header.pid);
 	*writer->labels = '\0';
 	add_label(writer->labels, "pid", pid, strlen(pid));
 	add_label(writer->labels, "command", totals->command, strlen(totals->command));
@@ -141,17 +141,17 @@ static void put_copied(struct writer *writer, const char *label, const struct li
 
 static void put_launches(struct writer *writer, const struct live_process *process)
 {
-	put_count(writer, "", live_log_totals(process->log)->launch_count);
+	put_count(writer, "", process->log->totals.launch_count);
 }
 
 static void put_errors(struct writer *writer, const struct live_process *process)
 {
-	put_count(writer, "", live_log_totals(process->log)->error_count);
+	put_count(writer, "", process->log->totals.error_count);
 }
 
 static void put_lost(struct writer *writer, const struct live_process *process)
 {
-	const struct live_totals *totals = live_log_totals(process->log);
+	const struct live_totals *totals = &process->log->totals;
 
 	put_count(writer, "reason=\"size_limit\"", live_totals_lost(totals, true));
 	put_count(writer, "reason=\"other\"", live_totals_lost(totals, false));
@@ -169,9 +169,8 @@ static void put_cost(struct writer *writer, const struct live_process *process)
 					       {"part=\"writer\"", "writer.cpu_ns"}};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		put_seconds(
-			writer, parts[i][0],
-			live_account_value(&live_log_totals(process->log)->accounts, parts[i][1]));
+		put_seconds(writer, parts[i][0],
+			    live_account_value(&process->log->totals.accounts, parts[i][1]));
 }
 
 /* The row with most time of those with less than before, or equal time and a later number. */
@@ -192,10 +191,10 @@ static size_t next_path(const struct live_ranking *paths, size_t last)
 
 static void put_paths(struct writer *writer, const struct live_process *process)
 {
-	const struct live_hot *hot = live_log_hot(process->log);
-	size_t row = hot ? hot->paths.count : 0, labels_length = strlen(writer->labels);
+	const struct live_hot *hot = &process->log->hot;
+	size_t row = hot->paths.count, labels_length = strlen(writer->labels);
 
-	for (unsigned i = 0; hot && i < writer->path_count; i++) {
+	for (unsigned i = 0; i < writer->path_count; i++) {
 		const char *path;
 
 		row = next_path(&hot->paths, row);
@@ -257,7 +256,7 @@ static const struct family families[] = {
 static void put_gpus(struct writer *writer, const struct family *family,
 		     const struct live_process *process)
 {
-	const struct live_totals *totals = live_log_totals(process->log);
+	const struct live_totals *totals = &process->log->totals;
 	char label[32];
 
 	for (unsigned g = 0; g < LIVE_GPUS; g++) {
@@ -295,8 +294,7 @@ static void put_heading(struct writer *writer, const struct family *family,
 /* Labels must not change, and totals that grow by past events would look like a burst of work. */
 static bool is_shown(const struct family *family, const struct live_process *process)
 {
-	return live_log_is_current(process->log) ||
-	       (family->is_early && *live_log_totals(process->log)->command);
+	return process->log->is_current || (family->is_early && *process->log->totals.command);
 }
 
 static void put_family(struct writer *writer, const struct family *family,

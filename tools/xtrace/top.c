@@ -91,7 +91,7 @@ static int top_figures_init(struct top_figures *top)
 
 static struct top_snapshot snapshot_of(struct top_process *row)
 {
-	const struct live_totals *totals = live_log_totals(row->live->log);
+	const struct live_totals *totals = &row->live->log->totals;
 	struct top_snapshot snapshot = {
 		.time_ns = monotonic_ns(),
 		.launch_count = totals->launch_count,
@@ -194,10 +194,8 @@ static void compute_idle(struct top_figures *top)
 /* The past of a process that was just found is not of the last seconds. */
 static void forget_past(const struct live_process *live)
 {
-	struct live_hot *hot = live_log_hot(live->log);
-
-	for (unsigned s = 0; hot && s < LIVE_HOT_SLOTS; s++)
-		live_hot_advance(hot);
+	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
+		live_hot_advance(&live->log->hot);
 }
 
 static struct top_process *find_row(struct top_figures *top, uint64_t log_id)
@@ -221,10 +219,10 @@ static int match_rows(struct top_figures *top, bool adds_new)
 		top->rows[i].live = NULL;
 	for (size_t i = 0; i < top->processes.count && !error; i++) {
 		const struct live_process *live = &top->processes.rows[i];
-		uint64_t id = live_log_header(live->log)->log_id;
+		uint64_t id = live->log->header.log_id;
 		struct top_process *row = find_row(top, id);
 
-		if (!live_log_is_current(live->log) || (!row && !adds_new))
+		if (!live->log->is_current || (!row && !adds_new))
 			continue;
 		if (!row) {
 			error = grow(top->rows, top->row_capacity, top->row_count + 1);
@@ -276,7 +274,7 @@ static int compute_lines(struct top_figures *top)
 
 	top->paths.count = top->kernels.count = 0;
 	for (size_t i = 0; i < top->row_count && !error; i++) {
-		struct live_hot *hot = live_log_hot(top->rows[i].live->log);
+		struct live_hot *hot = &top->rows[i].live->log->hot;
 
 		error = add_ranking(&top->paths, &hot->paths);
 		if (!error)
@@ -381,7 +379,7 @@ static const char *state_of(const struct top_process *row)
 
 static void command_of(const struct top_process *row, char out[LIVE_COMMAND_BYTES])
 {
-	strcpy(out, live_log_totals(row->live->log)->command);
+	strcpy(out, row->live->log->totals.command);
 	utf8_make_plain(out, '?');
 }
 

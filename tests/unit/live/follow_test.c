@@ -105,7 +105,7 @@ static void write_batches(struct made *made, unsigned count)
 
 static void expect_batches(const struct made *made, uint64_t batches)
 {
-	const struct live_totals *totals = live_log_totals(made->log);
+	const struct live_totals *totals = &made->log->totals;
 
 	assert_int_equal(totals->launch_count, batches * BATCH_ROWS);
 	assert_int_equal(totals->error_count, batches * BATCH_ROWS / 10);
@@ -117,7 +117,7 @@ static void expect_batches(const struct made *made, uint64_t batches)
 static void read_all(struct made *made)
 {
 	assert_int_equal(live_log_read(made->log, BUDGET_NS), 0);
-	assert_true(live_log_is_current(made->log));
+	assert_true(made->log->is_current);
 }
 
 static void compact(struct made *made)
@@ -222,8 +222,8 @@ static void counts_only_events_as_lost(void **unused)
 	assert_int_equal(xt_writer_add(made.writer, &accounts), 0);
 	assert_int_equal(xt_writer_flush(made.writer), 0);
 	read_all(&made);
-	assert_int_equal(live_totals_lost(live_log_totals(made.log), false), 3);
-	assert_int_equal(live_totals_lost(live_log_totals(made.log), true), 100);
+	assert_int_equal(live_totals_lost(&made.log->totals, false), 3);
+	assert_int_equal(live_totals_lost(&made.log->totals, true), 100);
 	xt_table_free(&accounts);
 	unmake(&made);
 }
@@ -284,8 +284,8 @@ static void skips_damaged_chunks(void **state)
 	write_batches(&made, 1);
 	read_all(&made);
 	assert_int_equal(live_log_damaged_count(made.log), 1);
-	assert_int_equal(live_log_totals(made.log)->launch_count, 2 * BATCH_ROWS);
-	assert_int_equal(live_log_totals(made.log)->gpus[3]->kernel_count, 3 * BATCH_ROWS);
+	assert_int_equal(made.log->totals.launch_count, 2 * BATCH_ROWS);
+	assert_int_equal(made.log->totals.gpus[3]->kernel_count, 3 * BATCH_ROWS);
 	unmake(&made);
 }
 
