@@ -26,7 +26,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "log/base/monotonic.h"
 
@@ -47,10 +46,13 @@ static struct {
 	pthread_barrier_t together;
 } bench = {.threads = 1, .depth = 20, .batches = 100, .launches = 500};
 
+/* The moments up to which the time of a batch is measured. */
+enum { ISSUED, DONE, TIMES };
+
 struct job {
 	CUstream stream;
 	CUgraphExec graph;
-	double *issue_ns, *done_ns; /* for each batch */
+	double (*times_ns)[TIMES]; /* for each batch */
 	bool is_first;
 	pthread_t thread;
 };
@@ -127,6 +129,7 @@ static void *launches_run(void *argument)
 		make_graph(job);
 	for (unsigned batch = 0; batch < WARM_BATCHES + bench.batches; batch++) {
 		uint64_t begin_ns, issued_ns;
+		double *times_ns;
 
 		if (bench.is_paired && job->is_first)
 			switch_recording(batch);
@@ -137,22 +140,21 @@ static void *launches_run(void *argument)
 		CHECK(cuStreamSynchronize(job->stream));
 		if (batch < WARM_BATCHES)
 			continue;
-		job->issue_ns[batch - WARM_BATCHES] =
-			(double)(issued_ns - begin_ns) / bench.launches;
-		job->done_ns[batch - WARM_BATCHES] =
-			(double)(monotonic_ns() - begin_ns) / bench.launches;
+		times_ns = job->times_ns[batch - WARM_BATCHES];
+		times_ns[ISSUED] = (double)(issued_ns - begin_ns) / bench.launches;
+		times_ns[DONE] = (double)(monotonic_ns() - begin_ns) / bench.launches;
 	}
 	return NULL;
 }
 
-static void print_means(const char *name, const struct job *jobs, bool issue)
+static void print_means(const char *name, const struct job *jobs, int time)
 {
 	printf("\"%s\": [", name);
 	for (unsigned batch = 0; batch < bench.batches; batch++) {
 		double sum = 0;
 
 		for (unsigned t = 0; t < bench.threads; t++)
-			sum += issue ? jobs[t].issue_ns[batch] : jobs[t].done_ns[batch];
+			sum += jobs[t].times_ns[batch][time];
 		printf("%s%.1f", batch ? ", " : "", sum / bench.threads);
 	}
 	printf("], ");
@@ -225,9 +227,8 @@ int main(int argc, char **argv)
 		return 1;
 	for (unsigned t = 0; t < bench.threads; t++) {
 		jobs[t].is_first = t == 0;
-		jobs[t].issue_ns = calloc(bench.batches, sizeof(double));
-		jobs[t].done_ns = calloc(bench.batches, sizeof(double));
-		if (!jobs[t].issue_ns || !jobs[t].done_ns ||
+		jobs[t].times_ns = calloc(bench.batches, sizeof(*jobs[t].times_ns));
+		if (!jobs[t].times_ns ||
 		    pthread_create(&jobs[t].thread, NULL, launches_run, &jobs[t]))
 			return 1;
 	}
@@ -235,12 +236,10 @@ int main(int argc, char **argv)
 		pthread_join(jobs[t].thread, NULL);
 	printf("{\"launches\": %llu, ",
 	       (unsigned long long)bench.threads * bench.launches * (WARM_BATCHES + bench.batches));
-	print_means("issue_ns", jobs, true);
-	print_means("done_ns", jobs, false);
-	for (unsigned t = 0; t < bench.threads; t++) {
-		free(jobs[t].issue_ns);
-		free(jobs[t].done_ns);
-	}
+	print_means("issue_ns", jobs, ISSUED);
+	print_means("done_ns", jobs, DONE);
+	for (unsigned t = 0; t < bench.threads; t++)
+		free(jobs[t].times_ns);
 	free(jobs);
 	printf("\"peak_kib\": %lu, ", peak_kib());
 	printf("\"end_ns\": %llu}\n", (unsigned long long)monotonic_ns());

@@ -85,8 +85,10 @@ static struct {
 	struct xt_table tables[XT_KIND_COUNT];
 } gen;
 
-static void fail(const char *what, int rc)
+static void check(const char *what, int rc)
 {
+	if (!rc)
+		return;
 	fprintf(stderr, "log_generator: %s: %s\n", what, strerror(-rc));
 	exit(1);
 }
@@ -115,6 +117,14 @@ static uint32_t jitter(uint32_t mean)
 	return (uint32_t)value;
 }
 
+/* Writes all tables in the tracer's order: referenced rows precede references. */
+static void write_tables(void)
+{
+	for (int k = 1; k < XT_KIND_COUNT; k++)
+		if (gen.tables[k].row_count)
+			check("encoding", xt_writer_add(gen.log, &gen.tables[k]));
+}
+
 static struct xt_table *row(enum xt_kind kind)
 {
 	struct xt_table *table = &gen.tables[kind];
@@ -123,19 +133,9 @@ static struct xt_table *row(enum xt_kind kind)
 	gen.kind_rows[kind]++;
 	if (xt_table_has_room(table, 256))
 		return table;
-	/* Writes all tables in the tracer's order: referenced rows precede references. */
-	for (int k = 1; k < XT_KIND_COUNT; k++) {
-		int rc = gen.tables[k].row_count ? xt_writer_add(gen.log, &gen.tables[k]) : 0;
-
-		if (rc)
-			fail("encoding", rc);
-	}
-	if (xt_writer_pending_bytes(gen.log) > 256 << 10) {
-		int rc = xt_writer_flush(gen.log);
-
-		if (rc)
-			fail("writing", rc);
-	}
+	write_tables();
+	if (xt_writer_pending_bytes(gen.log) > 256 << 10)
+		check("writing", xt_writer_flush(gen.log));
 	return table;
 }
 
@@ -223,16 +223,14 @@ static void define_rest(void)
 		xt_write_thread(row(XT_KIND_THREAD),
 				&(struct xt_row_thread){t, 1000 + t, xt_text(name), START_NS});
 	}
-	for (uint32_t s = 1; s <= gen.stream_count; s++) {
+	for (uint32_t s = 1; s <= gen.stream_count; s++)
 		xt_write_stream(row(XT_KIND_STREAM), &(struct xt_row_stream){s, 0, 1, 6 + s});
-	}
-	for (uint32_t n = 1; n <= GRAPH_NODES; n++) {
+	for (uint32_t n = 1; n <= GRAPH_NODES; n++)
 		xt_write_graph_node(row(XT_KIND_GRAPH_NODE),
 				    &(struct xt_row_graph_node){.id = n,
 								.stack = 1 + n % STACKS,
 								.time_ns = START_NS + n * 1000,
 								.thread = 1});
-	}
 	xt_write_copy_shape(row(XT_KIND_COPY_SHAPE),
 			    &(struct xt_row_copy_shape){1, 1, 2, MEMORY_DEVICE, 1, 0, 0});
 }
@@ -359,21 +357,16 @@ static void open_log(const char *path)
 				       .log_id = gen.random + ((uint64_t)gen.rank << 32),
 				       .clock = XT_CLOCK_MONOTONIC,
 				       .start_monotonic_ns = START_NS};
-	int rc;
 
 	unlink(path);
-	rc = xt_writer_create(path, &header, &gen.log);
-	if (rc)
-		fail(path, rc);
-	for (int kind = 1; kind < XT_KIND_COUNT && !rc; kind++) {
+	check(path, xt_writer_create(path, &header, &gen.log));
+	for (int kind = 1; kind < XT_KIND_COUNT; kind++) {
 		bool is_large = kind == XT_KIND_CALL || kind == XT_KIND_KERNEL;
 
 		if (kind != XT_KIND_END)
-			rc = xt_table_init(&gen.tables[kind], (enum xt_kind)kind,
-					   is_large ? ROWS : SMALL_ROWS, 128 << 10);
+			check("tables", xt_table_init(&gen.tables[kind], (enum xt_kind)kind,
+						      is_large ? ROWS : SMALL_ROWS, 128 << 10));
 	}
-	if (rc)
-		fail("tables", rc);
 }
 
 /* Matches the rows: a log without an account is not complete. */
@@ -399,22 +392,14 @@ static void put_account(void)
 
 static void close_log(void)
 {
-	int rc = 0;
-
 	for (uint32_t t = 0; t < gen.thread_count; t++)
 		take_buffer(&gen.threads[t]);
 	put_account();
-	for (int k = 1; k < XT_KIND_COUNT && !rc; k++) {
-		if (gen.tables[k].row_count)
-			rc = xt_writer_add(gen.log, &gen.tables[k]);
+	write_tables();
+	for (int k = 1; k < XT_KIND_COUNT; k++)
 		xt_table_free(&gen.tables[k]);
-	}
-	if (!rc)
-		rc = xt_writer_add_end(gen.log);
-	if (!rc)
-		rc = xt_writer_flush(gen.log);
-	if (rc)
-		fail("writing", rc);
+	check("writing", xt_writer_add_end(gen.log));
+	check("writing", xt_writer_flush(gen.log));
 }
 
 static uint64_t number(int argc, char **argv, int index, uint64_t fallback)
@@ -438,8 +423,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	gen.threads = calloc(gen.thread_count, sizeof(*gen.threads));
-	if (!gen.threads)
-		fail("memory", -ENOMEM);
+	check("memory", gen.threads ? 0 : -ENOMEM);
 	open_log(argv[1]);
 	define_apis();
 	define_code();

@@ -8,7 +8,6 @@
 #define XT_SAMPLER_SAMPLER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -7,7 +7,6 @@
 
 #include <event2/http.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define HTTP_CONNECTIONS_MAX 256 /* a further one ends an idle or the oldest one */

@@ -3,7 +3,6 @@
  * The result as text for a terminal: verdict, rules with findings, and tables of changes.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
