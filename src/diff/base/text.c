@@ -19,8 +19,7 @@
 #include "base/memory.h"
 #include "cli/message.h"
 
-#define MARK_BYTES    64
-#define PRINTED_BYTES 512 /* of text_print(), with the end */
+#define MARK_BYTES 64
 
 uint64_t hash_text(const char *text, size_t length)
 {
@@ -44,11 +43,11 @@ const char *text_keep(char *text)
 
 const char *text_print(const char *format, ...)
 {
-	char *text = xt_malloc(PRINTED_BYTES);
 	va_list arguments;
+	char *text;
 
 	va_start(arguments, format);
-	vsnprintf(text, PRINTED_BYTES, format, arguments);
+	text = xt_vasprintf(format, arguments);
 	va_end(arguments);
 	return text_keep(text);
 }
@@ -159,8 +158,8 @@ const char *text_without_middle(const char *text, size_t bytes_max)
 
 	if (strlen(text) <= bytes_max || bytes_max < 8)
 		return text;
-	return text_keep(xt_asprintf("%.*s...%s", (int)utf8_prefix(text, head), text,
-				     utf8_suffix(text, bytes_max - 3 - head)));
+	return text_print("%.*s...%s", (int)utf8_prefix(text, head), text,
+			  utf8_suffix(text, bytes_max - 3 - head));
 }
 
 void shorten_text(char *text, size_t limit_bytes)

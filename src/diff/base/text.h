@@ -45,8 +45,8 @@ size_t file_start(const char *path, int flags, char *out, size_t out_bytes);
 const char *text_time(uint64_t time_ns, const char *format);
 
 /*
- * Texts that are valid until 31 more are made, for the main thread only: an allocated one, one of
- * at most 511 bytes, and a copy with escapes for some characters.
+ * Texts that are valid until 31 more are made, for the main thread only: an allocated one, a
+ * formatted one, and a copy with escapes for some characters.
  */
 const char *text_keep(char *text);
 const char *text_print(const char *format, ...) __attribute__((format(printf, 1, 2)));

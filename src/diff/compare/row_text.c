@@ -203,7 +203,7 @@ static bool is_glue(const struct profile_entry *entry, uint32_t frame)
 	       !strncmp(name, "cu", 2);
 }
 
-char *path_name(const struct profile_entry *entry, size_t columns_max)
+const char *path_name(const struct profile_entry *entry, size_t columns_max)
 {
 	size_t length = 1, columns = 0;
 	char *text, *end;
@@ -224,17 +224,17 @@ char *path_name(const struct profile_entry *entry, size_t columns_max)
 		end += sprintf(end, "%s%s", columns ? " < " : "", name);
 		columns += more;
 	}
-	return text;
+	return text_keep(text);
 }
 
-char *row_name(const struct comparison_row *row, size_t columns_max)
+const char *row_name(const struct comparison_row *row, size_t columns_max)
 {
 	const struct profile_entry *entry = change_entry(row);
-	char *text = entry ? path_name(entry, columns_max) : xt_strdup(row->key);
+	const char *text = entry ? path_name(entry, columns_max) : row->key;
 
 	/* A single name can be too long. */
 	if (columns_max > 3 && text_columns(text, strlen(text)) > columns_max)
-		memcpy(text + utf8_prefix(text, columns_max - 3), "...", 4);
+		return text_print("%.*s...", (int)utf8_prefix(text, columns_max - 3), text);
 	return text;
 }
 

@@ -34,8 +34,8 @@ const char *frame_name(const char *frame);
  * The name of a row. A call path becomes its innermost frames, as many as fit:
  * "matmul < forward (model.py:12) < step (train.py:80)". The caller frees it.
  */
-char *path_name(const struct profile_entry *entry, size_t columns_max);
-char *row_name(const struct comparison_row *row, size_t columns_max);
+const char *path_name(const struct profile_entry *entry, size_t columns_max);
+const char *row_name(const struct comparison_row *row, size_t columns_max);
 
 /* "; within noise", "; noise unknown", or "" if the change is certain. */
 const char *effect_doubt(const struct effect *effect);

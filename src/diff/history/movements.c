@@ -16,7 +16,8 @@
 #include "diff/stats/statistics.h"
 #include "log/base/compare.h"
 
-#define WORDS_MAX 512 /* the last word contains the rest */
+#define WORDS_MAX	 512 /* the last word contains the rest */
+#define CHANGE_BYTES_MAX 511 /* of the text */
 
 struct words {
 	struct word {
@@ -100,13 +101,12 @@ const char *arguments_change(const char *before, const char *after)
 	char *text;
 	size_t bytes;
 	FILE *out = xt_open_memstream(&text, &bytes);
-	const char *copy;
 
 	put_arguments_change(out, before, after);
 	xt_close_memstream(out);
-	copy = text_print("%s", text);
-	free(text);
-	return copy;
+	if (bytes > CHANGE_BYTES_MAX)
+		text[CHANGE_BYTES_MAX] = '\0';
+	return text_keep(text);
 }
 
 /* Findings at most this many points apart are one movement. */

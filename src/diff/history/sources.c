@@ -106,11 +106,9 @@ static void add_entry(struct history *h, const struct profile_entry *entry, doub
 {
 	const struct comparison_row shown = {
 		.level = entry->level, .key = entry->key, .shown = {[SIDE_NEW] = entry}};
-	char *name = row_name(&shown, NAME_COLUMNS);
-	size_t row = history_row_at(h, entry->level, entry->key, name);
+	size_t row = history_row_at(h, entry->level, entry->key, row_name(&shown, NAME_COLUMNS));
 	struct history_value *value;
 
-	free(name);
 	xt_grow(*values, *room, row + 1);
 	for (; *count <= row; ++*count)
 		(*values)[*count] = (struct history_value){.value = NAN};

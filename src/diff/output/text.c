@@ -283,12 +283,9 @@ static void text_put_row(const struct text *t, const struct comparison_row *row,
 		output_format(t->out, "  %s%s%s\n", text_without_middle(name, columns - 2), note,
 			      excuse);
 	put_places(t, row, 4);
-	if (row->is_renamed && row->shown[SIDE_BASE]) {
-		char *was = path_name(row->shown[SIDE_BASE], columns - strlen("    was "));
-
-		output_format(t->out, "    was %s\n", was);
-		free(was);
-	}
+	if (row->is_renamed && row->shown[SIDE_BASE])
+		output_format(t->out, "    was %s\n",
+			      path_name(row->shown[SIDE_BASE], columns - strlen("    was ")));
 }
 
 /* Totals are shown even if they did not change. */

@@ -825,21 +825,21 @@ enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 }
 
 /* Describes a value that one or both sides lack. Returns NULL if neither does. */
-static char *describe_missing(const struct comparison *c, const struct effect *effect,
-			      enum unit unit)
+static const char *describe_missing(const struct comparison *c, const struct effect *effect,
+				    enum unit unit)
 {
 	if (isnan(effect->base) && !isnan(effect->new))
-		return xt_asprintf("%s, new: BASE has no value", format_amount(unit, effect->new));
+		return text_print("%s, new: BASE has no value", format_amount(unit, effect->new));
 	if (isnan(effect->new) && !isnan(effect->base))
-		return xt_asprintf("%s, gone", format_amount(unit, effect->base));
+		return text_print("%s, gone", format_amount(unit, effect->base));
 	if (effect->base == 0.0 && effect->new == 0.0)
-		return xt_asprintf("none on either side%s",
-				   c->has_iterations ? " after warm-up" : "");
+		return text_print("none on either side%s",
+				  c->has_iterations ? " after warm-up" : "");
 	if (effect->base == 0.0 && !effect->is_exact && !effect->is_boundary_shift)
-		return xt_asprintf("%s -> %s, new, in %u of %zu runs",
-				   format_amount(unit, effect->base),
-				   format_amount(unit, effect->new), effect->new_runs,
-				   c->side_counts[SIDE_NEW]);
+		return text_print("%s -> %s, new, in %u of %zu runs",
+				  format_amount(unit, effect->base),
+				  format_amount(unit, effect->new), effect->new_runs,
+				  c->side_counts[SIDE_NEW]);
 	return NULL;
 }
 
@@ -854,8 +854,8 @@ static const char *describe_exact(const struct effect *effect, enum outcome outc
 }
 
 /* Says how certain a change is. */
-static char *describe_certainty(const struct comparison *c, const struct rule *rule,
-				const struct effect *effect, enum outcome outcome)
+static const char *describe_certainty(const struct comparison *c, const struct rule *rule,
+				      const struct effect *effect, enum outcome outcome)
 {
 	const char *detectable = format_percent(rule_detectable(c, rule, effect));
 	/* A large common change that may be chance is not part of net_ratio: show both. */
@@ -863,52 +863,48 @@ static char *describe_certainty(const struct comparison *c, const struct rule *r
 	double low, high;
 
 	if (isnan(effect->p))
-		return xt_strdup(": too few runs to measure noise");
+		return ": too few runs to measure noise";
 	if (effect->is_boundary_shift)
-		return xt_strdup(": equally often per run; only the end of warm-up differs");
+		return ": equally often per run; only the end of warm-up differs";
 	if (effect->is_exact)
-		return xt_strdup(describe_exact(effect, outcome));
+		return describe_exact(effect, outcome);
 	if (outcome == OUTCOME_UNKNOWN && effect->is_drift && !effect->is_significant)
-		return xt_asprintf(": within the drift between sets of the baseline; smallest "
-				   "detectable change: %s",
-				   detectable);
+		return text_print(": within the drift between sets of the baseline; smallest "
+				  "detectable change: %s",
+				  detectable);
 	if (outcome == OUTCOME_PASS && !effect->is_significant)
-		return xt_asprintf("%s%s%s: within noise; smallest detectable change: %s",
-				   beside ? " (" : "",
-				   beside ? format_ratio(effect->net_ratio) : "",
-				   beside ? " net of the common change)" : "", detectable);
+		return text_print("%s%s%s: within noise; smallest detectable change: %s",
+				  beside ? " (" : "", beside ? format_ratio(effect->net_ratio) : "",
+				  beside ? " net of the common change)" : "", detectable);
 	rule_change_bounds(c, rule, effect, &low, &high);
 	if (!isfinite(low) && !isfinite(high))
-		return xt_strdup(", no confidence interval");
+		return ", no confidence interval";
 	/*
 	 * The interval is around net_ratio, which excludes outliers and the common factor. Name it
 	 * if the ratio is outside.
 	 */
 	apart = effect->ratio < low || effect->ratio > high;
-	return xt_asprintf(
+	return text_print(
 		" (%s%s%sinterval %s to %s); smallest detectable change: %s", apart ? "net " : "",
 		apart ? format_ratio(effect->net_ratio + rule_common_change(c, rule, effect)) : "",
 		apart ? ", " : "", format_ratio(low), format_ratio(high), detectable);
 }
 
-char *rule_describe(const struct comparison *c, const struct rule *rule,
-		    const struct effect *effect, enum unit unit, enum outcome outcome)
+const char *rule_describe(const struct comparison *c, const struct rule *rule,
+			  const struct effect *effect, enum unit unit, enum outcome outcome)
 {
-	char *text, *certainty;
+	const char *text;
 
 	if (rule->kind == RULE_BUDGET && !(effect->new > 0.0))
-		return xt_strdup("none in any run of NEW");
+		return "none in any run of NEW";
 	if (rule->kind == RULE_BUDGET)
-		return xt_asprintf(
+		return text_print(
 			"%s +/- %s", format_amount(unit, effect->new),
 			format_percent(rule_budget_margin(c, rule, effect) / effect->new));
 	text = describe_missing(c, effect, unit);
 	if (text)
 		return text;
-	certainty = describe_certainty(c, rule, effect, outcome);
-	text = xt_asprintf("%s -> %s, %s%s", format_amount(unit, effect->base),
-			   format_amount(unit, effect->new), format_ratio(effect->ratio),
-			   certainty);
-	free(certainty);
-	return text;
+	return text_print("%s -> %s, %s%s", format_amount(unit, effect->base),
+			  format_amount(unit, effect->new), format_ratio(effect->ratio),
+			  describe_certainty(c, rule, effect, outcome));
 }

@@ -112,8 +112,10 @@ double rule_convert_ratio(const struct rule *rule, const struct effect *effect, 
 /* The change that the rule must be able to detect: its limit, or more for a default rule. */
 double rule_effective_limit(const struct rule *rule);
 
-/* A sentence with the change, its interval and the smallest detectable change; free it. */
-char *rule_describe(const struct comparison *c, const struct rule *rule,
-		    const struct effect *effect, enum unit unit, enum outcome outcome);
+/*
+ * A sentence with the change, its interval and the smallest detectable change. See text_print().
+ */
+const char *rule_describe(const struct comparison *c, const struct rule *rule,
+			  const struct effect *effect, enum unit unit, enum outcome outcome);
 
 #endif

@@ -296,18 +296,18 @@ static bool matches_nothing(const struct evaluation *e, const struct rule *rule)
 #define VARYING_NOTED 10	 /* rows of a rule */
 #define COPY_BEGIN    "[GPU_Mem" /* of keys of copies and memsets */
 
-static char *name_row(const struct rule *rule, const struct comparison_row *row)
+/* A copy of a text that lives as long as the verdict. */
+static const char *own(struct evaluation *e, const char *text)
 {
-	char *name = row && rule->is_each ? row_name(row, SIZE_MAX) : NULL, *text;
+	return arena_copy_text(e->verdict->memory, text, strlen(text));
+}
 
-	if (name)
-		text = xt_asprintf("%s(%s)", level_specs[row->level].word, name);
-	else if (rule->pattern)
-		text = xt_asprintf("%s(%s)", level_specs[rule->level].word, rule->pattern);
-	else
-		text = xt_strdup(rule->name);
-	free(name);
-	return text;
+static const char *name_row(const struct rule *rule, const struct comparison_row *row)
+{
+	if (row && rule->is_each)
+		return text_print("%s(%s)", level_specs[row->level].word, row_name(row, SIZE_MAX));
+	return rule->pattern ? text_print("%s(%s)", level_specs[rule->level].word, rule->pattern)
+			     : rule->name;
 }
 
 /*
@@ -362,31 +362,24 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 			enum outcome outcome)
 {
 	struct verdict *v = e->verdict;
-	struct rule_finding *finding;
-	const char *why_not = NULL;
+	struct rule_finding *finding = xt_new(v->findings, v->finding_count, v->finding_capacity);
+	const char *why_not = NULL, *why;
 
-	xt_grow(v->findings, v->finding_capacity, v->finding_count + 1);
-	finding = &v->findings[v->finding_count];
 	*finding = (struct rule_finding){
 		.row = row,
 		.metric = rule->metric,
 		.outcome = outcome,
 		.effect = *effect,
-		.what = name_row(rule, row),
+		.what = own(e, name_row(rule, row)),
 	};
 	if (outcome == OUTCOME_FAIL)
 		finding->allowed_by = find_allowance(e, rule, row, effect, &why_not);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	finding->why =
-		rule_describe(e->c, rule, effect, row_unit(row_at(e, 0), rule->metric), outcome);
-	if (why_not && !finding->allowed_by) {
-		char *longer = xt_asprintf("%s; %s", finding->why, why_not);
-
-		free(finding->why);
-		finding->why = longer;
-	}
-	v->finding_count++;
+	why = rule_describe(e->c, rule, effect, row_unit(row_at(e, 0), rule->metric), outcome);
+	if (why_not && !finding->allowed_by)
+		why = text_print("%s; %s", why, why_not);
+	finding->why = own(e, why);
 }
 
 /* Outcomes of a rule about single rows. */
@@ -473,8 +466,8 @@ static enum outcome outcome_of(const struct row_tally *tally)
 		       : OUTCOME_PASS;
 }
 
-static void describe_tally(const struct row_tally *tally, const struct rule *rule,
-			   struct rule_result *result)
+static const char *describe_tally(const struct row_tally *tally, const struct rule *rule,
+				  const struct rule_result *result)
 {
 	/*
 	 * Most counts do not vary, so a mean of their detectable changes says nothing. Budgets test
@@ -484,32 +477,28 @@ static void describe_tally(const struct row_tally *tally, const struct rule *rul
 			      !isnan(result->detectable);
 
 	if (tally->selected)
-		result->text = xt_asprintf(
-			"%zu of %zu worse, %zu inconclusive%s%s%s%s%s", tally->failed,
-			tally->selected, tally->unknown,
-			tally->left_out ? text_print(", %zu too small to test", tally->left_out)
-					: "",
-			tally->gone == tally->selected ? ", all gone" : "",
-			has_detectable ? "; smallest detectable change: " : "",
-			has_detectable ? format_percent(result->detectable) : "",
-			has_detectable ? " on average" : "");
-	else
-		result->text = xt_asprintf(
-			"all %zu rows are too small to test; a rule that names them tests them",
-			tally->left_out);
+		return text_print("%zu of %zu worse, %zu inconclusive%s%s%s%s%s", tally->failed,
+				  tally->selected, tally->unknown,
+				  tally->left_out
+					  ? text_print(", %zu too small to test", tally->left_out)
+					  : "",
+				  tally->gone == tally->selected ? ", all gone" : "",
+				  has_detectable ? "; smallest detectable change: " : "",
+				  has_detectable ? format_percent(result->detectable) : "",
+				  has_detectable ? " on average" : "");
+	return text_print("all %zu rows are too small to test; a rule that names them tests them",
+			  tally->left_out);
 }
 
 /* Names a count that is not judged, because it differs between the runs of BASE. */
 static void note_varying(struct evaluation *e, const struct rule *rule,
 			 const struct comparison_row *row, const struct effect *effect)
 {
-	char *name = name_row(rule, row);
 	enum unit unit = row_unit(row, rule->metric);
 
 	problems_add(&e->verdict->notes, "not judged, because it varies in BASE: %s, %s to %s",
-		     name, format_amount(unit, effect->base_min),
+		     name_row(rule, row), format_amount(unit, effect->base_min),
 		     format_amount(unit, effect->base_max));
-	free(name);
 }
 
 /*
@@ -538,16 +527,6 @@ static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 	return rule->level == LEVEL_KERNEL && new <= gone;
 }
 
-static void drop_findings(struct verdict *v, size_t first)
-{
-	while (v->finding_count > first) {
-		struct rule_finding *finding = &v->findings[--v->finding_count];
-
-		free(finding->what);
-		free(finding->why);
-	}
-}
-
 /* Evaluates each row. The share of inconclusive rows decides between pass and unknown. */
 static void evaluate_each(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
@@ -571,12 +550,12 @@ static void evaluate_each(struct evaluation *e, const struct rule *rule, struct 
 	result->detectable =
 		tally.detectable_share > 0.0 ? tally.detectable_sum / tally.detectable_share : NAN;
 	if (!rule->is_counting) {
-		describe_tally(&tally, rule, result);
+		result->text = own(e, describe_tally(&tally, rule, result));
 		return;
 	}
 	e->judged_count += tally.selected - tally.varying;
 	if (tally.failed && is_replaced(e, rule)) {
-		drop_findings(e->verdict, result->first_finding);
+		e->verdict->finding_count = result->first_finding;
 		problems_add(&e->verdict->notes,
 			     "%zu kernels are launched more often and others less often, but no "
 			     "more in all: not judged",
@@ -584,9 +563,10 @@ static void evaluate_each(struct evaluation *e, const struct rule *rule, struct 
 		tally.failed = 0;
 		result->outcome = OUTCOME_PASS;
 	}
-	result->text = xt_asprintf(
-		"%zu of %zu more in all runs of NEW; %zu vary in BASE and are not judged",
-		tally.failed, tally.selected, tally.varying);
+	result->text =
+		own(e, text_print("%zu of %zu more in all runs of NEW; %zu vary in BASE and are "
+				  "not judged",
+				  tally.failed, tally.selected, tally.varying));
 }
 
 /*
@@ -623,15 +603,13 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 	use_raw_if_surer(e, rule, &effect);
 	result->outcome = rule_evaluate(e->c, rule, &effect, NULL);
 	result->detectable = rule_detectable(e->c, rule, &effect);
-	result->text = rule_describe(e->c, rule, &effect, row_unit(row_at(e, 0), rule->metric),
-				     result->outcome);
+	result->text = own(e, rule_describe(e->c, rule, &effect,
+					    row_unit(row_at(e, 0), rule->metric), result->outcome));
 	e->judged_count += rule->is_counting && !rule_varies_in_base(&effect);
 	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
-		free(result->text);
-		result->text =
-			xt_strdup(result->outcome == OUTCOME_UNKNOWN
-					  ? "varies in BASE, but each run of NEW has far more"
-					  : "not judged");
+		result->text = result->outcome == OUTCOME_UNKNOWN
+				       ? "varies in BASE, but each run of NEW has far more"
+				       : "not judged";
 		note_varying(e, rule, row, &effect);
 		return;
 	}
@@ -641,8 +619,7 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 	finding = &e->verdict->findings[e->verdict->finding_count - 1];
 	result->outcome = finding->outcome;
 	/* The text of the finding also says why an allowance does not apply. */
-	free(result->text);
-	result->text = xt_strdup(finding->why);
+	result->text = finding->why;
 }
 
 static int compare_findings(const void *a, const void *b)
@@ -662,18 +639,16 @@ static void check_renamed(struct evaluation *e, const struct rule *rule, struct 
 	double lost;
 	const struct comparison_row *successor = find_renamed(e, rule, &lost);
 	enum unit unit;
-	char *name;
 
 	if (!successor || result->outcome != OUTCOME_PASS)
 		return;
 	unit = rule->metric == METRIC_COUNT ? UNIT_COUNT : level_specs[successor->level].unit;
-	free(result->text);
 	result->outcome = OUTCOME_UNKNOWN;
-	name = row_name(successor, SIZE_MAX);
-	result->text = xt_asprintf(
-		"%s gone, but other rows grew as much, most of all %s(%s): was it renamed?",
-		format_amount(unit, lost), level_specs[successor->level].word, name);
-	free(name);
+	result->text = own(
+		e, text_print("%s gone, but other rows grew as much, most of all %s(%s): was it "
+			      "renamed?",
+			      format_amount(unit, lost), level_specs[successor->level].word,
+			      row_name(successor, SIZE_MAX)));
 }
 
 static void evaluate_rule(struct evaluation *e, const struct rule *rule)
@@ -687,8 +662,8 @@ static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 	find_rows(e, rule);
 	if (!e->count) {
 		result->outcome = rule->is_soft ? OUTCOME_PASS : OUTCOME_UNKNOWN;
-		result->text = xt_strdup(e->has_ignored ? "all matching rows are ignored"
-							: "matches nothing on either side");
+		result->text = e->has_ignored ? "all matching rows are ignored"
+					      : "matches nothing on either side";
 		if (!rule->is_soft)
 			problems_add(&v->problems, "%s: '%s': %s", rule->origin, rule->text,
 				     result->text);
@@ -699,7 +674,7 @@ static void evaluate_rule(struct evaluation *e, const struct rule *rule)
 		problems_add(&v->problems, "%s: '%s' matches nothing in %s", rule->origin,
 			     rule->text, missing);
 		result->outcome = OUTCOME_UNKNOWN;
-		result->text = xt_asprintf("matches nothing in %s", missing);
+		result->text = own(e, text_print("matches nothing in %s", missing));
 		return;
 	}
 	if (rule->is_each)
@@ -716,19 +691,17 @@ static void note_uncovered(struct evaluation *e)
 {
 	struct verdict *v = e->verdict;
 	const struct comparison_row *largest;
-	char *name;
 
 	v->grown_count = count_grown(e, &v->uncovered_count, &largest);
 	if (!v->uncovered_count)
 		return;
-	name = row_name(largest, SIZE_MAX);
 	problems_add(&v->notes,
 		     "%zu call path%s more GPU time, but no rule covers %s; the largest increase "
 		     "is %s in path(%s)",
 		     v->uncovered_count, v->uncovered_count > 1 ? "s use" : " uses",
 		     v->uncovered_count > 1 ? "them" : "it",
-		     format_amount(largest->unit, largest->effects[METRIC_VALUE].change), name);
-	free(name);
+		     format_amount(largest->unit, largest->effects[METRIC_VALUE].change),
+		     row_name(largest, SIZE_MAX));
 }
 
 static enum outcome overall(const struct verdict *v)
@@ -775,7 +748,7 @@ void verdict_make(struct verdict *v, const struct comparison *c, const struct ru
 {
 	struct evaluation e = {.c = c, .rules = rules, .verdict = v};
 
-	*v = (struct verdict){.problems = *problems};
+	*v = (struct verdict){.problems = *problems, .memory = arena_new()};
 	*problems = (struct problems){0};
 	if (c) {
 		e.rows = xt_calloc(c->row_count + 1, sizeof(*e.rows));
@@ -802,10 +775,8 @@ void verdict_make(struct verdict *v, const struct comparison *c, const struct ru
 
 void verdict_free(struct verdict *v)
 {
-	for (size_t r = 0; r < v->result_count; r++)
-		free(v->results[r].text);
-	drop_findings(v, 0);
 	free_all(v->results, v->findings);
+	arena_free(v->memory);
 	problems_free(&v->problems);
 	problems_free(&v->notes);
 	*v = (struct verdict){0};

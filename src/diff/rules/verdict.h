@@ -14,15 +14,15 @@ struct rule_finding {
 	enum metric metric;
 	enum outcome outcome; /* OUTCOME_PASS: it breaks the rule, but is allowed */
 	struct effect effect;
-	char *what;		       /* for people: "gpu-time", "path(…)"; owned */
-	char *why;		       /* a sentence; owned */
+	const char *what;	       /* for people: "gpu-time", "path(…)" */
+	const char *why;	       /* a sentence */
 	const struct rule *allowed_by; /* or NULL */
 };
 
 struct rule_result {
 	const struct rule *rule;
 	enum outcome outcome;
-	char *text;			     /* a sentence; owned */
+	const char *text;		     /* a sentence */
 	size_t first_finding, finding_count; /* in the verdict's list, worst first */
 	double detectable;		     /* smallest detectable change; NAN: unknown */
 };
@@ -37,6 +37,7 @@ struct verdict {
 	size_t uncovered_count;	  /* those of them that no rule covers */
 	struct problems problems; /* why the comparison is inconclusive */
 	struct problems notes;	  /* of the comparison and of the rules */
+	struct arena *memory;	  /* of the texts of results and findings */
 };
 
 /*
