@@ -60,12 +60,12 @@ static size_t baseline_command_place_of(const struct movement *movement)
 }
 
 /* "gpu-time +10.0 %", or "slow drift of gpu-time +0.10 % per run". */
-static void put_lead(FILE *out, const struct group_result *r, const struct history_finding *lead)
+static const char *lead_text(const struct group_result *r, const struct history_finding *lead)
 {
-	fprintf(out, "%s%s %s%s", lead->is_drift ? "slow drift of " : "",
-		row_title(finding_row(r, lead), finding_track(r, lead)->metric),
-		format_ratio(lead->is_drift ? lead->per_run : lead->ratio),
-		lead->is_drift ? " per run" : "");
+	return text_print("%s%s %s%s", lead->is_drift ? "slow drift of " : "",
+			  row_title(finding_row(r, lead), finding_track(r, lead)->metric),
+			  format_ratio(lead->is_drift ? lead->per_run : lead->ratio),
+			  lead->is_drift ? " per run" : "");
 }
 
 static bool is_acceptable(const struct movement *movement)
@@ -90,12 +90,11 @@ static size_t find_open(const struct changes *changes, const struct group_result
 	return count;
 }
 
-/* "changes begin at v5 (gpu-time +10.0 %): use --by v5". The caller frees the text. */
-static char *list_changes(const struct changes *changes)
+/* "changes begin at v5 (gpu-time +10.0 %): use --by v5". See text_print(). */
+static const char *list_changes(const struct changes *changes)
 {
-	char *text = NULL, *first = NULL;
-	size_t bytes, count = 0;
-	FILE *out = xt_open_memstream(&text, &bytes);
+	const char *text = "changes begin at", *label = "";
+	size_t count = 0;
 
 	for (size_t g = 0; g < changes->results.count; g++) {
 		const struct group_result *r = &changes->results.list[g];
@@ -103,26 +102,21 @@ static char *list_changes(const struct changes *changes)
 		for (size_t m = 0; m < r->movement_count; m++) {
 			const struct movement *movement = &r->movements[m];
 
-			if (!count++)
-				first = xt_strdup(
-					result_label(r, baseline_command_place_of(movement)));
-			if (count > LISTED_MAX)
+			if (++count > LISTED_MAX)
 				continue;
-			fprintf(out, "%s%s (", count > 1 ? ", " : "changes begin at ",
-				result_label(r, baseline_command_place_of(movement)));
-			put_lead(out, r, &r->detection.findings[movement->lead]);
-			fprintf(out, "%s)", movement->reason ? ", accepted" : "");
+			label = result_label(r, baseline_command_place_of(movement));
+			text = text_print("%s%s %s (%s)%s", text, count > 1 ? "," : "", label,
+					  lead_text(r, &r->detection.findings[movement->lead]),
+					  movement->reason ? ", accepted" : "");
 		}
 	}
-	if (count > LISTED_MAX)
-		fprintf(out, " and %zu more", count - LISTED_MAX);
+	if (!count)
+		return "xtrace history finds no change";
 	if (count == 1)
-		fprintf(out, ": use --by %s", first);
-	else
-		fputs(count ? ": choose one with --by" : "xtrace history finds no change", out);
-	free(first);
-	xt_close_memstream(out);
-	return text;
+		return text_print("%s: use --by %s", text, label);
+	if (count > LISTED_MAX)
+		text = text_print("%s and %zu more", text, count - LISTED_MAX);
+	return text_print("%s: choose one with --by", text);
 }
 
 /* The set of a point, or NULL. */
@@ -144,7 +138,7 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 	const struct baseline_set *set = &baseline->sets[baseline->count - 1];
 	const struct group_result *r = NULL;
 	const struct movement *movement = NULL;
-	char advice[ADVICE_BYTES], *list;
+	char advice[ADVICE_BYTES];
 	size_t count;
 
 	if (request->by) {
@@ -158,9 +152,8 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 	}
 	count = find_open(changes, &r, &movement);
 	if (count > 1) {
-		list = list_changes(changes);
-		print_error("cannot accept a change in '%s' without --by: %s", request->file, list);
-		free(list);
+		print_error("cannot accept a change in '%s' without --by: %s", request->file,
+			    list_changes(changes));
 		return NULL;
 	}
 	if (count)
@@ -202,17 +195,15 @@ static bool has_row(const struct group_result *r, size_t place, const char *patt
 }
 
 /*
- * Describes what is accepted: "gpu-time +10.0 %, 12 call paths". The caller frees the text, which
- * is empty if the pattern matches no row of the movement.
+ * Describes what is accepted: "gpu-time +10.0 %, 12 call paths". The text is empty if the pattern
+ * matches no row of the movement. See text_print().
  */
-static char *describe(const struct group_result *r, size_t movement, const char *pattern)
+static const char *describe(const struct group_result *r, size_t movement, const char *pattern)
 {
 	size_t count, matches = 0, paths = 0;
 	const struct history_finding **list = movement_findings(r, movement, &count);
+	const char *text = "";
 	bool is_path = false;
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = xt_open_memstream(&text, &bytes);
 
 	for (size_t f = 0; f < count; f++) {
 		const struct history_row *row = finding_row(r, list[f]);
@@ -220,7 +211,7 @@ static char *describe(const struct group_result *r, size_t movement, const char 
 		if (!row_pattern_matches(pattern, row->level, row->key))
 			continue;
 		if (!matches++) {
-			put_lead(out, r, list[f]);
+			text = lead_text(r, list[f]);
 			is_path = row->level == LEVEL_PATH;
 		} else {
 			paths += row->level == LEVEL_PATH &&
@@ -228,12 +219,11 @@ static char *describe(const struct group_result *r, size_t movement, const char 
 		}
 	}
 	if (paths)
-		fprintf(out, ", %zu%s call path%s", paths, is_path ? " more" : "",
-			paths == 1 ? "" : "s");
+		text = text_print("%s, %zu%s call path%s", text, paths, is_path ? " more" : "",
+				  paths == 1 ? "" : "s");
 	if (matches > paths + 1)
-		fprintf(out, ", %zu other row%s", matches - paths - 1,
-			matches - paths == 2 ? "" : "s");
-	xt_close_memstream(out);
+		text = text_print("%s, %zu other row%s", text, matches - paths - 1,
+				  matches - paths == 2 ? "" : "s");
 	free(list);
 	return text;
 }
@@ -250,9 +240,7 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 {
 	const struct group_result *open_result;
 	const struct movement *open;
-	const char *label = result_label(r, place);
-	char *list = list_changes(changes);
-	bool is_done = true;
+	const char *list = list_changes(changes), *label = result_label(r, place);
 	size_t count =
 		r->group->count < 2 * SEGMENT_MIN ? r->group->count : r->group->count - place;
 
@@ -271,10 +259,8 @@ static bool accept_early(const struct changes *changes, const struct group_resul
 		print_error("cannot accept a change in '%s': no change begins at %s; %s (--force "
 			    "accepts it nevertheless)",
 			    request->file, label, list);
-		is_done = false;
 	}
-	free(list);
-	return is_done;
+	return is_early(r, place) || request->force;
 }
 
 static bool accept_movement(const struct group_result *r, size_t place, size_t movement,
@@ -282,21 +268,19 @@ static bool accept_movement(const struct group_result *r, size_t place, size_t m
 {
 	const char *label = result_label(r, place);
 	const char *begin = result_label(r, baseline_command_place_of(&r->movements[movement]));
-	char *all = describe(r, movement, ""),
-	     *some = describe(r, movement, request->row ? request->row : "");
-	bool is_done = *some,
-	     is_apart = baseline_command_place_of(&r->movements[movement]) != place;
+	const char *some = describe(r, movement, request->row ? request->row : "");
+	bool is_apart = baseline_command_place_of(&r->movements[movement]) != place;
 
-	if (is_done)
+	if (*some)
 		problems_add(lines, "accepted at %s: %s%s%s%s: %s", label, some,
 			     is_apart ? " (most likely at " : "", is_apart ? begin : "",
 			     is_apart ? ")" : "", request->reason);
 	else
 		print_error(
 			"cannot accept a change in '%s': %s does not change at %s; this does: %s",
-			request->file, request->row ? request->row : "it", label, all);
-	free_all(all, some);
-	return is_done;
+			request->file, request->row ? request->row : "it", label,
+			describe(r, movement, ""));
+	return *some;
 }
 
 /* Checks that history finds this change, or cannot find it yet. */

@@ -138,19 +138,16 @@ static void write_index(const struct history *h, const char *path)
 static void print_ignored(const struct history_report *report, const struct request *request)
 {
 	struct problems causes = {0};
-	char *list = NULL;
-	size_t count = 0, list_bytes;
-	FILE *file = xt_open_memstream(&list, &list_bytes);
+	const char *list = "";
+	size_t count = 0;
 
 	for (size_t g = 0; g < report->results.count; g++)
 		count += group_result_ignored(&report->results.list[g], request->newest, &causes);
 	for (size_t c = 0; c < causes.count; c++)
-		fprintf(file, "%s%s", c ? "; " : "", causes.lines[c]);
-	xt_close_memstream(file);
+		list = text_print("%s%s%s", list, c ? "; " : "", causes.lines[c]);
 	if (count)
 		print_note("--fail: %zu movement%s ignored (%s)", count, count == 1 ? "" : "s",
 			   list);
-	free(list);
 	problems_free(&causes);
 }
 
