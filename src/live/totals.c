@@ -547,10 +547,7 @@ static int add_switch(struct live_totals *totals, const struct xt_row_switch *ro
 	}
 	if (grow(gaps->switches, gaps->switch_capacity, gaps->switch_count + 1))
 		return -ENOMEM;
-	memmove(&gaps->switches[at + 1], &gaps->switches[at],
-		(gaps->switch_count - at) * sizeof(*gaps->switches));
-	gaps->switches[at] = change;
-	gaps->switch_count++;
+	array_insert(gaps->switches, gaps->switch_count, at, change);
 	return 0;
 }
 

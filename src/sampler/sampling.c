@@ -115,9 +115,7 @@ static int process_table_add(struct process_table *table, struct sampled_process
 
 	if (grow(table->list, table->capacity, table->count + 1))
 		return -ENOMEM;
-	memmove(table->list + at + 1, table->list + at, (table->count - at) * sizeof(*table->list));
-	table->list[at] = process;
-	table->count++;
+	array_insert(table->list, table->count, at, process);
 	return 0;
 }
 
@@ -125,8 +123,7 @@ static void process_table_remove(struct process_table *table, struct sampled_pro
 {
 	size_t at = position(table, process->pid);
 
-	table->count--;
-	memmove(table->list + at, table->list + at + 1, (table->count - at) * sizeof(*table->list));
+	array_remove(table->list, table->count, at);
 }
 
 /* The place of a thread in the list, or where to insert it. */
@@ -388,10 +385,7 @@ struct sampled_thread *sampling_add_thread(struct sampling *sampling,
 	thread->files.pid = process->pid;
 	thread->files.tid = tid;
 	thread->files.budget = &sampling->descriptor_budget;
-	memmove(process->threads + at + 1, process->threads + at,
-		(process->thread_count - at) * sizeof(*process->threads));
-	process->threads[at] = thread;
-	process->thread_count++;
+	array_insert(process->threads, process->thread_count, at, thread);
 	return thread;
 }
 

@@ -223,8 +223,7 @@ static void free_row(struct live_process *row)
 static void remove_row(struct live_processes *processes, size_t at)
 {
 	free_row(&processes->rows[at]);
-	memmove(&processes->rows[at], &processes->rows[at + 1],
-		(--processes->count - at) * sizeof(*processes->rows));
+	array_remove(processes->rows, processes->count, at);
 }
 
 /* Opens the log. Returns 0, or a negative number if that has to be tried again later. */

@@ -37,17 +37,12 @@ static void places_add(struct places *places, size_t place)
 	if (at > 0 && places->list[at - 1] == place)
 		return;
 	xt_grow(places->list, places->capacity, places->count + 1);
-	memmove(&places->list[at + 1], &places->list[at],
-		(places->count - at) * sizeof(*places->list));
-	places->list[at] = place;
-	places->count++;
+	array_insert(places->list, places->count, at, place);
 }
 
 static void places_remove(struct places *places, size_t index)
 {
-	places->count--;
-	memmove(&places->list[index], &places->list[index + 1],
-		(places->count - index) * sizeof(*places->list));
+	array_remove(places->list, places->count, index);
 }
 
 /* Sum of |x[i] - from| over a range. */

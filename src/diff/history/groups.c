@@ -343,10 +343,8 @@ static void add_break(struct history_group *group, size_t place, enum property p
 	/* One break for each place. The first property in the table counts. */
 	if (at && group->breaks[at - 1].place == place)
 		return;
-	memmove(&group->breaks[at + 1], &group->breaks[at],
-		(group->break_count - at) * sizeof(*group->breaks));
-	group->breaks[at] = (struct group_break){place, property};
-	group->break_count++;
+	array_insert(group->breaks, group->break_count, at,
+		     ((struct group_break){place, property}));
 }
 
 /* A property that differs all the time, such as a path of a temporary file, explains nothing. */

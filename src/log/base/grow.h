@@ -44,6 +44,13 @@ static inline int grow_bytes(void *array, size_t *capacity, size_t needed, size_
 		size_t count, capacity;                                                            \
 	}
 
+/* Inserts an element into an array that has room for it, and removes one. */
+#define array_insert(array, count, at, element)                                                    \
+	(memmove(&(array)[(at) + 1], &(array)[at], ((count)++ - (at)) * sizeof(*(array))),         \
+	 (void)((array)[at] = (element)))
+#define array_remove(array, count, at)                                                             \
+	(void)memmove(&(array)[at], &(array)[(at) + 1], (--(count) - (at)) * sizeof(*(array)))
+
 static inline void free_list(void *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
