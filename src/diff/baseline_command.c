@@ -138,7 +138,6 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 	const struct baseline_set *set = &baseline->sets[baseline->count - 1];
 	const struct group_result *r = NULL;
 	const struct movement *movement = NULL;
-	char advice[ADVICE_BYTES];
 	size_t count;
 
 	if (request->by) {
@@ -147,7 +146,7 @@ static const struct baseline_set *find_set(const struct baseline *baseline,
 			print_error("cannot accept a change in '%s': it has no set '%s'; %s "
 				    "('xtrace baseline update --keep N' keeps more than 5 sets)",
 				    request->file, request->by,
-				    baseline_advise_label(advice, baseline, request->by));
+				    baseline_advise_label(baseline, request->by));
 		return set;
 	}
 	count = find_open(changes, &r, &movement);
@@ -413,9 +412,11 @@ static bool load_side(struct run_set *runs, const struct request *request,
 				       .warmup = request->warmup,
 				       .workers_count = 2};
 	char *argument = (char *)request->side;
-	bool is_good = !load_runs(runs, &argument, 1, &options, problems);
+	bool is_good;
 	size_t kept = 0;
 
+	load_runs(runs, &argument, 1, &options, problems);
+	is_good = !problems->count;
 	/* From another baseline, take only its newest set. */
 	for (size_t r = 0; r < runs->count; r++)
 		if (runs->runs[r]->history)
@@ -500,13 +501,10 @@ static bool baseline_command_add(struct baseline *baseline, const struct request
 
 static bool prune(struct baseline *baseline, const struct request *request, struct said *said)
 {
-	char advice[ADVICE_BYTES];
-
 	(void)said;
 	if (request->label && !baseline_remove_label(baseline, request->label)) {
 		print_error("cannot prune '%s': it has no set '%s'; %s", request->file,
-			    request->label,
-			    baseline_advise_label(advice, baseline, request->label));
+			    request->label, baseline_advise_label(baseline, request->label));
 		return false;
 	}
 	if (request->keep || !request->label)

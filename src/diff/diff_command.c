@@ -239,9 +239,11 @@ static int compare(struct diff_options *options, struct problems *problems)
 				     .sets = sets,
 				     .arguments = (const char *const *)options->sides,
 				     .top_count = options->top_count};
-	bool is_loaded = !load_runs(sets, options->sides, SIDES, &options->check.load, problems);
+	bool is_loaded;
 	int status;
 
+	load_runs(sets, options->sides, SIDES, &options->check.load, problems);
+	is_loaded = !problems->count;
 	if (is_loaded)
 		check_runs(&sets[SIDE_BASE], &sets[SIDE_NEW], &options->check, problems);
 	/* Show the tables even if the runs cannot be judged. */

@@ -35,7 +35,7 @@
 #include "cuda_abi/nvml_abi.h"
 #include "data_dir.h"
 #include "diff/commands.h"
-#include "diff/load/load_runs.h"
+#include "diff/pair/pair.h"
 #include "gpu_watch.h"
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
@@ -263,8 +263,7 @@ static int bench_dir_create(struct bench *bench)
 	return error;
 }
 
-#define SUMMARY_LIMIT (512 << 20)
-#define TAIL_BYTES    2000
+#define TAIL_BYTES 2000
 
 /* Prints the last lines of the output to stderr. */
 static void show_tail(int fd)
@@ -309,29 +308,6 @@ static int run_record(const struct bench *bench, const struct bench_side *side, 
 	error = child_run((char *const *)arguments, NULL, &care, status_out);
 	free(arguments);
 	return error;
-}
-
-/* Returns the document of xtrace merge --summary, or NULL. */
-static cJSON *read_summary(const char *path)
-{
-	const char *const arguments[] = {"merge",   "--summary", "-",  "--top", "1",
-					 "--quiet", "--",	 path, NULL};
-	int fd = memfd_create("summary", MFD_CLOEXEC);
-	cJSON *root = NULL;
-	struct stat about;
-	char *text = NULL;
-	size_t bytes;
-
-	if (fd < 0)
-		return NULL;
-	if (subprocess_run("merge", arguments, fd) <= STATUS_INCOMPLETE && !fstat(fd, &about) &&
-	    about.st_size < SUMMARY_LIMIT)
-		text = file_read(fd, &bytes);
-	if (text)
-		root = cJSON_ParseWithLength(text, bytes);
-	free(text);
-	close(fd);
-	return root;
 }
 
 #define UUIDS_MAX 256
@@ -379,10 +355,11 @@ static void read_watch(struct bench *bench, const char *path, struct bench_run *
 static int read_logs(struct bench *bench, const char *path, struct bench_run *run,
 		     uint64_t start_ns)
 {
-	cJSON *summary = read_summary(path);
+	static const char *const options[] = {"--top", "1", "--quiet", NULL};
+	int status, error = 0;
+	cJSON *summary = summary_read(path, options, &status);
 	const cJSON *totals = cJSON_GetObjectItem(summary, "totals");
 	const cJSON *gpu_time = cJSON_GetObjectItem(totals, "gpu_time_ns");
-	int error = 0;
 
 	read_watch(bench, path, run, start_ns, summary);
 	if (cJSON_IsNumber(gpu_time) && gpu_time->valuedouble > 0) {

@@ -32,7 +32,7 @@ const char *frame_name(const char *frame);
 
 /*
  * The name of a row. A call path becomes its innermost frames, as many as fit:
- * "matmul < forward (model.py:12) < step (train.py:80)". The caller frees it.
+ * "matmul < forward (model.py:12) < step (train.py:80)". See text_print().
  */
 const char *path_name(const struct profile_entry *entry, size_t columns_max);
 const char *row_name(const struct comparison_row *row, size_t columns_max);

@@ -547,10 +547,11 @@ static void read_runs(struct reading *reading, const char *path, size_t bytes)
 	struct history *h = reading->history;
 	struct run_set runs = {0};
 	char *argument = (char *)path, id[ID_BYTES];
-	int error = load_runs(&runs, &argument, 1, &reading->options->load, &h->problems);
+	size_t before = h->problems.count;
 
 	(void)bytes;
-	if (!error && runs.count) {
+	load_runs(&runs, &argument, 1, &reading->options->load, &h->problems);
+	if (h->problems.count == before && runs.count) {
 		point_id_of_runs(id, runs.runs, runs.count);
 		mark_basis(reading, id);
 		add_runs(reading, &runs, id, "");

@@ -81,9 +81,7 @@ void baseline_remove_acceptance(struct baseline *baseline, size_t index)
 	struct baseline_acceptances *accepted = &baseline->accepted;
 
 	free_acceptance(&accepted->list[index]);
-	accepted->count--;
-	memmove(&accepted->list[index], &accepted->list[index + 1],
-		(accepted->count - index) * sizeof(*accepted->list));
+	array_remove(accepted->list, accepted->count, index);
 }
 
 static bool is_accepted_at(const struct baseline_acceptance *accepted,
@@ -110,9 +108,7 @@ void baseline_free(struct baseline *baseline)
 static void remove_set(struct baseline *baseline, size_t place)
 {
 	free_set(&baseline->sets[place]);
-	baseline->count--;
-	memmove(&baseline->sets[place], &baseline->sets[place + 1],
-		(baseline->count - place) * sizeof(*baseline->sets));
+	array_remove(baseline->sets, baseline->count, place);
 }
 
 void baseline_keep(struct baseline *baseline, size_t count)
@@ -167,12 +163,9 @@ void baseline_add(struct baseline *baseline, const char *label, struct run_set *
 	xt_grow(baseline->sets, baseline->capacity, baseline->count + 1);
 	while (place < baseline->count && !is_before(&set, &baseline->sets[place]))
 		place++;
-	memmove(&baseline->sets[place + 1], &baseline->sets[place],
-		(baseline->count - place) * sizeof(*baseline->sets));
-	baseline->count++;
 	set.runs = *runs;
 	*runs = (struct run_set){0};
-	baseline->sets[place] = set;
+	array_insert(baseline->sets, baseline->count, place, set);
 }
 
 /*
@@ -461,8 +454,8 @@ static void note_accepted(struct run_set *side, const struct baseline *baseline,
 	}
 }
 
-int baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
-		       const char *origin, struct problems *problems)
+void baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
+			const char *origin, struct problems *problems)
 {
 	struct baseline baseline;
 	int error = baseline_read(&baseline, document, document_bytes, origin, problems);
@@ -479,7 +472,6 @@ int baseline_read_side(struct run_set *set, const char *document, size_t documen
 		note_accepted(set, &baseline, &baseline.sets[s]);
 	}
 	baseline_free(&baseline);
-	return error;
 }
 
 #define LABELS_MAX 10 /* that are listed */
@@ -505,38 +497,38 @@ const struct baseline_set *baseline_find_label(const struct baseline *baseline, 
 	return count == 1 ? found : NULL;
 }
 
-/* Lists the newest labels that begin with a text. Returns how many there are. */
-static size_t list_labels(char out[ADVICE_BYTES], const struct baseline *baseline,
-			  const char *heading, const char *beginning)
+/* Lists the newest labels that begin with a text. NULL if there are none. See text_print(). */
+static const char *list_labels(const struct baseline *baseline, const char *heading,
+			       const char *beginning)
 {
-	size_t count = 0, used = (size_t)snprintf(out, ADVICE_BYTES, "%s", heading);
+	const char *text = heading;
+	size_t count = 0;
 
 	for (size_t s = baseline->count; s-- > 0;) {
 		const char *label = baseline->sets[s].label;
 
 		if (!*label || (*beginning && !is_beginning(&baseline->sets[s], beginning)))
 			continue;
-		if (++count <= LABELS_MAX && used < ADVICE_BYTES)
-			used += (size_t)snprintf(out + used, ADVICE_BYTES - used, "%s%s",
-						 count > 1 ? ", " : " ", label);
+		if (++count <= LABELS_MAX)
+			text = text_print("%s%s %s", text, count > 1 ? "," : "", label);
 	}
-	if (count > LABELS_MAX && used < ADVICE_BYTES)
-		snprintf(out + used, ADVICE_BYTES - used, " and %zu more", count - LABELS_MAX);
-	return count;
+	if (count > LABELS_MAX)
+		text = text_print("%s and %zu more", text, count - LABELS_MAX);
+	return count ? text : NULL;
 }
 
-const char *baseline_advise_label(char out[ADVICE_BYTES], const struct baseline *baseline,
-				  const char *label)
+const char *baseline_advise_label(const struct baseline *baseline, const char *label)
 {
 	struct suggestion near = {.name = label, .length = strlen(label)};
+	const char *list =
+		*label ? list_labels(baseline, "several labels begin with it:", label) : NULL;
 
-	if (*label && list_labels(out, baseline, "several labels begin with it:", label))
-		return out;
+	if (list)
+		return list;
 	for (size_t s = baseline->count; s-- > 0;)
 		suggest_consider(&near, baseline->sets[s].label);
 	if (near.best && *near.best)
-		snprintf(out, ADVICE_BYTES, "did you mean '%s'?", near.best);
-	else if (!list_labels(out, baseline, "its labels are", ""))
-		snprintf(out, ADVICE_BYTES, "its sets have no labels");
-	return out;
+		return text_print("did you mean '%s'?", near.best);
+	list = list_labels(baseline, "its labels are", "");
+	return list ? list : "its sets have no labels";
 }

@@ -100,16 +100,13 @@ bool baseline_remove_label(struct baseline *baseline, const char *label);
 int baseline_write(const struct baseline *baseline, const char *path);
 
 /* Reads a baseline as a side: the runs of its newest set, and all others as history. */
-int baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
-		       const char *origin, struct problems *problems);
-
-#define ADVICE_BYTES 1024
+void baseline_read_side(struct run_set *set, const char *document, size_t document_bytes,
+			const char *origin, struct problems *problems);
 
 /* The set with this label, or the only one whose label begins with it. NULL: there is none. */
 const struct baseline_set *baseline_find_label(const struct baseline *baseline, const char *label);
 
-/* Names labels instead of an unknown one: "did you mean 'v5'?". Returns out. */
-const char *baseline_advise_label(char out[ADVICE_BYTES], const struct baseline *baseline,
-				  const char *label);
+/* Names labels instead of an unknown one: "did you mean 'v5'?". See text_print(). */
+const char *baseline_advise_label(const struct baseline *baseline, const char *label);
 
 #endif

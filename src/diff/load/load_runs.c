@@ -87,34 +87,31 @@ struct jobs {
 	size_t count, capacity;
 };
 
-static int read_profile(struct run_set *set, const char *document, size_t document_bytes,
-			const char *origin, struct problems *problems)
+static void read_profile(struct run_set *set, const char *document, size_t document_bytes,
+			 const char *origin, struct problems *problems)
 {
 	struct run_profile *run = run_profile_read(document, document_bytes, origin, problems);
 
-	if (!run)
-		return -EINVAL;
-	run_set_add(set, run);
-	return 0;
+	if (run)
+		run_set_add(set, run);
 }
 
 /* Documents with runs, by their "format" member. */
 static const struct {
 	const char *format;
-	int (*read)(struct run_set *set, const char *document, size_t document_bytes,
-		    const char *origin, struct problems *problems);
+	void (*read)(struct run_set *set, const char *document, size_t document_bytes,
+		     const char *origin, struct problems *problems);
 } run_formats[] = {{RUN_PROFILE_FORMAT, read_profile}, {BASELINE_FORMAT, baseline_read_side}};
 
 #define RUN_FORMATS (sizeof(run_formats) / sizeof(run_formats[0]))
 
 /* Reads a document of any known format. */
-static int read_document(struct run_set *set, const char *path, struct problems *problems)
+static void read_document(struct run_set *set, const char *path, struct problems *problems)
 {
 	size_t bytes = 0, f = 0;
 	char *text = file_read_path(path, &bytes);
 	cJSON *json = text ? json_parse(text, bytes) : NULL;
 	const char *format = json_member_text(json, "format");
-	int error = -EINVAL;
 
 	while (f < RUN_FORMATS && (!format || strcmp(run_formats[f].format, format) != 0))
 		f++;
@@ -123,10 +120,9 @@ static int read_document(struct run_set *set, const char *path, struct problems 
 	else if (f == RUN_FORMATS)
 		problems_add(problems, "%s is not a log, a run profile or a baseline", path);
 	else
-		error = run_formats[f].read(set, text, bytes, path, problems);
+		run_formats[f].read(set, text, bytes, path, problems);
 	cJSON_Delete(json);
 	free(text);
-	return error;
 }
 
 static bool is_document(const char *path)
@@ -154,23 +150,19 @@ static void add_log(struct jobs *jobs, struct run_set *set, char *path)
  * A bench directory contains several runs, of which those of the warm-up do not count. Any other
  * directory is one run.
  */
-static int add_directory(struct jobs *jobs, struct run_set *set, const char *path,
-			 struct problems *problems)
+static void add_directory(struct jobs *jobs, struct run_set *set, const char *path,
+			  struct problems *problems)
 {
 	cJSON *bench = bench_runs_read_json(path, "bench.json", "xtrace.bench"), *run;
-	int error = -EINVAL;
 
 	if (!bench) {
 		add_log(jobs, set, xt_strdup(path));
-		return 0;
-	}
-	if (json_member(bench, "sides")) {
+	} else if (json_member(bench, "sides")) {
 		problems_add(problems, "%s contains two sides: name %s/base or %s/new", path, path,
 			     path);
 	} else if (!cJSON_IsTrue(json_member(bench, "finished"))) {
 		problems_add(problems, "%s: the benchmark was not completed; run it again", path);
 	} else {
-		error = 0;
 		cJSON_ArrayForEach(run, json_member(bench, "runs"))
 		{
 			const char *name = json_member_text(run, "path");
@@ -180,28 +172,26 @@ static int add_directory(struct jobs *jobs, struct run_set *set, const char *pat
 		}
 	}
 	cJSON_Delete(bench);
-	return error;
 }
 
 /* Reads a document now; add a job for a log. */
-static int add_name(struct jobs *jobs, struct run_set *set, const char *path,
-		    struct problems *problems)
+static void add_name(struct jobs *jobs, struct run_set *set, const char *path,
+		     struct problems *problems)
 {
 	struct stat status;
 
-	if (stat(path, &status) < 0) {
+	if (stat(path, &status) < 0)
 		problems_add(problems, "cannot read %s: %s", path, strerror(errno));
-		return -EINVAL;
-	}
-	if (S_ISDIR(status.st_mode))
-		return add_directory(jobs, set, path, problems);
-	if (is_document(path))
-		return read_document(set, path, problems);
-	add_log(jobs, set, xt_strdup(path));
-	return 0;
+	else if (S_ISDIR(status.st_mode))
+		add_directory(jobs, set, path, problems);
+	else if (is_document(path))
+		read_document(set, path, problems);
+	else
+		add_log(jobs, set, xt_strdup(path));
 }
 
-static int start(struct job *job, const struct load_options *options, struct problems *problems)
+/* Returns whether the job runs. */
+static bool start(struct job *job, const struct load_options *options, struct problems *problems)
 {
 	const char *arguments[ARGUMENTS_MAX] = {"merge", "-q",	 "--profile", "-",
 						"--by",	 "none", "--lines",   "on"};
@@ -220,10 +210,10 @@ static int start(struct job *job, const struct load_options *options, struct pro
 	job->output = memfd_create("xtrace profile", MFD_CLOEXEC);
 	job->pid = job->output < 0 ? -errno : subprocess_start("merge", arguments, job->output);
 	if (job->pid > 0)
-		return 0;
+		return true;
 	problems_add(problems, "cannot start a process for %s: %s", job->path, strerror(-job->pid));
 	job->pid = 0;
-	return -EINVAL;
+	return false;
 }
 
 /* Insert the GPU clock into the profile document, so that a baseline keeps it. Replaces *text. */
@@ -240,29 +230,27 @@ static void add_clock(char **text, size_t *length, const char *path)
 	*length = strlen(longer);
 }
 
-static int finish(struct job *job, int status, struct problems *problems)
+static void finish(struct job *job, int status, struct problems *problems)
 {
-	struct run_profile **run = &job->set->runs[job->place];
 	size_t bytes = 0;
 	char *text = NULL;
 
 	job->pid = 0;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) >= MERGE_FAILED)
-		problems_add(problems, "cannot read %s", job->path);
-	else
+	if (WIFEXITED(status) && WEXITSTATUS(status) < MERGE_FAILED)
 		text = file_read(job->output, &bytes);
 	if (text) {
 		add_clock(&text, &bytes, job->path);
-		*run = run_profile_read(text, bytes, job->path, problems);
+		job->set->runs[job->place] = run_profile_read(text, bytes, job->path, problems);
+	} else {
+		problems_add(problems, "cannot read %s", job->path);
 	}
 	free(text);
 	close(job->output);
 	job->output = -1;
-	return *run ? 0 : -EINVAL;
 }
 
 /* Wait for any running job. */
-static int wait_for_one(struct jobs *jobs, struct problems *problems)
+static void wait_for_one(struct jobs *jobs, struct problems *problems)
 {
 	int status;
 	pid_t pid;
@@ -272,29 +260,22 @@ static int wait_for_one(struct jobs *jobs, struct problems *problems)
 	while (pid < 0 && errno == EINTR);
 	for (size_t i = 0; i < jobs->count && pid > 0; i++)
 		if (jobs->list[i].pid == pid)
-			return finish(&jobs->list[i], status, problems);
-	return pid < 0 ? -errno : 0;
+			finish(&jobs->list[i], status, problems);
 }
 
-static int run_jobs(struct jobs *jobs, const struct load_options *options,
-		    struct problems *problems)
+static void run_jobs(struct jobs *jobs, const struct load_options *options,
+		     struct problems *problems)
 {
 	size_t next = 0, running = 0;
-	int result = 0;
 
 	while (next < jobs->count || running) {
-		int error;
-
 		if (next < jobs->count && running < options->workers_count) {
-			error = start(&jobs->list[next++], options, problems);
-			running += !error;
+			running += start(&jobs->list[next++], options, problems);
 		} else {
-			error = wait_for_one(jobs, problems);
+			wait_for_one(jobs, problems);
 			running--;
 		}
-		result = result ? result : error;
 	}
-	return result;
 }
 
 static void drop_missing(struct run_set *set)
@@ -308,19 +289,15 @@ static void drop_missing(struct run_set *set)
 }
 
 /* Adds all names of an argument. */
-static int add_names(struct jobs *jobs, struct run_set *set, const char *argument,
-		     struct problems *problems)
+static void add_names(struct jobs *jobs, struct run_set *set, const char *argument,
+		      struct problems *problems)
 {
 	char *names = xt_strdup(argument), *rest = names, *name;
-	int result = 0;
 
-	while ((name = strsep(&rest, ","))) {
-		int error = name[0] ? add_name(jobs, set, name, problems) : 0;
-
-		result = result ? result : error;
-	}
+	while ((name = strsep(&rest, ",")))
+		if (name[0])
+			add_name(jobs, set, name, problems);
 	free(names);
-	return result;
 }
 
 static void jobs_free(struct jobs *jobs)
@@ -350,36 +327,30 @@ int load_apply_warmup(void *context, const struct option_row *row, const char *v
 	return option_number(&count, &number, value);
 }
 
-int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
-	      const struct load_options *options, struct problems *problems)
+void load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
+	       const struct load_options *options, struct problems *problems)
 {
 	struct jobs jobs = {0};
-	int result = 0, error;
 
-	for (size_t s = 0; s < set_count; s++) {
-		error = add_names(&jobs, &sets[s], arguments[s], problems);
-		result = result ? result : error;
-	}
-	error = run_jobs(&jobs, options, problems);
-	result = result ? result : error;
+	for (size_t s = 0; s < set_count; s++)
+		add_names(&jobs, &sets[s], arguments[s], problems);
+	run_jobs(&jobs, options, problems);
 	for (size_t s = 0; s < set_count; s++) {
 		drop_missing(&sets[s]);
 		for (size_t r = 0; r < sets[s].count && !options->is_per_iteration; r++)
 			run_profile_use_whole(sets[s].runs[r]);
 	}
 	jobs_free(&jobs);
-	return result;
 }
 
-int load_check(const char *argument, struct problems *problems)
+void load_check(const char *argument, struct problems *problems)
 {
 	struct run_set set = {0};
 	struct jobs jobs = {0};
-	int error = add_names(&jobs, &set, argument, problems);
 
+	add_names(&jobs, &set, argument, problems);
 	jobs_free(&jobs);
 	run_set_free(&set);
-	return error;
 }
 
 #define COUNTS_ALIKE 1.05 /* largest ratio of equal iteration counts */

@@ -34,17 +34,15 @@ int load_apply_warmup(void *context, const struct option_row *row, const char *v
 
 /*
  * Loads arguments[i], names separated by commas, into sets[i]. A trace directory or a log is one
- * run. Adds each name that cannot be loaded to problems. Returns 0, or -EINVAL after a
- * problem.
+ * run. Adds each name that cannot be loaded to problems.
  */
-int load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
-	      const struct load_options *options, struct problems *problems);
+void load_runs(struct run_set *sets, char *const *arguments, size_t set_count,
+	       const struct load_options *options, struct problems *problems);
 
 /*
  * Checks that the names of a side exist and that its documents can be read. Does not open logs.
- * Returns as load_runs().
  */
-int load_check(const char *argument, struct problems *problems);
+void load_check(const char *argument, struct problems *problems);
 
 /* Whether the run is a directory or a log, not a profile or in a baseline. */
 bool load_is_recording(const struct run_profile *run);

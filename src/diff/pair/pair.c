@@ -198,35 +198,45 @@ static void put_base(struct output *out, cJSON *summary, const struct pair_optio
 	cJSON_Delete(base);
 }
 
-/* Returns the summary, or NULL after an error message. page: that of B, "" for A, NULL: none. */
-static cJSON *read_summary(const char *path, const char *page, const char *const *options,
-			   int *status_out)
+cJSON *summary_read(const char *path, const char *const *options, int *status_out)
 {
-	const char *arguments[ARGUMENTS_MAX] = {"merge", "--summary", "-", "--top", "1000000"};
-	int file = memfd_create("xtrace summary", MFD_CLOEXEC), status;
+	const char *arguments[ARGUMENTS_MAX] = {"merge", "--summary", "-"};
+	int file = memfd_create("xtrace summary", MFD_CLOEXEC);
+	size_t count = 3, bytes;
 	cJSON *summary = NULL;
-	size_t count = 5, bytes;
 	char *text = NULL;
 
-	if (page && *page) {
-		arguments[count++] = "--html";
-		arguments[count++] = page;
-	}
-	for (; options && *options && count < ARGUMENTS_MAX - 3; options++)
-		if (!page || *page || !begins_with(*options, "--html-size"))
-			arguments[count++] = *options;
+	while (*options && count < ARGUMENTS_MAX - 3)
+		arguments[count++] = *options++;
 	arguments[count++] = "--";
 	arguments[count] = path;
-	status = subprocess_run("merge", arguments, file);
-	if (status >= STATUS_SIGNAL)
-		print_error("cannot read %s: the process that reads it was ended by signal %d",
-			    path, status - STATUS_SIGNAL);
-	if (status <= STATUS_INCOMPLETE)
+	*status_out = file < 0 ? STATUS_FAILED : subprocess_run("merge", arguments, file);
+	if (*status_out <= STATUS_INCOMPLETE)
 		text = file_read(file, &bytes);
 	if (text)
 		summary = json_parse(text, bytes);
 	free(text);
 	close(file);
+	return summary;
+}
+
+/* Returns the summary, or NULL after an error message. page: that of B, "" for A, NULL: none. */
+static cJSON *read_side(const char *path, const char *page, const char *const *options,
+			int *status_out)
+{
+	const char *list[ARGUMENTS_MAX] = {"--top", "1000000", "--html", page};
+	size_t count = page && *page ? 4 : 2;
+	cJSON *summary;
+	int status;
+
+	for (; options && *options && count < ARGUMENTS_MAX - 1; options++)
+		if (!page || *page || !begins_with(*options, "--html-size"))
+			list[count++] = *options;
+	list[count] = NULL;
+	summary = summary_read(path, list, &status);
+	if (status >= STATUS_SIGNAL)
+		print_error("cannot read %s: the process that reads it was ended by signal %d",
+			    path, status - STATUS_SIGNAL);
 	*status_out = !summary ? STATUS_FAILED : status > *status_out ? status : *status_out;
 	return summary;
 }
@@ -237,8 +247,8 @@ int pair_write(struct output *out, const struct pair_options *options, const cha
 	cJSON *sides[PAIR_SIDES] = {0};
 
 	for (int s = 0; s < PAIR_SIDES && status < STATUS_FAILED; s++)
-		sides[s] = read_summary(options->paths[s], page && s == PAIR_A ? "" : page,
-					options->merge_options, &status);
+		sides[s] = read_side(options->paths[s], page && s == PAIR_A ? "" : page,
+				     options->merge_options, &status);
 	if (status < STATUS_FAILED && page)
 		put_base(out, sides[PAIR_A], options);
 	else if (status < STATUS_FAILED)

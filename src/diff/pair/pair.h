@@ -23,6 +23,12 @@ struct pair_options {
 };
 
 /*
+ * The document of xtrace merge --summary with more options, which end with NULL. Returns NULL if
+ * there is none. *status_out is the exit status of xtrace merge.
+ */
+cJSON *summary_read(const char *path, const char *const *options, int *status_out);
+
+/*
  * Reads both recordings and writes their comparison. page: NULL, or a file for the page of B, and
  * the element with the summary of A is written.
  * Returns the exit status: STATUS_FAILED after an error message, STATUS_INCOMPLETE if data of a
