@@ -78,10 +78,9 @@ exchange() {
 	"$emulate" "$1/bin/xtrace" record --simulate -o "$work/$1" "$1/bin/samples/llm_inference" >/dev/null
 	for reader in build build-arm64; do
 		"$emulate" "$reader/bin/xtrace" merge "$work/$1" --folded "$work/$1.$reader.folded" \
-			--text "$work/$1.$reader.text" --summary "$work/$1.$reader.json" \
-			--svg "$work/$1.$reader.svg"
+			--text "$work/$1.$reader.text" --summary "$work/$1.$reader.json"
 	done
-	for format in folded text json svg; do
+	for format in folded text json; do
 		cmp "$work/$1.build.$format" "$work/$1.build-arm64.$format"
 	done
 	grep -q '^main;run;.*forward;.*cuLaunchKernel' "$work/$1.build.folded"

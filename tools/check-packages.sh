@@ -32,9 +32,9 @@ python3 -m venv venv
 began=$(date +%s%N)
 venv/bin/pip install -q --no-index /mnt/given/xtrace_gpu-*.whl
 venv/bin/xtrace record -q --simulate venv/share/xtrace/samples/llm_inference
-venv/bin/xtrace merge --svg flame.svg
+venv/bin/xtrace merge --html flame.html
 ended=$(date +%s%N)
-grep -q matmul_kernel flame.svg
+grep -q '</html>' flame.html
 venv/bin/xtrace report --no-open >report
 grep -q '</html>' xtrace.data/report.html
 cat >script.py <<'PY'

@@ -272,7 +272,7 @@ static const struct {
 } removed[] = {
 	{"bisect", "git bisect run (docs/CI.md, \"Find the commit\")"},
 	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
-	{"svg", "--html, or xtrace merge --svg"},
+	{"svg", "--html, or --folded with a flame graph tool"},
 	{"max-overhead", "--python off or --api launch"},
 };
 

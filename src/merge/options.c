@@ -223,7 +223,6 @@ const struct exporter *const exporters[] = {
 	&exporter_perfetto,
 	&exporter_pprof,
 	&exporter_speedscope,
-	&exporter_svg,
 	&exporter_sqlite,
 	&exporter_csv,
 	NULL,
@@ -233,7 +232,6 @@ const struct exporter *const exporters[] = {
 /* Formats by the ending of a file name, for --output. */
 static const struct output_ending endings[] = {
 	{"html", "html"},
-	{"svg", "svg"},
 	{"folded", "folded"},
 	{"txt", "text"},
 	{"md", "brief"},
@@ -288,8 +286,8 @@ static bool format_at(size_t i, struct output_format *out)
 static const struct output_choice choice = {
 	.format = format_at,
 	.endings = endings,
-	.help = "Write the format that the ending of FILE names, such as .html, .svg, .folded, "
-		".txt or .sqlite",
+	.help = "Write the format that the ending of FILE names, such as .html, .folded, .txt "
+		"or .sqlite",
 	.offset = offsetof(struct options, outputs),
 };
 

@@ -20,7 +20,6 @@ extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_html;
-extern const struct exporter exporter_svg;
 extern const struct exporter exporter_text;
 
 #endif

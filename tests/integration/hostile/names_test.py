@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
-import xml.dom.minidom
 from xml.parsers.expat import ExpatError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -112,17 +111,6 @@ def json_file(path):
     return sorted(json.loads(text))
 
 
-def svg(path):
-    text = text_of(path)
-    document = xml.dom.minidom.parseString(text.encode())
-    tags, handlers = {}, set()
-    for element in document.getElementsByTagName("*"):
-        if element.tagName in ("script", "style", "svg", "a", "image", "foreignObject"):
-            tags[element.tagName] = tags.get(element.tagName, 0) + 1
-        handlers |= {name for name in element.attributes.keys() if name.lower().startswith("on")}
-    return tags, handlers
-
-
 def html(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -194,7 +182,7 @@ def pprof(path):
 
 FORMATS = {"text": plain_text, "brief": markdown, "html": html, "summary": json_file, "profile": json_file, "folded": folded,
            "chrome": json_file, "perfetto": packets, "pprof": pprof, "speedscope": json_file,
-           "svg": svg, "sqlite": database, "csv": tables}
+           "sqlite": database, "csv": tables}
 
 
 def merge(args, folder, name, names):

@@ -19,7 +19,7 @@ SEEDS = range(1, 8)
 OUTPUTS = [
     ["--folded"],
     ["--folded", "--by", "thread"],
-    ["--weight", "count", "--svg"],
+    ["--weight", "count", "--folded"],
     ["--weight", "gpu-exclusive", "--folded"],
     ["--weight", "gpu-idle", "--folded"],
     ["--weight", "alloc-bytes", "--folded"],

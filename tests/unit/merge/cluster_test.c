@@ -175,8 +175,8 @@ static char *read_file(const char *path, size_t *bytes)
 static void gives_bytes_of_one_process(void **state)
 {
 	static const char *const folders[] = {SAMPLES "/sim-ranks", SAMPLES "/h200-ddp-loader"};
-	static const char *const options[] = {"--folded", "--brief", "--text",	"--summary",
-					      "--svg",	  "--pprof", "--chrome"};
+	static const char *const options[] = {"--folded",	"--brief", "--text",
+					      "--summary", "--pprof", "--chrome"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -24,5 +24,5 @@ for command in stats flamegraph view show info profile trace run compare rec pyt
 	status "$xtrace" $command
 done
 status "$xtrace" export --folde
-status "$xtrace" merge --svgg x
+status "$xtrace" merge --foldedd x
 status "$bin/xtrace-merge" record
