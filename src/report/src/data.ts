@@ -276,6 +276,11 @@ export function lateProcessOf({ summary }: Report): number {
 	return summary.processes.findIndex(({ label }) => label === late);
 }
 
+/* Whether options chose a part of the run. --hide leaves all work in it. */
+export function isPartOfRun({ summary }: Report): boolean {
+	return Boolean(summary.selection?.replace(/--hide '.*?'( |$)/, ''));
+}
+
 export interface Loaded {
 	report: Report;
 	column: (name: string) => Float64Array;

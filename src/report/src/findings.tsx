@@ -3,7 +3,7 @@
  * The findings section. docs/FINDINGS.md defines the rules.
  */
 import { useSignal } from '@preact/signals';
-import type { Finding, FindingPlace } from './data';
+import { type Finding, type FindingPlace, isPartOfRun } from './data';
 import { formatCount, formatPercent, formatTime } from './format';
 import { idleCauses } from './head';
 import { Amount, CardHead, Fact, ShowButton } from './parts';
@@ -116,11 +116,11 @@ function Item({ state, finding }: { state: State; finding: Finding }) {
 
 /* Tell an efficient program from a log that shows nothing. */
 function whyNone(state: State): string {
-	const { findings, totals, trust, selection, headline } = state.report.summary;
+	const { findings, totals, trust, headline } = state.report.summary;
 
 	if (!findings?.rule_count) return 'Findings are turned off.';
 	if (!totals.gpu_time_ns)
-		return `No findings: ${selection ? 'the selected part' : 'the log'} contains no GPU work.`;
+		return `No findings: ${isPartOfRun(state.report) ? 'the selected part' : 'the log'} contains no GPU work.`;
 	if (trust.word === 'damaged') return 'No findings in the readable part of the log. Part of it is damaged or missing.';
 	if (headline && headline.gpu_idle_ns > headline.span_ns * IDLE_SHARE)
 		return (

@@ -3,9 +3,10 @@
  * The head of the report: program, trust and main figures. Also the sections of processes, which
  * shows where each ran and which is slowest, and of trust.
  */
-import type { HeadlineCost, HeadlineGap, Place, ProcessRow } from './data';
+import { type HeadlineCost, type HeadlineGap, isPartOfRun, type Place, type ProcessRow } from './data';
 import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
+import { hasLines } from './lines';
 import { Amount, CardHead, Fact, Lines, ShowButton } from './parts';
 import { showEvent, showProcess, type State } from './state';
 import { type Column, Table, timeColumn } from './table';
@@ -40,6 +41,7 @@ export function titleOf({ report }: State): string {
 export function linksOf(state: State): [id: string, title: string][] {
 	const { summary, tracks } = state.report;
 	const links: [string, string, boolean][] = [
+		['own-lines', 'Lines', hasLines(state)],
 		['steps', 'Steps', summary.headline?.steps !== undefined],
 		['findings', 'Findings', (summary.findings?.rows.length ?? 0) > 0],
 		['processes', 'Processes', hasRanks(state)],
@@ -74,7 +76,7 @@ function Tiles({ state }: { state: State }) {
 	/* A device that only waits for other ranks is neither busy nor idle. */
 	const collectives = devices.reduce((sum, device) => sum + (device.collective_alone_ns ?? 0), 0);
 	const busy = Math.max(all - collectives, 0);
-	const isPart = state.report.summary.selection !== undefined;
+	const isPart = isPartOfRun(state.report);
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
 	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
 
@@ -316,7 +318,7 @@ export function Head({ state }: { state: State }) {
 			</p>
 			{summary.selection ? (
 				<p class="notice part" id="selection">
-					Part of the run: <code>{summary.selection}</code>
+					{isPartOfRun(report) ? 'Part of the run' : 'Hidden frames'}: <code>{summary.selection}</code>
 				</p>
 			) : null}
 			<Notice state={state} status={status} />

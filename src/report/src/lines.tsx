@@ -6,7 +6,8 @@
 import { useMemo } from 'preact/hooks';
 import { signal, useSignal } from '@preact/signals';
 import type { LinePartsRow as PartRow, LinesRow as LineRow } from './data';
-import { showSearch, type State } from './state';
+import { CardHead } from './parts';
+import { isFiltered, showSearch, type State } from './state';
 import { type Column, countColumn, percentColumn, shareColumn, Table, timeColumn } from './table';
 
 interface Row {
@@ -18,6 +19,7 @@ interface Row {
 }
 
 const SETTING = 'xtrace-editor';
+const SHOWN = 8; /* rows; the others scroll */
 const EDITOR = 'vscode://file/{file}:{line}';
 
 /* Pages of file: URLs may have no storage. */
@@ -85,17 +87,26 @@ function Source({ line }: { line: LineRow }) {
 	);
 }
 
+/* Lines that cost GPU time. */
+function busyLines({ report }: State): LineRow[] {
+	return (report.summary.lines?.rows ?? []).filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
+}
+
+export function hasLines(state: State): boolean {
+	return busyLines(state).length > 0;
+}
+
 export function Lines({ state }: { state: State }) {
-	const { lines, line_parts, totals } = state.report.summary;
+	const { line_parts, totals } = state.report.summary;
 	const unfolded = useSignal<ReadonlySet<number>>(new Set());
 	const shown = useSignal<LineRow | null>(null);
 	const partsOf = useMemo(() => {
 		const map = new Map<number, PartRow[]>();
 
-		for (const part of line_parts!.rows) map.set(part.parent, [...(map.get(part.parent) ?? []), part]);
+		for (const part of line_parts?.rows ?? []) map.set(part.parent, [...(map.get(part.parent) ?? []), part]);
 		return map;
 	}, []);
-	const busy = lines!.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
+	const busy = busyLines(state);
 	const tops = new Map(
 		busy.map((line): [LineRow, Row] => [line, { name: lineName(line), depth: 0, sums: line, line, parts: partsOf.get(line.id) ?? [] }]),
 	);
@@ -141,8 +152,13 @@ export function Lines({ state }: { state: State }) {
 		},
 	];
 
+	if (!busy.length) return null;
 	return (
-		<>
+		<section id="own-lines" class="card">
+			<CardHead
+				title="Lines"
+				what={`GPU time by line of your own code${isFiltered.value ? ', of the whole run, not of the selection' : ''}. Pick a line to see its source and what it calls.`}
+			/>
 			<Table
 				id="table-lines"
 				title="GPU time by line of own code"
@@ -157,10 +173,12 @@ export function Lines({ state }: { state: State }) {
 					if (!now.delete(sums.id)) now.add(sums.id);
 					unfolded.value = now;
 				}}
+				lines={2}
+				most={SHOWN}
 				pickTitle="Unfold (▸) and show the source, or search in the flame graph"
-				none="No line of your own code is known."
+				none=""
 			/>
 			{shown.value?.file ? <Source line={shown.value} /> : null}
-		</>
+		</section>
 	);
 }

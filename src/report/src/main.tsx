@@ -11,6 +11,7 @@ import { Findings } from './findings';
 import { Flame } from './flame';
 import { Account, Head, linksOf, Ranks, titleOf } from './head';
 import { Bar } from './parts';
+import { Lines } from './lines';
 import { keepInAddress } from './fragment';
 import { steadyPart, usualViewOf } from './opening';
 import { base, CompareButton, Pair, readEmbeddedBase } from './pair';
@@ -33,6 +34,7 @@ function Page({ state }: { state: State }) {
 			<main>
 				<Pair state={state} />
 				<Head state={state} />
+				<Lines state={state} />
 				<Steps state={state} />
 				<Findings state={state} />
 				<Ranks state={state} />

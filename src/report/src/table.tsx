@@ -153,6 +153,7 @@ export function Table<Row>(props: {
 	sortedBy?: number; /* index in columns; 0 by default */
 	sortAs?: (row: Row) => Row; /* the row that this one stays behind */
 	lines?: number; /* of text in the main column of a long table */
+	most?: number; /* rows that are shown without scrolling */
 	onPick?: (row: Row) => void;
 	pickTitle?: string;
 	none: string;
@@ -182,7 +183,7 @@ export function Table<Row>(props: {
 		() => sortRows(kept, props.columns[sort.value.column] ?? props.columns[0], sort.value.down, props.sortAs ?? ((row) => row)),
 		[kept, sort.value],
 	);
-	const isLong = sorted.length > WHOLE && !printing.value;
+	const isLong = sorted.length > (props.most ?? WHOLE) && !printing.value;
 	const count = printing.value ? Math.min(PRINTED, sorted.length) : sorted.length;
 	size.value; /* draw again when the box changes its size */
 	const first = isLong ? Math.min(Math.max(0, top.value - BEYOND), Math.max(0, count - 1)) : 0;
@@ -312,7 +313,7 @@ export function Table<Row>(props: {
 			</div>
 			<div
 				class={`table-scroll${isLong ? ' long' : ''}${hidden.value ? ' cut' : ''}${isMoved.value ? ' moved' : ''}`}
-				style={isLong ? { '--lines': props.lines ?? 1 } : undefined}
+				style={isLong ? { '--lines': props.lines ?? 1, '--most': props.most } : undefined}
 				tabIndex={0}
 				role="region"
 				aria-label={props.title}

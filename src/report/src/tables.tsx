@@ -5,8 +5,8 @@
 import { useMemo } from 'preact/hooks';
 import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, NamelessRow, TransferRow } from './data';
 import { formatCount, formatRate, formatWeight, formatTime } from './format';
-import { Lines } from './lines';
 import { Modules } from './modules';
+import { Amount, ShowButton } from './parts';
 import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
 import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
@@ -190,16 +190,28 @@ const factColumns = (tree: Tree, linked: Set<string> | null): Column<LeafRow>[] 
 	},
 ];
 
+/* The slowest single execution, and the way to it. linked: see namesWithLongest(). */
+function Longest({ tree, rows, linked }: { tree: Tree; rows: LeafRow[]; linked: Set<string> | null }) {
+	const longest = rows.reduce<LeafRow | null>((a, b) => ((b.facts?.max_ns ?? 0) > (a?.facts?.max_ns ?? 0) ? b : a), null);
+
+	return longest ? (
+		<p class="sub" id="longest">
+			The longest execution takes <Amount value={longest.facts!.max_ns!} />: <code>{shortName(longest.name)}</code>{' '}
+			{!linked || linked.has(longest.name) ? (
+				<ShowButton onClick={() => showLongest(tree, 'name', tree.names.indexOf(longest.name))}>Show in the timeline</ShowButton>
+			) : null}
+		</p>
+	) : null;
+}
+
 export function Kernels({ state }: { state: State }) {
 	const { tree } = state;
 	const times = tree.sums(weightPlace(state, 'gpu-time'), filter.value);
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
 	const base = isComparing.value ? baseSums(tree, weightPlace(state, 'gpu-time')) : null;
 	const rows = useMemo(() => kernelRows(state, times, counts, base), [times, counts, base]);
-	const known = useMemo(
-		() => factColumns(tree, namesWithLongest(state, rows)).filter((column) => rows.some((row) => column.value(row) !== undefined)),
-		[rows],
-	);
+	const linked = useMemo(() => namesWithLongest(state, rows), [rows]);
+	const known = useMemo(() => factColumns(tree, linked).filter((column) => rows.some((row) => column.value(row) !== undefined)), [linked]);
 	const changes = changeColumns<LeafRow>((r) => r.ns, (r) => r.baseNs, state.report.weights[weightPlace(state, 'gpu-time')]);
 	const columns: Column<LeafRow>[] = [
 		timeColumn('GPU time', (r) => r.ns),
@@ -212,22 +224,25 @@ export function Kernels({ state }: { state: State }) {
 	];
 
 	return (
-		<Table
-			key={`${known.length} ${changes.length}`}
-			id="table-kernels"
-			title="Kernels"
-			columns={columns}
-			rows={rows}
-			text={(r) => r.name}
-			sortedBy={changes.length ? 2 : 0}
-			lines={2}
-			onPick={(r) => {
-				if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
-				showWork(r.name);
-			}}
-			pickTitle="Show who launches it in the flame graph"
-			none="No GPU work was recorded."
-		/>
+		<>
+			<Longest tree={tree} rows={rows} linked={linked} />
+			<Table
+				key={`${known.length} ${changes.length}`}
+				id="table-kernels"
+				title="Kernels"
+				columns={columns}
+				rows={rows}
+				text={(r) => r.name}
+				sortedBy={changes.length ? 2 : 0}
+				lines={2}
+				onPick={(r) => {
+					if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
+					showWork(r.name);
+				}}
+				pickTitle="Show who launches it in the flame graph"
+				none="No GPU work was recorded."
+			/>
+		</>
 	);
 }
 
@@ -645,7 +660,6 @@ function CpuIdle({ state }: { state: State }) {
 }
 
 const tabs: Tab[] = [
-	{ id: 'lines', title: 'Lines', note: wholeRunNote, show: (state) => <Lines state={state} /> },
 	{ id: 'kernels', title: 'Kernels and copies', note: kernelNote, show: (state) => <Kernels state={state} /> },
 	{ id: 'modules', title: 'Modules', note: wholeRunNote, show: (state) => <Modules state={state} /> },
 	{ id: 'paths', title: 'Call paths', note: pathNote, show: (state) => <Paths state={state} /> },
@@ -733,7 +747,6 @@ export function Tables({ state }: { state: State }) {
 	const { summary, ranges } = state.report;
 	const rows: Record<string, number> = {
 		cpu: summary.cpu?.idle.length ?? 0,
-		lines: summary.lines?.row_count ?? 0,
 		modules: summary.modules?.row_count ?? 0,
 		ranges: ranges.length,
 		memory: summary.memory.rows.length,

@@ -12,7 +12,7 @@ import { axisTime, exactTime, formatBytes, formatCount, formatPercent, formatTim
 import { filter, isDark, isOfBrowser, printing, type State, timeView, usualTime, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
 import { Shades } from './selection';
-import { lateProcessOf } from './data';
+import { isPartOfRun, lateProcessOf } from './data';
 import { type Gesture, realSpan, takeSpan, Timeline } from './timeline';
 import { idleMeanings, idleName } from './words';
 
@@ -51,7 +51,7 @@ function series(name: string, colour: string, values: Float64Array, from = 0): S
 function firstBin({ report }: State, index: number): number {
 	const { bin_ns, start_ns } = report.tracks[index];
 
-	return report.summary.selection ? Math.max(Math.floor((report.first_ns - start_ns) / bin_ns), 0) : 0;
+	return isPartOfRun(report) ? Math.max(Math.floor((report.first_ns - start_ns) / bin_ns), 0) : 0;
 }
 
 function deviceSeries(state: State, index: number): Series[] {
@@ -503,7 +503,7 @@ export function Tracks({ state }: { state: State }) {
 		[shown, times],
 	);
 	const isWhole = view.value === times.whole;
-	const shared = { times, view, isPart: state.report.summary.selection !== undefined };
+	const shared = { times, view, isPart: isPartOfRun(state.report) };
 
 	if (!tracks.length) return null;
 	return (

@@ -511,7 +511,7 @@ async function checkOwnLines() {
 	const busy = summary.lines.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
 	const [first] = busy;
 	const parts = summary.line_parts.rows.filter((row) => row.parent === first.id);
-	const found = async () => (await cells(page, 'lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
+	const found = async () => (await cells(page, null, 'table-lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
 	const shown = (row) => [`training.py:${row.line} ${row.function}${row.caller ? ` from ${row.caller}` : ''}`, row.gpu_time_ns, row.gpu_idle_ns];
 
 	await checkSteps(page, summary);
@@ -527,7 +527,22 @@ async function checkOwnLines() {
 	await close(page);
 }
 
+// --hide removes frames, not work: the page is that of the whole run.
+async function checkHidden() {
+	for (const [options, notice, busy] of [
+		[['--hide', 'module.py'], /^Hidden frames: --hide 'module.py'$/, /idle$/],
+		[['--hide', 'module.py', '--focus', 'step'], /^Part of the run: --focus/, /of this part$/],
+	]) {
+		const page = await open(outputs(join(traces, 'h200-gpt2.xtr'), 'hidden', options).html);
+
+		assert.match(await page.textContent('#selection'), notice);
+		assert.match(await page.locator('.tile', { hasText: 'GPU busy' }).textContent(), busy);
+		await close(page);
+	}
+}
+
 await runChecks({
+	checkHidden,
 	checkOwnLines,
 	checkModules,
 	checkControls: async () => {
