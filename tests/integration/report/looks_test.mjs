@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { checkTextsOf } from './layout.mjs';
 import { browser, close, isGone, isThere, numberOf, open, outputs, packages, runChecks, soon, sum, traces } from './page.mjs';
 
 async function checkLooks(html) {
@@ -146,65 +147,6 @@ async function checkWideTable(html) {
 		await soon(async () => assert.equal(await box.evaluate((element) => element.scrollLeft), 0));
 		assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
 		await close(page);
-	}
-}
-
-// Texts that are cut without a way to read them, and texts that cover each other.
-const badTexts = () => {
-	const shown = [];
-	const bad = [];
-	// The part of a rectangle that the elements around it do not cut off.
-	const clip = (rect, element) => {
-		const box = { left: rect.left, right: rect.right, top: rect.top, bottom: rect.bottom };
-
-		for (let around = element; around; around = around.parentElement) {
-			if (getComputedStyle(around).overflowX === 'visible') continue;
-			const edge = around.getBoundingClientRect();
-
-			box.left = Math.max(box.left, edge.left);
-			box.right = Math.min(box.right, edge.right);
-			box.top = Math.max(box.top, edge.top);
-			box.bottom = Math.min(box.bottom, edge.bottom);
-		}
-		return box;
-	};
-
-	for (const element of document.querySelectorAll('body *')) {
-		const own = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim());
-
-		if (!own.length || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.closest('canvas, select, .hidden, [inert]')) continue;
-		const style = getComputedStyle(element);
-		const range = document.createRange();
-
-		if (element.scrollWidth > element.clientWidth + 1 && element.clientWidth && style.overflowX === 'hidden' && style.textOverflow !== 'ellipsis')
-			bad.push(`cut: ${element.textContent.slice(0, 60)}`);
-		for (const node of own) {
-			range.selectNodeContents(node);
-			for (const rect of range.getClientRects()) {
-				const box = clip(rect, element);
-
-				if (box.right - box.left < 2 || box.bottom - box.top < 2) continue;
-				const top = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
-
-				if (top && (element.contains(top) || top.contains(element))) shown.push({ element, box, text: node.data.trim().slice(0, 40) });
-			}
-		}
-	}
-	for (const [i, a] of shown.entries())
-		for (const b of shown.slice(i + 1)) {
-			const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left);
-			const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top);
-
-			if (a.element !== b.element && !a.element.contains(b.element) && !b.element.contains(a.element) && width > 2 && height > 4)
-				bad.push(`covered: ${a.text} | ${b.text}`);
-		}
-	return bad;
-};
-
-async function checkTextsOf(page, what) {
-	for (let top = 0; top < (await page.evaluate(() => document.documentElement.scrollHeight)); top += 700) {
-		await page.evaluate((y) => scrollTo(0, y), top);
-		assert.deepEqual(await page.evaluate(badTexts), [], `${what} at ${top}`);
 	}
 }
 
