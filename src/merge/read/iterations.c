@@ -36,8 +36,8 @@ static uint64_t length_ns(const struct iterations *w, size_t i)
 }
 
 /*
- * Count leading iterations that take far longer than those of the second half. The first always
- * counts, because caches are cold and nothing is prepared.
+ * Count leading iterations that take far longer than those of the second half, up to two in a row
+ * that do not. The first always counts, because caches are cold and nothing is prepared.
  */
 static void find_warmup(struct iterations *w)
 {
@@ -50,7 +50,7 @@ static void find_warmup(struct iterations *w)
 	median = lengths[count / 2];
 	free(lengths);
 	w->warmup_count = 1;
-	for (size_t i = 1; i < w->found_count / WARMUP_SHARE_MAX; i++)
+	for (size_t i = 1; i < w->found_count / WARMUP_SHARE_MAX && i < w->warmup_count + 2; i++)
 		if (length_ns(w, i) > median + median / 4)
 			w->warmup_count = i + 1;
 }
@@ -72,22 +72,24 @@ void iterations_free(struct iterations *list)
 	*list = (struct iterations){0};
 }
 
+/* Calls that a loop repeats. Lists of launches have no others. */
 struct launches {
 	uint32_t *stacks;
 	uint32_t *threads;
-	uint8_t *are_graphs; /* 1: the launch of a graph */
+	uint8_t *kinds; /* enum call_kind */
 	size_t count;
 };
 
-enum call_kind { CALL_OTHER, CALL_LAUNCH, CALL_GRAPH_LAUNCH };
+enum call_kind { CALL_OTHER, CALL_LAUNCH, CALL_GRAPH_LAUNCH, CALL_COPY_OR_SYNC };
 
 static enum call_kind kind_of(const struct model *model, uint64_t api)
 {
 	uint32_t class = model->apis.rows[model_api(model, api)].class;
 
-	return class == XT_API_LAUNCH	      ? CALL_LAUNCH
-	       : class == XT_API_GRAPH_LAUNCH ? CALL_GRAPH_LAUNCH
-					      : CALL_OTHER;
+	return class == XT_API_LAUNCH			      ? CALL_LAUNCH
+	       : class == XT_API_GRAPH_LAUNCH		      ? CALL_GRAPH_LAUNCH
+	       : class == XT_API_COPY || class == XT_API_SYNC ? CALL_COPY_OR_SYNC
+							      : CALL_OTHER;
 }
 
 typedef void listener(void *context, const struct xt_row_call *call, enum call_kind kind);
@@ -119,24 +121,29 @@ static void each_call(const struct model *model, const char *log_path, listener 
 	xt_reader_close(reader);
 }
 
+static bool is_launch(enum call_kind kind)
+{
+	return kind == CALL_LAUNCH || kind == CALL_GRAPH_LAUNCH;
+}
+
 /* Results of the first pass over the calls. */
 struct survey {
 	struct iterations *list;
-	struct launches launches;
+	struct launches calls; /* and copies and synchronisations */
 };
 
 static void note_call(void *context, const struct xt_row_call *call, enum call_kind kind)
 {
 	struct survey *survey = context;
 	struct iterations *list = survey->list;
-	struct launches *l = &survey->launches;
+	struct launches *l = &survey->calls;
 
 	if (!list->call_count++ || call->enter_ns < list->first_call_ns)
 		list->first_call_ns = call->enter_ns;
 	list->last_call_ns = larger(list->last_call_ns, call->enter_ns);
 	if (!kind || l->count == LAUNCHES_MAX)
 		return;
-	l->are_graphs[l->count] = kind == CALL_GRAPH_LAUNCH;
+	l->kinds[l->count] = (uint8_t)kind;
 	l->threads[l->count] = (uint32_t)call->thread;
 	l->stacks[l->count++] = (uint32_t)call->stack;
 }
@@ -161,7 +168,7 @@ static uint32_t keep_busiest(struct launches *l, const struct model *model, cons
 	free(counts);
 	for (size_t i = 0; i < l->count; i++)
 		if (l->threads[i] == busiest) {
-			l->are_graphs[kept] = l->are_graphs[i];
+			l->kinds[kept] = l->kinds[i];
 			l->stacks[kept++] = l->stacks[i];
 		}
 	l->count = kept;
@@ -175,7 +182,9 @@ struct passings {
 	uint32_t marker;	/* stack of a launch, or a place of an optimizer */
 	const uint32_t *places; /* of optimizers, by XT_STACK_ID */
 	size_t place_count;
-	uint64_t exit_ns; /* of the last launch, if it is at the place; else 0 */
+	uint64_t exit_ns;    /* of the last launch, if it is at the place; else 0 */
+	bool is_of_run;	     /* only the first of adjacent markers counts */
+	uint32_t last_stack; /* of the last call of the thread, if so */
 };
 
 static void add_later(struct iterations *list, uint64_t time_ns)
@@ -188,9 +197,13 @@ static void add_later(struct iterations *list, uint64_t time_ns)
 static void note_passing(void *context, const struct xt_row_call *call, enum call_kind kind)
 {
 	struct passings *p = context;
+	uint32_t stack = (uint32_t)call->stack;
 
-	if (kind && (uint32_t)call->thread == p->thread && (uint32_t)call->stack == p->marker)
+	if (!kind || (uint32_t)call->thread != p->thread)
+		return;
+	if (stack == p->marker && !(p->is_of_run && stack == p->last_stack))
 		add_later(p->list, call->enter_ns);
+	p->last_stack = stack;
 }
 
 /* Each iteration begins when the optimizer's last launch has returned. */
@@ -198,7 +211,7 @@ static void note_optimizer(void *context, const struct xt_row_call *call, enum c
 {
 	struct passings *p = context;
 
-	if (!kind || (uint32_t)call->thread != p->thread)
+	if (!is_launch(kind) || (uint32_t)call->thread != p->thread)
 		return;
 	if (call->stack < p->place_count && p->places[call->stack] == p->marker) {
 		p->exit_ns = call->enter_ns + call->duration_ns;
@@ -284,22 +297,30 @@ static uint32_t choose_optimizer(const struct launches *l, const struct model *m
 	return (uint32_t)chosen;
 }
 
-static struct launches copy_launches(const struct launches *from)
+static struct launches make_launches(size_t count)
 {
-	struct launches copy = {.stacks = xt_calloc(from->count + 1, sizeof(*copy.stacks)),
-				.threads = xt_calloc(from->count + 1, sizeof(*copy.threads)),
-				.are_graphs = xt_calloc(from->count + 1, 1),
-				.count = from->count};
+	return (struct launches){.stacks = xt_calloc(count + 1, sizeof(uint32_t)),
+				 .threads = xt_calloc(count + 1, sizeof(uint32_t)),
+				 .kinds = xt_calloc(count + 1, 1)};
+}
 
-	memcpy(copy.stacks, from->stacks, from->count * sizeof(*copy.stacks));
-	memcpy(copy.threads, from->threads, from->count * sizeof(*copy.threads));
-	memcpy(copy.are_graphs, from->are_graphs, from->count);
+static struct launches copy_launches(const struct launches *calls)
+{
+	struct launches copy = make_launches(calls->count);
+
+	for (size_t i = 0; i < calls->count; i++) {
+		if (!is_launch(calls->kinds[i]))
+			continue;
+		copy.stacks[copy.count] = calls->stacks[i];
+		copy.threads[copy.count] = calls->threads[i];
+		copy.kinds[copy.count++] = calls->kinds[i];
+	}
 	return copy;
 }
 
 static void free_launches(struct launches *l)
 {
-	free_all(l->stacks, l->threads, l->are_graphs);
+	free_all(l->stacks, l->threads, l->kinds);
 }
 
 /* Finds the steps of an optimizer of PyTorch. Returns whether there are any. */
@@ -314,7 +335,7 @@ static bool find_steps(struct survey *survey, const struct model *model, const c
 	p.places = places = xt_calloc(model->stacks.count + 1, sizeof(*places));
 	for (uint32_t id = 1; id < model->stacks.count; id++)
 		places[id] = optimizer_caller(model, &model->stacks.rows[id]);
-	launches = copy_launches(&survey->launches);
+	launches = copy_launches(&survey->calls);
 	p.thread = keep_busiest(&launches, model, places);
 	p.marker = choose_optimizer(&launches, model, places);
 	free_launches(&launches);
@@ -326,32 +347,81 @@ static bool find_steps(struct survey *survey, const struct model *model, const c
 	return p.marker && survey->list->found_count >= ITERATIONS_MIN;
 }
 
+/* Finds the marker of a loop among the launches from one on. */
+static uint32_t find_from(const struct launches *l, size_t from, const struct model *model)
+{
+	uint32_t marker;
+
+	if (xt_period_find(l->stacks + from, l->count - from, (uint32_t)model->stacks.count,
+			   &marker) < 0)
+		xt_out_of_memory(0);
+	return marker;
+}
+
 /*
  * Returns the launch that marks the period. Launches before the first graph launch are left out
  * if the others repeat: programs make graphs after their warm-up, and replay them in their loop.
  */
 static uint32_t find_marker(const struct launches *l, const struct model *model)
 {
-	const uint8_t *graph = memchr(l->are_graphs, 1, l->count);
-	size_t from = graph ? (size_t)(graph - l->are_graphs) : 0;
-	uint32_t marker, places = (uint32_t)model->stacks.count;
+	const uint8_t *graph = memchr(l->kinds, CALL_GRAPH_LAUNCH, l->count);
+	size_t from = graph ? (size_t)(graph - l->kinds) : 0;
+	uint32_t marker = find_from(l, from, model);
 
-	if (xt_period_find(l->stacks + from, l->count - from, places, &marker) < 0)
-		xt_out_of_memory(0);
-	if (marker == XT_PERIOD_NONE && from &&
-	    xt_period_find(l->stacks, l->count, places, &marker) < 0)
-		xt_out_of_memory(0);
+	return marker == XT_PERIOD_NONE && from ? find_from(l, 0, model) : marker;
+}
+
+/* Whether most launches of a kernel at the marker follow each other. */
+static bool repeats_alone(const struct launches *l, uint32_t marker)
+{
+	size_t count = 0, alone = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (l->stacks[i] != marker || l->kinds[i] != CALL_LAUNCH)
+			continue;
+		count++;
+		alone += i && l->stacks[i - 1] == marker;
+	}
+	return alone > count / 2;
+}
+
+/*
+ * Returns the marker of a loop around runs of equal launches, by the thread's copies and
+ * synchronisations.
+ */
+static uint32_t find_outer(const struct launches *calls, uint32_t thread, const struct model *model)
+{
+	struct launches runs = make_launches(calls->count);
+	uint32_t marker;
+
+	for (size_t i = 0; i < calls->count; i++) {
+		uint32_t stack = calls->stacks[i] < model->stacks.count ? calls->stacks[i] : 0;
+
+		if (calls->threads[i] == thread &&
+		    (!runs.count || runs.stacks[runs.count - 1] != stack))
+			runs.stacks[runs.count++] = stack;
+	}
+	marker = find_from(&runs, 0, model);
+	free_launches(&runs);
 	return marker;
 }
 
 /* Finds the period of the thread with the most launches. */
 static void find_period(struct survey *survey, const struct model *model, const char *log_path)
 {
-	struct launches *l = &survey->launches;
-	struct passings p = {.list = survey->list, .thread = keep_busiest(l, model, NULL)};
+	struct launches launches = copy_launches(&survey->calls);
+	struct passings p = {.list = survey->list, .last_stack = UINT32_MAX};
 
 	survey->list->found_count = 0;
-	p.marker = find_marker(l, model);
+	p.thread = keep_busiest(&launches, model, NULL);
+	p.marker = find_marker(&launches, model);
+	if (p.marker != XT_PERIOD_NONE && repeats_alone(&launches, p.marker)) {
+		uint32_t outer = find_outer(&survey->calls, p.thread, model);
+
+		p.is_of_run = outer != XT_PERIOD_NONE;
+		p.marker = p.is_of_run ? outer : p.marker;
+	}
+	free_launches(&launches);
 	if (p.marker == XT_PERIOD_NONE)
 		return;
 	each_call(model, log_path, note_passing, &p);
@@ -362,11 +432,7 @@ static void find_period(struct survey *survey, const struct model *model, const 
 static void find_by_launches(struct iterations *list, const struct model *model,
 			     const char *log_path)
 {
-	struct survey survey = {
-		.list = list,
-		.launches = {.stacks = xt_calloc(LAUNCHES_MAX, sizeof(*survey.launches.stacks)),
-			     .threads = xt_calloc(LAUNCHES_MAX, sizeof(*survey.launches.threads)),
-			     .are_graphs = xt_calloc(LAUNCHES_MAX, 1)}};
+	struct survey survey = {.list = list, .calls = make_launches(LAUNCHES_MAX)};
 
 	each_call(model, log_path, note_call, &survey);
 	if (!find_steps(&survey, model, log_path))
@@ -375,7 +441,7 @@ static void find_by_launches(struct iterations *list, const struct model *model,
 		list->source = ITERATIONS_NONE;
 		list->found_count = 0;
 	}
-	free_launches(&survey.launches);
+	free_launches(&survey.calls);
 }
 
 /* A range of one thread that may be the iteration. */
@@ -390,7 +456,8 @@ struct candidate {
 struct search {
 	const struct model *model;
 	struct names labels;
-	uint32_t *label_of; /* label by node of the model's range tree */
+	uint32_t *label_of;  /* label by node of the model's range tree */
+	uint32_t *newest_of; /* the newest candidate, from 1, by label; 0: none */
 	struct candidate *candidates;
 	size_t candidate_count;
 	size_t candidate_capacity;
@@ -418,6 +485,7 @@ static void make_labels(struct search *s)
 		s->label_of[n] = names_intern(&s->labels, name, strlen(name));
 		free(name);
 	}
+	s->newest_of = xt_calloc(s->labels.count, sizeof(*s->newest_of));
 }
 
 /* Finds a range with this label in a range state. Returns its node or RANGE_NONE. */
@@ -433,13 +501,13 @@ static uint32_t find_label(const struct search *s, uint32_t state, uint32_t labe
 
 static struct candidate *candidate_of(struct search *s, uint32_t label, uint32_t thread)
 {
-	struct candidate *c;
+	struct candidate *c = s->candidates + s->newest_of[label] - 1;
 
-	for (size_t i = s->candidate_count; i-- > 0;)
-		if (s->candidates[i].label == label && s->candidates[i].thread == thread)
-			return &s->candidates[i];
+	if (s->newest_of[label] && c->thread == thread)
+		return c;
 	c = xt_new(s->candidates, s->candidate_count, s->candidate_capacity);
 	*c = (struct candidate){.label = label, .thread = thread, .depth = UINT32_MAX};
+	s->newest_of[label] = (uint32_t)s->candidate_count;
 	return c;
 }
 
@@ -529,7 +597,7 @@ static void take(struct iterations *list, const struct search *s, const struct c
 		list->end_ns = list->starts_ns[--list->found_count];
 }
 
-static bool find_ranges(struct iterations *list, const struct model *model, const char *wanted)
+static void find_ranges(struct iterations *list, const struct model *model, const char *wanted)
 {
 	struct search s = {.model = model};
 	const struct candidate *best;
@@ -543,9 +611,8 @@ static bool find_ranges(struct iterations *list, const struct model *model, cons
 	best = choose(&s, name);
 	if (best)
 		take(list, &s, best);
-	free_all(name, s.label_of, s.candidates);
+	free_all(name, s.label_of, s.newest_of, s.candidates);
 	names_free(&s.labels);
-	return best;
 }
 
 static bool is_of_profiler(const struct iterations *ranges)
@@ -566,7 +633,9 @@ bool iterations_find(struct iterations *list, const struct model *model, const c
 	struct iterations others = {0};
 
 	*list = (struct iterations){0};
-	if (!find_ranges(list, model, request->iteration) && request->iteration) {
+	find_ranges(list, model, request->iteration);
+	if (request->iteration && list->found_count < ITERATIONS_MIN) {
+		iterations_free(list);
 		list->source = ITERATIONS_MISSING;
 		return false;
 	}

@@ -175,7 +175,7 @@ static char *read_file(const char *path, size_t *bytes)
 static void gives_bytes_of_one_process(void **state)
 {
 	static const char *const folders[] = {SAMPLES "/sim-ranks", SAMPLES "/h200-ddp-loader"};
-	static const char *const options[] = {"--folded",	"--brief", "--text",
+	static const char *const options[] = {"--folded",  "--brief", "--text",
 					      "--summary", "--pprof", "--chrome"};
 
 	(void)state;
