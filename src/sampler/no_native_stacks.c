@@ -20,12 +20,6 @@ int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, 
 	return -ENOSYS;
 }
 
-bool perf_events_see_kernel(const struct perf_events *events)
-{
-	(void)events;
-	return false;
-}
-
 int perf_events_descriptor(const struct perf_events *events)
 {
 	(void)events;
@@ -47,12 +41,6 @@ void perf_events_drain(struct perf_events *events,
 void perf_events_jitter(struct perf_events *events)
 {
 	(void)events;
-}
-
-uint64_t perf_events_lost(const struct perf_events *events)
-{
-	(void)events;
-	return 0;
 }
 
 void perf_events_close(struct perf_events *events)

@@ -81,15 +81,14 @@ void perf_refusal_explain(int error, size_t cpu_count, char *why, size_t why_byt
  * Without privileges the kernel allows 516 KiB for each CPU (perf_event_mlock_kb): 128 pages and
  * the header's page. That is half a second of samples at 99 Hz.
  */
-#define RING_PAGES_MAX	 128u
-#define RING_PAGES_MIN	 8u /* three samples */
-#define RINGS_BYTES_MAX	 (64u << 20)
-#define RECORD_BYTES_MAX 65536u
-#define PERIOD_NS_MIN	 10000.0 /* the kernel's own limit */
-#define JITTER		 0.2
-#define FAULT_PERIOD	 2003 /* page faults for each sample: 500 in a second of nothing else */
-#define CPUS_MAX	 4096
-#define EVENT_REGISTERS	 8
+#define RING_PAGES_MAX	128u
+#define RING_PAGES_MIN	8u /* three samples */
+#define RINGS_BYTES_MAX (64u << 20)
+#define PERIOD_NS_MIN	10000.0 /* the kernel's own limit */
+#define JITTER		0.2
+#define FAULT_PERIOD	2003 /* page faults for each sample: 500 in a second of nothing else */
+#define CPUS_MAX	4096
+#define EVENT_REGISTERS 8
 /* With PERF_SAMPLE_PERIOD, the kernel would sample a software event each time it happens. */
 #define EVENT_SAMPLE_TYPES                                                                         \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |                    \
@@ -106,25 +105,12 @@ static const struct {
 	{PERF_REG_X86_R14, THREAD_R14}, {PERF_REG_X86_R15, THREAD_R15},
 };
 
-struct cpu_ring {
+struct perf_ring {
 	int fd;
 	int fault_fd;	   /* -1: none */
 	uint64_t fault_id; /* of its samples */
 	struct perf_event_mmap_page *control;
 	const uint8_t *data;
-};
-
-struct perf_events {
-	struct cpu_ring *rings;
-	size_t ring_count;
-	uint64_t data_bytes; /* of each ring: a power of two */
-	int epoll_fd;
-	size_t polled_count; /* events in the set of epoll_fd */
-	double hz;
-	bool sees_kernel;
-	uint64_t random;
-	uint64_t lost_count;
-	uint8_t record[RECORD_BYTES_MAX]; /* one that wraps around the end of its ring */
 };
 
 /*
@@ -213,7 +199,7 @@ static int open_events(struct perf_events *events, pid_t pid, const uint16_t *cp
 		if (fd < 0)
 			return -errno;
 		fcntl(fd, F_SETFL, O_NONBLOCK);
-		events->rings[events->ring_count++] = (struct cpu_ring){
+		events->rings[events->ring_count++] = (struct perf_ring){
 			.fd = fd,
 			/* The clock is enough if there are too few descriptors for this. */
 			.fault_fd = events->sees_kernel
@@ -229,7 +215,7 @@ static int open_events(struct perf_events *events, pid_t pid, const uint16_t *cp
 static void join_faults(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->ring_count; i++) {
-		struct cpu_ring *ring = &events->rings[i];
+		struct perf_ring *ring = &events->rings[i];
 
 		if (ring->fault_fd < 0 ||
 		    (!ioctl(ring->fault_fd, PERF_EVENT_IOC_ID, &ring->fault_id) &&
@@ -243,7 +229,7 @@ static void join_faults(struct perf_events *events)
 static void unmap_rings(struct perf_events *events)
 {
 	for (size_t i = 0; i < events->ring_count; i++) {
-		struct cpu_ring *ring = &events->rings[i];
+		struct perf_ring *ring = &events->rings[i];
 
 		if (ring->control)
 			munmap(ring->control, PAGE_BYTES + events->data_bytes);
@@ -255,7 +241,7 @@ static int map_rings_of(struct perf_events *events, uint64_t page_count)
 {
 	events->data_bytes = page_count * PAGE_BYTES;
 	for (size_t i = 0; i < events->ring_count; i++) {
-		struct cpu_ring *ring = &events->rings[i];
+		struct perf_ring *ring = &events->rings[i];
 		void *memory = mmap(NULL, PAGE_BYTES + events->data_bytes, PROT_READ | PROT_WRITE,
 				    MAP_SHARED, ring->fd, 0);
 
@@ -363,11 +349,6 @@ int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, 
 	return 0;
 }
 
-bool perf_events_see_kernel(const struct perf_events *events)
-{
-	return events->sees_kernel;
-}
-
 int perf_events_descriptor(const struct perf_events *events)
 {
 	return events->polled_count ? events->epoll_fd : -1;
@@ -413,7 +394,7 @@ static uint64_t take_u64(struct cursor *cursor)
 }
 
 /* The fields are in the order of perf_event_open(2), section PERF_RECORD_SAMPLE. */
-static bool read_sample(const struct cpu_ring *ring, struct perf_sample *sample,
+static bool read_sample(const struct perf_ring *ring, struct perf_sample *sample,
 			struct cursor cursor)
 {
 	uint64_t tids, stack_bytes;
@@ -444,7 +425,7 @@ static bool read_sample(const struct cpu_ring *ring, struct perf_sample *sample,
 	return sample->pid > 0 && sample->tid > 0;
 }
 
-static void take_record(struct perf_events *events, const struct cpu_ring *ring,
+static void take_record(struct perf_events *events, const struct perf_ring *ring,
 			const uint8_t *record, size_t record_bytes,
 			void (*taken)(void *context, const struct perf_sample *sample),
 			void *context)
@@ -464,7 +445,7 @@ static void take_record(struct perf_events *events, const struct cpu_ring *ring,
 	}
 }
 
-static void drain_ring(struct perf_events *events, struct cpu_ring *ring,
+static void drain_ring(struct perf_events *events, struct perf_ring *ring,
 		       void (*taken)(void *context, const struct perf_sample *sample),
 		       void *context)
 {
@@ -514,11 +495,6 @@ void perf_events_jitter(struct perf_events *events)
 
 		ioctl(events->rings[i].fd, PERF_EVENT_IOC_PERIOD, &period_ns);
 	}
-}
-
-uint64_t perf_events_lost(const struct perf_events *events)
-{
-	return events->lost_count;
 }
 
 void perf_events_close(struct perf_events *events)

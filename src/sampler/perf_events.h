@@ -48,19 +48,32 @@ struct perf_sample {
 	size_t stack_bytes;
 };
 
-struct perf_events;
+#define PERF_RECORD_BYTES_MAX 65536u
+
+/* The caller may read the first members. */
+struct perf_events {
+	/*
+	 * Samples come from inside the kernel, too. Without that permission, one in many page
+	 * faults is sampled instead, because the memory that a thread touches is its own doing.
+	 */
+	bool sees_kernel;
+	uint64_t lost_count; /* samples that the kernel dropped because a buffer was full */
+
+	struct perf_ring *rings;
+	size_t ring_count;
+	uint64_t data_bytes; /* of each ring: a power of two */
+	int epoll_fd;
+	size_t polled_count; /* events in the set of epoll_fd */
+	double hz;
+	uint64_t random;
+	uint8_t record[PERF_RECORD_BYTES_MAX]; /* one that wraps around the end of its ring */
+};
 
 /*
  * Opens the events for a process that has not called exec yet, and everything that it starts.
  * Returns 0, or -errno with a reason for the user in *why: what forbids it and how to allow it.
  */
 int perf_events_open(struct perf_events **out, pid_t pid, double hz, char *why, size_t why_bytes);
-
-/*
- * Whether samples come from inside the kernel, too. Without that permission, one in many page
- * faults is sampled instead, because the memory that a thread touches is its own doing.
- */
-bool perf_events_see_kernel(const struct perf_events *events);
 
 /* A descriptor that poll() reports as readable as soon as a sample waits. -1: no more will come. */
 int perf_events_descriptor(const struct perf_events *events);
@@ -78,9 +91,6 @@ void perf_events_drain(struct perf_events *events,
 
 /* Draws a new period at random around 1 / hz, so that sampling cannot lock in step with a loop. */
 void perf_events_jitter(struct perf_events *events);
-
-/* Samples that the kernel dropped because a buffer was full. */
-uint64_t perf_events_lost(const struct perf_events *events);
 
 void perf_events_close(struct perf_events *events);
 

@@ -246,6 +246,16 @@ int thread_files_stat(struct thread_files *files, struct thread_stat *out)
 	return thread_stat_parse(text, out) ? 0 : -EBADMSG;
 }
 
+int process_stat_read(pid_t pid, struct thread_stat *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t length = proc_file_read(PROC_PATH("%d/stat", pid), text, sizeof(text));
+
+	if (length < 0)
+		return (int)length;
+	return thread_stat_parse(text, out) ? 0 : -EBADMSG;
+}
+
 void thread_files_syscall(struct thread_files *files, struct thread_syscall *out)
 {
 	char text[TEXT_BYTES];

@@ -70,6 +70,9 @@ int thread_files_stat(struct thread_files *files, struct thread_stat *out);
 void thread_files_syscall(struct thread_files *files, struct thread_syscall *out);
 void thread_files_close(struct thread_files *files);
 
+/* The stat of a process. 0 or -errno. */
+int process_stat_read(pid_t pid, struct thread_stat *out);
+
 /* The parts that do not need a thread. False if the text has another form. */
 bool thread_counts_parse(const char *text, struct thread_counts *out);
 bool thread_stat_parse(const char *text, struct thread_stat *out);

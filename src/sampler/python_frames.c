@@ -371,8 +371,16 @@ bool python_states_is_gil(const struct python_states *states, const struct pytho
 	return false;
 }
 
-uint64_t python_states_gil_holder(const struct python_states *states,
-				  const struct python_place *place)
+/* The thread of a state; 0: unknown. */
+static pid_t tid_of(const struct python_states *states, uint64_t address)
+{
+	for (size_t i = 0; i < states->count; i++)
+		if (states->list[i].address == address)
+			return states->list[i].tid;
+	return 0;
+}
+
+pid_t python_states_gil_holder(const struct python_states *states, const struct python_place *place)
 {
 	uint8_t gil[GIL_LOCKED + 4];
 
@@ -383,16 +391,8 @@ uint64_t python_states_gil_holder(const struct python_states *states,
 					sizeof(gil)) &&
 		    python_member(gil, GIL_LOCKED, 4) == 1 &&
 		    python_member(gil, GIL_LAST_HOLDER, 8))
-			return python_member(gil, GIL_LAST_HOLDER, 8);
+			return tid_of(states, python_member(gil, GIL_LAST_HOLDER, 8));
 	}
-	return 0;
-}
-
-pid_t python_states_tid(const struct python_states *states, uint64_t address)
-{
-	for (size_t i = 0; i < states->count; i++)
-		if (states->list[i].address == address)
-			return states->list[i].tid;
 	return 0;
 }
 

@@ -73,12 +73,9 @@ const struct python_state *python_states_of(const struct python_states *states, 
 bool python_states_is_gil(const struct python_states *states, const struct python_place *place,
 			  uint64_t futex_address);
 
-/* Reads which state holds an interpreter lock. 0: none, or unknown. */
-uint64_t python_states_gil_holder(const struct python_states *states,
-				  const struct python_place *place);
-
-/* The thread of a state; 0: unknown. */
-pid_t python_states_tid(const struct python_states *states, uint64_t address);
+/* Reads which thread holds an interpreter lock. 0: none, or unknown. */
+pid_t python_states_gil_holder(const struct python_states *states,
+			       const struct python_place *place);
 
 void python_states_free(struct python_states *states);
 

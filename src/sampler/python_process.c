@@ -428,30 +428,6 @@ static bool load(struct python_codes *codes, struct python_code *code,
 	return code->is_known;
 }
 
-static size_t bytes_to_check(const struct python_code *code, const struct python_layout *layout,
-			     bool has_versions)
-{
-	size_t bytes = python_identity_bytes(layout);
-
-	for (int i = 0; i < PYTHON_COPIES && !has_versions; i++)
-		bytes += code->copies[i].byte_count;
-	return bytes;
-}
-
-static bool has_scratch(struct python_codes *codes, size_t bytes)
-{
-	void *scratch;
-
-	if (bytes <= codes->scratch_bytes)
-		return true;
-	scratch = realloc(codes->scratch, bytes * 2);
-	if (!scratch)
-		return false;
-	codes->scratch = scratch;
-	codes->scratch_bytes = bytes * 2;
-	return true;
-}
-
 /* Whether a code object is what it was. now: the parts as read now. */
 static bool is_current(const struct python_code *code, const struct python_layout *layout,
 		       const struct process_memory_part *now, bool has_versions)
@@ -468,18 +444,18 @@ static bool is_current(const struct python_code *code, const struct python_layou
 	return true;
 }
 
-/* Lists the parts that identify a code object. Returns where the next ones go. */
-static uint8_t *list_parts(const struct python_code *code, const struct python_layout *layout,
-			   bool has_versions, uint8_t *to, struct process_memory_part *parts)
+/* Lists the parts that identify a code object. Returns their number. */
+static uint32_t list_parts(const struct python_code *code, const struct python_layout *layout,
+			   bool has_versions, struct process_memory_part *parts)
 {
-	*parts = (struct process_memory_part){to, code->address, python_identity_bytes(layout)};
-	to += parts++->bytes;
-	for (int i = 0; i < PYTHON_COPIES && !has_versions; i++) {
-		*parts = (struct process_memory_part){to, code->copies[i].from,
-						      code->copies[i].byte_count};
-		to += parts++->bytes;
-	}
-	return to;
+	uint32_t count = 0;
+
+	parts[count++] = (struct process_memory_part){.from = code->address,
+						      .bytes = python_identity_bytes(layout)};
+	for (int i = 0; i < PYTHON_COPIES && !has_versions; i++)
+		parts[count++] = (struct process_memory_part){.from = code->copies[i].from,
+							      .bytes = code->copies[i].byte_count};
+	return count;
 }
 
 /* Compares known code objects with one system call. Unsets is_known of those that changed. */
@@ -495,18 +471,19 @@ static bool check_some(struct python_codes *codes, struct python_code **list, ui
 
 	for (uint32_t i = 0; i < count; i++)
 		if (list[i]->is_known)
-			bytes += bytes_to_check(list[i], &place->layout, has_versions);
-	if (!bytes)
+			part_count += list_parts(list[i], &place->layout, has_versions,
+						 &parts[part_count]);
+	if (!part_count)
 		return true;
-	if (!has_scratch(codes, bytes))
+	for (uint32_t p = 0; p < part_count; p++)
+		bytes += parts[p].bytes;
+	if (grow(codes->scratch, codes->scratch_bytes, bytes))
 		return false;
 	to = codes->scratch;
-	for (uint32_t i = 0; i < count; i++)
-		if (list[i]->is_known) {
-			to = list_parts(list[i], &place->layout, has_versions, to,
-					&parts[part_count]);
-			part_count += parts_each;
-		}
+	for (uint32_t p = 0; p < part_count; p++) {
+		parts[p].to = to;
+		to += parts[p].bytes;
+	}
 	/* If a text was freed and unmapped, each code object is read on its own. */
 	is_read = process_memory_read_parts(place->pid, parts, part_count);
 	part_count = 0;
@@ -914,9 +891,7 @@ bool python_process_is_gil(const struct python_process *process, uint64_t futex_
 
 pid_t python_process_gil_holder(const struct python_process *process)
 {
-	uint64_t state = python_states_gil_holder(&process->states, &process->place);
-
-	return state ? python_states_tid(&process->states, state) : 0;
+	return python_states_gil_holder(&process->states, &process->place);
 }
 
 bool python_process_is_loop(const struct python_process *process, uint64_t address)

@@ -205,7 +205,7 @@ static void record_totals(struct sampler *sampler)
 		{"cpu.late_ns", sampler->late_ns},
 		{"cpu.lost.observations", sampling->lost_observations},
 		{"cpu.lost.processes", sampling->lost_processes},
-		{"cpu.lost.perf", sampler->perf ? perf_events_lost(sampler->perf) : 0},
+		{"cpu.lost.perf", sampler->perf ? sampler->perf->lost_count : 0},
 	};
 
 	for (size_t i = 0; root && root->log && i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -287,7 +287,7 @@ static void open_perf(struct sampler *sampler, const struct sampler_options *opt
 				  SAMPLER_WHY_BYTES))
 		sampler->perf = NULL;
 	if (sampler->perf)
-		sampler->sampling.facts.sees_kernel = perf_events_see_kernel(sampler->perf);
+		sampler->sampling.facts.sees_kernel = sampler->perf->sees_kernel;
 	else
 		sampler->sampling.facts.why_no_perf = why;
 }

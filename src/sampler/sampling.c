@@ -328,16 +328,14 @@ struct sampled_process *sampling_add_process(struct sampling *sampling, pid_t pi
 {
 	struct sampled_process *process = process_table_find(&sampling->processes, pid);
 	struct thread_stat stat;
-	char text[1024];
-	ssize_t length;
+	int error;
 
 	/* Our parent is the process between the program and us (cpu_sampler.c), until it ends. */
 	if (process || pid == sampling->own_pid || (pid == getppid() && pid != sampling->root))
 		return process;
-	length = proc_file_read(PROC_PATH("%d/stat", pid), text, sizeof(text));
-	sampling->lost_observations += length < 0 && !thread_files_is_end((int)length);
-	if (length < 0 || !thread_stat_parse(text, &stat) ||
-	    (strchr("ZX", stat.state) && stat.thread_count < 2))
+	error = process_stat_read(pid, &stat);
+	sampling->lost_observations += error && !thread_files_is_end(error);
+	if (error || (strchr("ZX", stat.state) && stat.thread_count < 2))
 		return NULL;
 	process = calloc(1, sizeof(*process));
 	if (!process)
@@ -650,13 +648,9 @@ void process_tree_open(struct process_tree *tree)
 /* The parent of a process, or -1. */
 static pid_t parent_of(pid_t pid)
 {
-	char text[1024];
 	struct thread_stat stat;
 
-	return proc_file_read(PROC_PATH("%d/stat", pid), text, sizeof(text)) > 0 &&
-			       thread_stat_parse(text, &stat)
-		       ? stat.parent
-		       : -1;
+	return process_stat_read(pid, &stat) ? -1 : stat.parent;
 }
 
 /* For kernels that do not list the children of a thread (CONFIG_PROC_CHILDREN). */

@@ -147,10 +147,8 @@ static uint64_t lost_count(const struct live_accounts *accounts)
 static bool is_running(uint32_t pid)
 {
 	struct thread_stat stat;
-	char text[1024];
 
-	return proc_file_read(PROC_PATH("%u/stat", pid), text, sizeof(text)) > 0 &&
-	       thread_stat_parse(text, &stat) && stat.state != 'Z' && stat.state != 'X';
+	return !process_stat_read((pid_t)pid, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
 /*

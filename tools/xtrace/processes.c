@@ -21,6 +21,7 @@
 
 #include "commands.h"
 #include "data_dir.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
 #include "sampler/process_read.h"
@@ -31,14 +32,9 @@ static int processes_add(struct process_list *list, pid_t pid, const char *crash
 			 const char *log)
 {
 	struct traced_process row = {pid, strdup(crash_buffer), strdup(log)};
-	struct traced_process *rows =
-		reallocarray(list->rows, list->count + 1, sizeof(*list->rows));
 
-	if (rows)
-		list->rows = rows;
-	if (!rows || !row.crash_buffer || !row.log) {
-		free(row.crash_buffer);
-		free(row.log);
+	if (!row.crash_buffer || !row.log || grow(list->rows, list->capacity, list->count + 1)) {
+		free_all(row.crash_buffer, row.log);
 		return -ENOMEM;
 	}
 	list->rows[list->count++] = row;
@@ -47,12 +43,9 @@ static int processes_add(struct process_list *list, pid_t pid, const char *crash
 
 void processes_free(struct process_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		free(list->rows[i].crash_buffer);
-		free(list->rows[i].log);
-	}
-	free(list->rows);
-	free(list->deleted);
+	for (size_t i = 0; i < list->count; i++)
+		free_all(list->rows[i].crash_buffer, list->rows[i].log);
+	free_all(list->rows, list->deleted);
 	*list = (struct process_list){0};
 }
 
@@ -221,17 +214,6 @@ int processes_find_tree(struct process_list *list, pid_t pid)
 	return error == -ENOENT && is_xtrace(pid) ? find_children(list, pid) : error;
 }
 
-static int add_deleted(struct process_list *list, pid_t pid)
-{
-	pid_t *longer = reallocarray(list->deleted, list->deleted_count + 1, sizeof(*longer));
-
-	if (!longer)
-		return -ENOMEM;
-	list->deleted = longer;
-	list->deleted[list->deleted_count++] = pid;
-	return 0;
-}
-
 int processes_find_all(struct process_list *list)
 {
 	DIR *folder = opendir("/proc");
@@ -243,8 +225,11 @@ int processes_find_all(struct process_list *list)
 	while (error != -ENOMEM && (pid = proc_next_id(folder))) {
 		error = processes_find_pid(list, pid);
 		list->hidden_count += error == -EACCES || error == -EPERM;
-		if (error == -ESTALE)
-			error = add_deleted(list, pid);
+		if (error != -ESTALE)
+			continue;
+		error = grow(list->deleted, list->deleted_capacity, list->deleted_count + 1);
+		if (!error)
+			list->deleted[list->deleted_count++] = pid;
 	}
 	closedir(folder);
 	return error == -ENOMEM ? error : 0;

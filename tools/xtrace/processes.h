@@ -20,10 +20,10 @@ struct traced_process {
 
 struct process_list {
 	struct traced_process *rows;
-	size_t count;
+	size_t count, capacity;
 	size_t hidden_count; /* processes whose maps may not be read */
 	pid_t *deleted;	     /* processes whose trace was deleted */
-	size_t deleted_count;
+	size_t deleted_count, deleted_capacity;
 };
 
 /* All processes that may be inspected. Returns 0 or -errno. */
