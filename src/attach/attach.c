@@ -193,8 +193,7 @@ static int borrow_any(struct attempt *attempt)
 	if (error)
 		return error;
 	put_functions(attempt);
-	attempt->is_interrupted = interrupted_threads_find(attempt->target, false,
-							   attempt->why.text, attempt->why.bytes);
+	attempt->is_interrupted = interrupted_threads_find(attempt->target, false, &attempt->why);
 	if (attempt->is_interrupted)
 		return -EAGAIN;
 	candidates_find(&attempt->candidates, attempt->target);
@@ -398,15 +397,15 @@ bool attach_is_supported(void)
 	return true;
 }
 
-int attach_process(struct target *target, const struct attach_request *request, char *why,
-		   size_t why_bytes)
+int attach_process(struct target *target, const struct attach_request *request,
+		   const struct why *why)
 {
 	static struct attempt attempt;
-	int error = remote_unwind_open(request->library_dir, why, why_bytes);
+	int error = remote_unwind_open(request->library_dir, why->text, why->bytes);
 
 	if (error)
 		return error;
-	attempt = (struct attempt){.target = target, .why = {why, why_bytes}};
+	attempt = (struct attempt){.target = target, .why = *why};
 	error = fill_contents(&attempt, request);
 	if (!error)
 		error = borrow(&attempt);

@@ -38,7 +38,7 @@ bool attach_is_supported(void);
  * process". -EINPROGRESS: the entry point may still be called, or runs already. Then the files that
  * it needs must stay. All other errors are final.
  */
-int attach_process(struct target *target, const struct attach_request *request, char *why,
-		   size_t why_bytes);
+int attach_process(struct target *target, const struct attach_request *request,
+		   const struct why *why);
 
 #endif

@@ -3,7 +3,6 @@
  * In place of attach.c on processors other than x86-64, for which there is no stub.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "attach/attach.h"
 
@@ -12,10 +11,9 @@ bool attach_is_supported(void)
 	return false;
 }
 
-int attach_process(struct target *target, const struct attach_request *request, char *why,
-		   size_t why_bytes)
+int attach_process(struct target *target, const struct attach_request *request,
+		   const struct why *why)
 {
 	(void)target, (void)request;
-	snprintf(why, why_bytes, "xtrace attaches on x86-64 only");
-	return -ENOSYS;
+	return refuse(why, -ENOSYS, "xtrace attaches on x86-64 only");
 }

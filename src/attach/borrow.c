@@ -61,7 +61,7 @@ static int seize(const struct tracer *tracer, pid_t tid)
 		return refuse(&tracer->why, -EAGAIN, "has ended");
 	ptrace_facts_read(&facts, tracer->pid);
 	if (facts.is_blocked) {
-		ptrace_refusal_explain(&facts, tracer->why.text, tracer->why.bytes);
+		ptrace_refusal_explain(&facts, &tracer->why);
 		return -EPERM;
 	}
 	/* Its memory was readable, so ptrace is allowed. A tracer in another container has id 0. */
@@ -238,21 +238,17 @@ static bool learn_frame_form(void)
 	return frame_words.magic1 == FP_MAGIC1;
 }
 
-static int check_extended(const struct thread_state *state, char *why, size_t why_bytes)
+static int check_extended(const struct thread_state *state, const struct why *why)
 {
 	uint64_t in_use = 0;
 
 	if (!learn_frame_form() || state->extended_bytes < frame_words.state_bytes ||
-	    frame_words.state_bytes < XSTATE_BV_OFFSET + sizeof(in_use)) {
-		snprintf(why, why_bytes, "has registers of an unknown form");
-		return -ENOTSUP;
-	}
+	    frame_words.state_bytes < XSTATE_BV_OFFSET + sizeof(in_use))
+		return refuse(why, -ENOTSUP, "has registers of an unknown form");
 	memcpy(&in_use, state->extended + XSTATE_BV_OFFSET, sizeof(in_use));
-	if (in_use & ~frame_words.features) {
-		snprintf(why, why_bytes, "uses %s",
-			 in_use & AMX_DATA ? "AMX tiles" : "registers of an unknown kind");
-		return -ENOTSUP;
-	}
+	if (in_use & ~frame_words.features)
+		return refuse(why, -ENOTSUP, "uses %s",
+			      in_use & AMX_DATA ? "AMX tiles" : "registers of an unknown kind");
 	return 0;
 }
 
@@ -314,12 +310,11 @@ static void put_registers(uint8_t *to, const struct thread_state *state,
 
 int resume_image_make(struct resume_image *image, const struct thread_state *state,
 		      const struct wait_restart *restart, const void *contents,
-		      size_t content_bytes, uint64_t block, uint64_t entry, char *why,
-		      size_t why_bytes)
+		      size_t content_bytes, uint64_t block, uint64_t entry, const struct why *why)
 {
 	uint64_t top = state->registers.rsp - STUB_RETURN_BYTES, extended, context, data;
 	uint64_t call = state->registers.rip - SYSCALL_BYTES;
-	int error = check_extended(state, why, why_bytes);
+	int error = check_extended(state, why);
 
 	if (error)
 		return error;
@@ -438,8 +433,7 @@ static int check_thread(struct borrowing *borrowing)
 	if (!target_is_same(borrowing->target))
 		return refuse(&borrowing->why, -ESRCH,
 			      "it has ended, or has executed another program");
-	if (!target_allows_thread(borrowing->target, &status, borrowing->why.text,
-				  borrowing->why.bytes))
+	if (!target_allows_thread(borrowing->target, &status, &borrowing->why))
 		return -EAGAIN;
 	if (dispatches_calls(borrowing->tid))
 		return refuse(&borrowing->why, -EAGAIN,
@@ -453,19 +447,19 @@ static int check_thread(struct borrowing *borrowing)
 static int check_stack(struct borrowing *borrowing)
 {
 	const struct user_regs_struct *from = &borrowing->state.registers;
-	struct thread_registers registers = {.known = (1u << THREAD_REGISTERS) - 1};
+	const struct thread_registers registers = {.known = (1u << THREAD_REGISTERS) - 1,
+						   .value = {[THREAD_RIP] = from->rip,
+							     [THREAD_RSP] = from->rsp,
+							     [THREAD_RBP] = from->rbp,
+							     [THREAD_RBX] = from->rbx,
+							     [THREAD_R12] = from->r12,
+							     [THREAD_R13] = from->r13,
+							     [THREAD_R14] = from->r14,
+							     [THREAD_R15] = from->r15}};
 	enum stack_safety safety;
 
-	registers.value[THREAD_RIP] = from->rip;
-	registers.value[THREAD_RSP] = from->rsp;
-	registers.value[THREAD_RBP] = from->rbp;
-	registers.value[THREAD_RBX] = from->rbx;
-	registers.value[THREAD_R12] = from->r12;
-	registers.value[THREAD_R13] = from->r13;
-	registers.value[THREAD_R14] = from->r14;
-	registers.value[THREAD_R15] = from->r15;
 	safety = safe_stack_check(&borrowing->target->modules, borrowing->target->pid, &registers,
-				  borrowing->why.text, borrowing->why.bytes);
+				  &borrowing->why);
 	return safety == STACK_SAFE || safety == STACK_WAITS_FOR_LOCK ? 0 : -EAGAIN;
 }
 
@@ -493,10 +487,10 @@ static int check_room(struct borrowing *borrowing)
 /* While the thread was chosen, the program may have stopped others. */
 static int check_others(struct borrowing *borrowing)
 {
-	char why[256];
+	char text[256];
 
-	return interrupted_threads_find(borrowing->target, true, why, sizeof(why))
-		       ? refuse(&borrowing->why, -EAGAIN, "waits while %s", why)
+	return interrupted_threads_find(borrowing->target, true, &(struct why){text, sizeof(text)})
+		       ? refuse(&borrowing->why, -EAGAIN, "waits while %s", text)
 		       : 0;
 }
 
@@ -507,8 +501,7 @@ static int make_image(struct borrowing *borrowing)
 	borrowing->image.bytes = borrowing->image_bytes;
 	return resume_image_make(&borrowing->image, &borrowing->state, &borrowing->restart,
 				 borrowing->contents->bytes, borrowing->contents->byte_count,
-				 borrowing->site->block, entry, borrowing->why.text,
-				 borrowing->why.bytes)
+				 borrowing->site->block, entry, &borrowing->why)
 		       ? -EAGAIN
 		       : 0;
 }

@@ -52,8 +52,7 @@ struct resume_image {
  */
 int resume_image_make(struct resume_image *image, const struct thread_state *state,
 		      const struct wait_restart *restart, const void *contents,
-		      size_t content_bytes, uint64_t block, uint64_t entry, char *why,
-		      size_t why_bytes);
+		      size_t content_bytes, uint64_t block, uint64_t entry, const struct why *why);
 
 /* The start of the stub's block. */
 struct block_contents {

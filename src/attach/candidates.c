@@ -146,8 +146,7 @@ struct judgement {
 	bool may_lock, must_lock; /* what the frames of the C library do */
 	bool has_caller;	  /* frames outside the C library were seen */
 	bool is_in_handler;
-	char *why;
-	size_t why_bytes;
+	const struct why *why;
 };
 
 /* A program that contains an allocator is in each stack, so only its waits for locks count. */
@@ -167,25 +166,22 @@ static bool is_frame_safe(struct judgement *judgement, const struct process_modu
 	uint64_t address = (stack->frames[i] & XT_FRAME_VALUE_MASK) - !is_exact;
 	const struct process_module *module = process_modules_find(modules, address);
 	const struct known_place *place;
-	char *why = judgement->why;
-	size_t why_bytes = judgement->why_bytes;
+	const struct why *why = judgement->why;
 	const char *where = judgement->is_in_handler ? "is in a signal handler, and " : "";
 	bool is_safe = false;
 
 	if (!module || module->path[0] != '/')
 		return true; /* compiled at run time, or the kernel's */
-	if (module->elf->fd < 0) {
-		snprintf(why, why_bytes, "%sis in '%s', which was deleted or cannot be read", where,
-			 module->path);
-		return false;
-	}
+	if (module->elf->fd < 0)
+		return refuse(why, false, "%sis in '%s', which was deleted or cannot be read",
+			      where, module->path);
 	place = place_at(module, address);
 	if (is_loader(module))
-		snprintf(why, why_bytes, "%sis in the loader", where);
+		refuse(why, 0, "%sis in the loader", where);
 	else if (place->unsafe)
-		snprintf(why, why_bytes, "%sis in %s()", where, place->unsafe);
+		refuse(why, 0, "%sis in %s()", where, place->unsafe);
 	else if (is_in_allocator(judgement, module, is_exact))
-		snprintf(why, why_bytes, "%smay be in the allocator of '%s'", where, module->path);
+		refuse(why, 0, "%smay be in the allocator of '%s'", where, module->path);
 	else
 		is_safe = true;
 	judgement->may_lock |= place->lock != NULL;
@@ -203,12 +199,11 @@ static void enter_handler(struct judgement *judgement)
 }
 
 enum stack_safety safe_stack_check(struct process_modules *modules, pid_t pid,
-				   const struct thread_registers *registers, char *why,
-				   size_t why_bytes)
+				   const struct thread_registers *registers, const struct why *why)
 {
 	static struct native_stack stack;
 	const struct stack_copy copy = {.is_live = true};
-	struct judgement judgement = {.pid = pid, .why = why, .why_bytes = why_bytes};
+	struct judgement judgement = {.pid = pid, .why = why};
 	bool is_safe = true;
 
 	remote_unwind(&stack, modules, pid, registers, &copy);
@@ -221,14 +216,14 @@ enum stack_safety safe_stack_check(struct process_modules *modules, pid_t pid,
 			return STACK_INTERRUPTED;
 	}
 	if (stack.flags & XT_STACK_TRUNCATED) {
-		snprintf(why, why_bytes, "has a stack that cannot be walked beyond %u frames",
-			 stack.frame_count);
+		refuse(why, 0, "has a stack that cannot be walked beyond %u frames",
+		       stack.frame_count);
 		return judgement.is_in_handler ? STACK_INTERRUPTED
 		       : is_safe	       ? STACK_UNKNOWN
 					       : STACK_UNSAFE;
 	}
 	if (judgement.is_in_handler && is_safe)
-		snprintf(why, why_bytes, "is in a signal handler");
+		refuse(why, 0, "is in a signal handler");
 	if (judgement.is_in_handler || !is_safe)
 		return STACK_UNSAFE;
 	return judgement.must_lock ? STACK_WAITS_FOR_LOCK : STACK_SAFE;
@@ -259,7 +254,7 @@ static bool was_seen(pid_t tid, const struct thread_syscall *call)
 	return is_same;
 }
 
-static bool is_interrupted(struct target *target, pid_t tid, char *why)
+static bool is_interrupted(struct target *target, pid_t tid, const struct why *why)
 {
 	struct thread_files files = {.pid = target->pid, .tid = tid};
 	struct thread_registers registers = {.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
@@ -270,11 +265,11 @@ static bool is_interrupted(struct target *target, pid_t tid, char *why)
 		return false;
 	registers.value[THREAD_RIP] = call.instruction;
 	registers.value[THREAD_RSP] = call.stack_pointer;
-	return safe_stack_check(&target->modules, target->pid, &registers, why, WHY_BYTES) ==
+	return safe_stack_check(&target->modules, target->pid, &registers, why) ==
 	       STACK_INTERRUPTED;
 }
 
-bool interrupted_threads_find(struct target *target, bool is_again, char *why, size_t why_bytes)
+bool interrupted_threads_find(struct target *target, bool is_again, const struct why *why)
 {
 	char reason[WHY_BYTES];
 	bool is_found = false;
@@ -285,11 +280,10 @@ bool interrupted_threads_find(struct target *target, bool is_again, char *why, s
 		memset(seen, 0, sizeof(seen));
 	folder = opendir(PROC_PATH("%d/task", target->pid));
 	while (!is_found && (tid = proc_next_id(folder))) {
-		is_found = is_interrupted(target, tid, reason);
+		is_found = is_interrupted(target, tid, &(struct why){reason, sizeof(reason)});
 		if (is_found)
-			snprintf(why, why_bytes,
-				 "thread %d %s, so it may hold a lock that xtrace needs", tid,
-				 reason);
+			refuse(why, 0, "thread %d %s, so it may hold a lock that xtrace needs", tid,
+			       reason);
 	}
 	if (folder)
 		closedir(folder);
@@ -457,15 +451,14 @@ bool wait_call_must_repeat(long number, uint64_t result)
 }
 
 static void judge_stack(struct candidate *candidate, struct target *target,
-			const struct thread_syscall *call)
+			const struct thread_syscall *call, const struct why *why)
 {
 	struct thread_registers registers = {.known = 1u << THREAD_RIP | 1u << THREAD_RSP};
 	enum stack_safety safety;
 
 	registers.value[THREAD_RIP] = call->instruction;
 	registers.value[THREAD_RSP] = call->stack_pointer;
-	safety = safe_stack_check(&target->modules, target->pid, &registers, candidate->why_not,
-				  sizeof(candidate->why_not));
+	safety = safe_stack_check(&target->modules, target->pid, &registers, why);
 	/* The walk goes further with all registers of a stopped thread. */
 	candidate->is_last = safety == STACK_UNKNOWN;
 	candidate->is_locked = safety == STACK_WAITS_FOR_LOCK;
@@ -496,6 +489,7 @@ static enum wait_rank rank_call(const struct target *target, const struct thread
 
 static void judge_candidate(struct candidate *candidate, struct target *target)
 {
+	const struct why why = {candidate->why_not, sizeof(candidate->why_not)};
 	struct thread_files files = {.pid = target->pid, .tid = candidate->tid};
 	struct proc_status status;
 	struct thread_syscall call;
@@ -504,25 +498,23 @@ static void judge_candidate(struct candidate *candidate, struct target *target)
 	candidate->rank = WAIT_UNFIT;
 	thread_files_syscall(&files, &call);
 	if (thread_files_stat(&files, &stat) || !proc_status_read(&status, candidate->tid))
-		snprintf(candidate->why_not, sizeof(candidate->why_not), "has ended");
-	else if (!target_allows_thread(target, &status, candidate->why_not,
-				       sizeof(candidate->why_not)))
+		refuse(&why, 0, "has ended");
+	else if (!target_allows_thread(target, &status, &why))
 		candidate->rank = WAIT_UNFIT;
 	else if (call.kind != SYSCALL_BLOCKED || stat.state != 'S')
-		snprintf(candidate->why_not, sizeof(candidate->why_not), "%s",
-			 stat.state == 'D'   ? "waits for the kernel and cannot be stopped"
-			 : stat.state == 'R' ? "is running, not waiting in a system call"
-					     : "is not blocked in a system call");
+		refuse(&why, 0, "%s",
+		       stat.state == 'D'   ? "waits for the kernel and cannot be stopped"
+		       : stat.state == 'R' ? "is running, not waiting in a system call"
+					   : "is not blocked in a system call");
 	else
 		candidate->rank = rank_call(target, &call);
 	if (candidate->why_not[0])
 		return;
 	if (candidate->rank == WAIT_UNFIT)
-		snprintf(candidate->why_not, sizeof(candidate->why_not),
-			 "is blocked in system call %ld, which cannot be repeated exactly",
-			 call.number);
+		refuse(&why, 0, "is blocked in system call %ld, which cannot be repeated exactly",
+		       call.number);
 	else
-		judge_stack(candidate, target, &call);
+		judge_stack(candidate, target, &call, &why);
 }
 
 /* Stopping a thread with an unusual schedule may delay others. */

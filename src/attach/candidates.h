@@ -36,14 +36,13 @@ enum stack_safety {
 
 /* Walks the stack of a thread that does not run. */
 enum stack_safety safe_stack_check(struct process_modules *modules, pid_t pid,
-				   const struct thread_registers *registers, char *why,
-				   size_t why_bytes);
+				   const struct thread_registers *registers, const struct why *why);
 
 /*
  * Whether a thread is STACK_INTERRUPTED: *why. Walks the stacks of all blocked threads, or with
  * is_again of those that have moved since the last call.
  */
-bool interrupted_threads_find(struct target *target, bool is_again, char *why, size_t why_bytes);
+bool interrupted_threads_find(struct target *target, bool is_again, const struct why *why);
 
 /* How the kernel schedules a thread. Threads inherit it from the one that makes them. */
 struct schedule {

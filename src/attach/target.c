@@ -152,56 +152,56 @@ static void list_capabilities(uint64_t set, char *text, size_t text_bytes)
 						 at == text ? "" : ", ", c);
 }
 
-void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t why_bytes)
+void ptrace_refusal_explain(const struct ptrace_facts *facts, const struct why *why)
 {
 	char extra[512] = "";
 
 	list_capabilities(facts->extra_capabilities, extra, sizeof(extra));
 	/* Scopes 2 and 3 make the attempt for is_blocked fail, too. */
 	if (facts->yama_scope >= 3)
-		snprintf(why, why_bytes,
-			 "kernel.yama.ptrace_scope is 3, so nothing may trace until the machine "
-			 "restarts; start the program with xtrace record --armed instead");
+		refuse(why, 0,
+		       "kernel.yama.ptrace_scope is 3, so nothing may trace until the machine "
+		       "restarts; start the program with xtrace record --armed instead");
 	else if (facts->yama_scope == 2 && !facts->is_capable)
-		snprintf(why, why_bytes,
-			 "kernel.yama.ptrace_scope is 2, so only CAP_SYS_PTRACE may trace; 'sudo "
-			 "sysctl kernel.yama.ptrace_scope=0' allows it");
+		refuse(why, 0,
+		       "kernel.yama.ptrace_scope is 2, so only CAP_SYS_PTRACE may trace; 'sudo "
+		       "sysctl kernel.yama.ptrace_scope=0' allows it");
 	else if (facts->is_blocked)
-		snprintf(why, why_bytes,
-			 "a seccomp filter forbids ptrace here, as in a container; docker run "
-			 "--cap-add SYS_PTRACE allows it");
+		refuse(why, 0,
+		       "a seccomp filter forbids ptrace here, as in a container; docker run "
+		       "--cap-add SYS_PTRACE allows it");
 	else if (facts->is_undumpable)
-		snprintf(why, why_bytes,
-			 "it protects its memory (prctl PR_SET_DUMPABLE, or its program is not "
-			 "readable); %slet the program set PR_SET_DUMPABLE to 1",
-			 facts->is_capable ? ""
-					   : "run xtrace attach with CAP_SYS_PTRACE and "
-					     "CAP_DAC_READ_SEARCH, or ");
+		refuse(why, 0,
+		       "it protects its memory (prctl PR_SET_DUMPABLE, or its program is not "
+		       "readable); %slet the program set PR_SET_DUMPABLE to 1",
+		       facts->is_capable ? ""
+					 : "run xtrace attach with CAP_SYS_PTRACE and "
+					   "CAP_DAC_READ_SEARCH, or ");
 	else if (facts->is_other_user_space)
-		snprintf(why, why_bytes,
-			 "it is in another user namespace; run xtrace attach inside its container");
+		refuse(why, 0,
+		       "it is in another user namespace; run xtrace attach inside its container");
 	else if (facts->yama_scope == 1 && !facts->is_capable)
-		snprintf(why, why_bytes,
-			 "kernel.yama.ptrace_scope is 1, so only its parent may trace it; 'sudo "
-			 "sysctl kernel.yama.ptrace_scope=0' allows it, or prctl(PR_SET_PTRACER, "
-			 "PR_SET_PTRACER_ANY) in the program");
+		refuse(why, 0,
+		       "kernel.yama.ptrace_scope is 1, so only its parent may trace it; 'sudo "
+		       "sysctl kernel.yama.ptrace_scope=0' allows it, or prctl(PR_SET_PTRACER, "
+		       "PR_SET_PTRACER_ANY) in the program");
 	else if (facts->extra_capabilities && !facts->is_capable)
-		snprintf(why, why_bytes,
-			 "it has capabilities that this shell lacks (%s); run xtrace attach with "
-			 "CAP_SYS_PTRACE",
-			 extra);
+		refuse(why, 0,
+		       "it has capabilities that this shell lacks (%s); run xtrace attach with "
+		       "CAP_SYS_PTRACE",
+		       extra);
 	else if (facts->is_capable)
-		snprintf(why, why_bytes,
-			 "a security module such as SELinux or AppArmor forbids it, or it is "
-			 "outside "
-			 "of this container%s%s%s",
-			 *extra ? "; it has capabilities that this shell lacks (" : "", extra,
-			 *extra ? ")" : "");
+		refuse(why, 0,
+		       "a security module such as SELinux or AppArmor forbids it, or it is "
+		       "outside "
+		       "of this container%s%s%s",
+		       *extra ? "; it has capabilities that this shell lacks (" : "", extra,
+		       *extra ? ")" : "");
 	else
-		snprintf(why, why_bytes,
-			 "a security module such as SELinux or AppArmor forbids it, or "
-			 "CAP_SYS_PTRACE "
-			 "is missing in this container; docker run --cap-add SYS_PTRACE allows it");
+		refuse(why, 0,
+		       "a security module such as SELinux or AppArmor forbids it, or "
+		       "CAP_SYS_PTRACE "
+		       "is missing in this container; docker run --cap-add SYS_PTRACE allows it");
 }
 
 bool attach_is_interrupted(void)
@@ -364,14 +364,6 @@ struct check_context {
 	struct why why;
 };
 
-/* The stack of a program starts at a random address. */
-static bool read_stat(pid_t pid, struct thread_stat *stat)
-{
-	struct thread_files files = {.pid = pid, .tid = pid};
-
-	return !thread_files_stat(&files, stat);
-}
-
 bool target_is_same(const struct target *target)
 {
 	struct thread_stat stat;
@@ -379,7 +371,8 @@ bool target_is_same(const struct target *target)
 	if (target->pidfd >= 0 && syscall(SYS_pidfd_send_signal, target->pidfd, 0, NULL, 0) &&
 	    errno == ESRCH)
 		return false;
-	return read_stat(target->pid, &stat) && stat.start_ticks == target->start_ticks &&
+	/* The stack of a program starts at a random address. */
+	return !process_stat_read(target->pid, &stat) && stat.start_ticks == target->start_ticks &&
 	       stat.stack_start == target->stack_start;
 }
 
@@ -422,7 +415,7 @@ static int take_identity(struct check_context *check)
 	struct thread_stat stat;
 
 	target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0);
-	if (!read_stat(target->pid, &stat))
+	if (process_stat_read(target->pid, &stat))
 		return refuse(&check->why, -ESRCH, "it has ended");
 	target->start_ticks = stat.start_ticks;
 	target->stack_start = stat.stack_start;
@@ -529,7 +522,7 @@ static int check_ptrace(struct check_context *check)
 	if (kill(pid, 0) && errno == ESRCH)
 		return refuse(&check->why, -ESRCH, "it has ended");
 	ptrace_facts_read(&facts, pid);
-	ptrace_refusal_explain(&facts, check->why.text, check->why.bytes);
+	ptrace_refusal_explain(&facts, &check->why);
 	return -EPERM;
 }
 
@@ -608,8 +601,8 @@ static bool has_other_descriptors(const struct target *target, pid_t tid)
 	return syscall(SYS_kcmp, target->pid, tid, KCMP_FILES, 0, 0) > 0;
 }
 
-bool target_allows_thread(const struct target *target, const struct proc_status *status, char *why,
-			  size_t why_bytes)
+bool target_allows_thread(const struct target *target, const struct proc_status *status,
+			  const struct why *why)
 {
 	static const struct {
 		const char *name, *why;
@@ -638,9 +631,7 @@ bool target_allows_thread(const struct target *target, const struct proc_status 
 			found = files[i].why;
 	if (!found && has_other_descriptors(target, tid))
 		found = "has open files of its own";
-	if (found)
-		snprintf(why, why_bytes, "%s", found);
-	return !found;
+	return !found || refuse(why, false, "%s", found);
 }
 
 /* A stack of return addresses that the stub's jumps would not match. */
@@ -782,28 +773,23 @@ static bool is_same_content(const char *a, const char *b)
 	return is_same;
 }
 
-bool target_sees(const struct target *target, const char *path, char *why, size_t why_bytes)
+bool target_sees(const struct target *target, const char *path, const struct why *why)
 {
 	char there[PATH_MAX + 64];
 	struct stat own, other;
 
 	snprintf(there, sizeof(there), "/proc/%d/root%s", target->pid, path);
-	if (stat(path, &own)) {
-		snprintf(why, why_bytes, "'%s': %s", path, strerror(errno));
-		return false;
-	}
-	if (stat(there, &other)) {
-		snprintf(why, why_bytes, "'%s' is not there in its mount namespace: %s", path,
-			 strerror(errno));
-		return false;
-	}
+	if (stat(path, &own))
+		return refuse(why, false, "'%s': %s", path, strerror(errno));
+	if (stat(there, &other))
+		return refuse(why, false, "'%s' is not there in its mount namespace: %s", path,
+			      strerror(errno));
 	if (own.st_dev == other.st_dev && own.st_ino == other.st_ino)
 		return true;
 	if (S_ISREG(own.st_mode) && S_ISREG(other.st_mode) && is_same_content(path, there))
 		return true;
-	snprintf(why, why_bytes, "'%s' is another %s in its mount namespace", path,
-		 S_ISDIR(own.st_mode) ? "directory" : "file");
-	return false;
+	return refuse(why, false, "'%s' is another %s in its mount namespace", path,
+		      S_ISDIR(own.st_mode) ? "directory" : "file");
 }
 
 static int check_library(struct check_context *check)
@@ -811,7 +797,7 @@ static int check_library(struct check_context *check)
 	char there[PATH_MAX + 64], problem[ATTACH_WHY_BYTES / 2];
 	struct statvfs system;
 
-	if (!target_sees(check->target, check->library, problem, sizeof(problem)))
+	if (!target_sees(check->target, check->library, &(struct why){problem, sizeof(problem)}))
 		return refuse(&check->why, -ENOENT,
 			      "it cannot load xtrace's library: %s; mount or copy the installation "
 			      "of xtrace to the same place there, or run xtrace attach inside its "
@@ -852,14 +838,13 @@ static int (*const checks[])(struct check_context *) = {
 	check_library,
 };
 
-int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes)
+int target_open(struct target *target, pid_t pid, const char *library, const struct why *why)
 {
 	static struct check_context check;
 	int error = 0;
 
 	*target = (struct target){.pid = pid, .lock = -1, .pidfd = -1};
-	check = (struct check_context){
-		.target = target, .library = library, .why = {why, why_bytes}};
+	check = (struct check_context){.target = target, .library = library, .why = *why};
 	proc_status_read(&check.own, getpid());
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++)
 		error = checks[i](&check);

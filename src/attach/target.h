@@ -53,7 +53,7 @@ struct ptrace_facts {
 void ptrace_facts_read(struct ptrace_facts *facts, pid_t pid);
 
 /* Why ptrace is refused: one line, with a remedy. */
-void ptrace_refusal_explain(const struct ptrace_facts *facts, char *why, size_t why_bytes);
+void ptrace_refusal_explain(const struct ptrace_facts *facts, const struct why *why);
 
 /* Whether the caller has blocked a signal that would have ended this program. */
 bool attach_is_interrupted(void);
@@ -81,10 +81,10 @@ struct target {
  * xtrace attach. library: the file that it will open. Returns 0, or -errno with *why. Call
  * target_close() in both cases.
  */
-int target_open(struct target *target, pid_t pid, const char *library, char *why, size_t why_bytes);
+int target_open(struct target *target, pid_t pid, const char *library, const struct why *why);
 
 /* Whether a path names the same file or directory here and in the process. *why if not. */
-bool target_sees(const struct target *target, const char *path, char *why, size_t why_bytes);
+bool target_sees(const struct target *target, const char *path, const struct why *why);
 
 /* Whether it is still the process that was checked: it has not ended or executed a program. */
 bool target_is_same(const struct target *target);
@@ -93,8 +93,8 @@ bool target_is_same(const struct target *target);
  * Whether what a thread creates has the rights that were checked: those of the main thread. status:
  * of the thread.
  */
-bool target_allows_thread(const struct target *target, const struct proc_status *status, char *why,
-			  size_t why_bytes);
+bool target_allows_thread(const struct target *target, const struct proc_status *status,
+			  const struct why *why);
 
 void target_close(struct target *target);
 

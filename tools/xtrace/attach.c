@@ -395,7 +395,7 @@ static int load_library(const struct request *request, struct target *target, co
 	attach.setting_count = settings.count;
 	snprintf(why, sizeof(why), "out of memory");
 	if (!error)
-		error = attach_process(target, &attach, why, sizeof(why));
+		error = attach_process(target, &attach, &(struct why){why, sizeof(why)});
 	attach_settings_free(&settings);
 	if (error == -EINTR)
 		print_error("interrupted; process %d %s", request->pid, why);
@@ -409,7 +409,7 @@ static int check_dir(const struct request *request, const struct target *target,
 {
 	char problem[ATTACH_WHY_BYTES / 2], why[ATTACH_WHY_BYTES];
 
-	if (target_sees(target, path, problem, sizeof(problem)))
+	if (target_sees(target, path, &(struct why){problem, sizeof(problem)}))
 		return STATUS_OK;
 	snprintf(why, sizeof(why),
 		 "it cannot write the trace: %s; choose a directory that both can see, with -o",
@@ -531,7 +531,8 @@ static int run_attach(const struct command *command, int argc, char **argv)
 	if (carries_xtrace(&request))
 		return STATUS_FAILED;
 	block_ends(&mask);
-	if (target_open(&target, request.pid, request.paths.injected, why, sizeof(why)))
+	if (target_open(&target, request.pid, request.paths.injected,
+			&(struct why){why, sizeof(why)}))
 		status = refuse_request(&request, why);
 	else
 		status = attach(&request, &target);

@@ -79,7 +79,7 @@ static void names_the_rule_and_the_remedy(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char why[512];
 
-		ptrace_refusal_explain(&cases[i].facts, why, sizeof(why));
+		ptrace_refusal_explain(&cases[i].facts, &(struct why){why, sizeof(why)});
 		assert_non_null(strstr(why, cases[i].reason));
 		assert_non_null(strstr(why, cases[i].remedy));
 	}
@@ -126,7 +126,7 @@ static void names_a_scope_that_forbids_all_tracing(void **unused)
 		emulated_scope = scopes[i];
 		ptrace_facts_read(&facts, getpid());
 		emulated_scope = NULL;
-		ptrace_refusal_explain(&facts, why, sizeof(why));
+		ptrace_refusal_explain(&facts, &(struct why){why, sizeof(why)});
 		snprintf(reason, sizeof(reason), "ptrace_scope is %s", scopes[i]);
 		assert_non_null(strstr(why, reason));
 	}

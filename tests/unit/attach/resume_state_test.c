@@ -30,7 +30,7 @@ static int make(int kind)
 	state.registers.rbx = 0x1111;
 	state.extended_bytes = 8192;
 	return resume_image_make(&image, &state, &restart, contents, sizeof(contents), 0x10000,
-				 0x20000, why, sizeof(why));
+				 0x20000, &(struct why){why, sizeof(why)});
 }
 
 static uint64_t word(uint64_t offset)

@@ -214,7 +214,8 @@ static void refuses_what_may_hold_locks(void **unused)
 		assert_int_equal(process_modules_refresh(&modules, child), 0);
 		if (cases[i].place == unreadable_file)
 			hide_allocator(&modules);
-		safety = safe_stack_check(&modules, child, &registers, why, sizeof(why));
+		safety = safe_stack_check(&modules, child, &registers,
+					  &(struct why){why, sizeof(why)});
 		if (safety != cases[i].safety || !strstr(why, cases[i].why))
 			fail_msg("case %zu: %d '%s'", i, safety, why);
 		process_modules_free(&modules);

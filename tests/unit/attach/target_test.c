@@ -74,19 +74,20 @@ static void allows_threads_with_the_rights_that_were_checked(void **unused)
 	target.pid = getpid();
 	assert_true(proc_status_read(&status, getpid()));
 	target.status = status;
-	assert_true(target_allows_thread(&target, &status, why, sizeof(why)));
+	assert_true(target_allows_thread(&target, &status, &(struct why){why, sizeof(why)}));
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		char *value = strstr(target.status.text, fields[i].name);
 
 		assert_non_null(value);
 		value += strlen(fields[i].name);
 		*value ^= 1; /* another digit */
-		assert_false(target_allows_thread(&target, &status, why, sizeof(why)));
+		assert_false(
+			target_allows_thread(&target, &status, &(struct why){why, sizeof(why)}));
 		assert_non_null(strstr(why, fields[i].why));
 		*value ^= 1;
 	}
 	target.pid = getppid();
-	assert_false(target_allows_thread(&target, &status, why, sizeof(why)));
+	assert_false(target_allows_thread(&target, &status, &(struct why){why, sizeof(why)}));
 	assert_non_null(strstr(why, "ended"));
 }
 
@@ -174,7 +175,8 @@ static void refuses_processes_that_share_their_memory(void **unused)
 	assert_true(proc_file_read("/proc/self/coredump_filter", after, sizeof(after)) > 0);
 	assert_string_equal(before, after);
 	forbids_kcmp = false;
-	assert_int_equal(target_open(&target, sharing, "/none", why, sizeof(why)), -EBUSY);
+	assert_int_equal(target_open(&target, sharing, "/none", &(struct why){why, sizeof(why)}),
+			 -EBUSY);
 	assert_non_null(strstr(why, "shares its memory with process"));
 	target_close(&target);
 	end(sharing);
