@@ -187,16 +187,6 @@ static int write_json(const char *path, cJSON *root)
 	return error;
 }
 
-static cJSON *make_head(void)
-{
-	cJSON *root = cJSON_CreateObject();
-
-	cJSON_AddStringToObject(root, "format", BENCH_FORMAT);
-	cJSON_AddNumberToObject(root, "format_version", 1);
-	cJSON_AddStringToObject(root, "xtrace_version", XTRACE_VERSION);
-	return root;
-}
-
 static cJSON *run_json(const struct bench_run *run)
 {
 	cJSON *object = cJSON_CreateObject();
@@ -213,7 +203,7 @@ static cJSON *run_json(const struct bench_run *run)
 /* Writes bench.json of one side. Returns 0, or -errno after an error message. */
 static int bench_dir_write(const struct bench_side *side, bool is_whole)
 {
-	cJSON *root = make_head(), *list = cJSON_AddArrayToObject(root, "command");
+	cJSON *root = json_new(BENCH_FORMAT), *list = cJSON_AddArrayToObject(root, "command");
 
 	for (char **argument = side->command; *argument; argument++)
 		cJSON_AddItemToArray(list, cJSON_CreateString(*argument));
@@ -227,11 +217,9 @@ static int bench_dir_write(const struct bench_side *side, bool is_whole)
 /* Makes the directory, and moves an older bench aside. */
 static int claim(const char *path_given)
 {
-	char *path = xt_strdup(path_given);
-	int error = data_dir_check_owner(path_given);
+	char *path = data_dir_trim(path_given);
+	int error = path ? data_dir_check_owner(path_given) : -ENOMEM;
 
-	for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-		path[end - 1] = '\0';
 	if (!error && is_bench(path))
 		error = move_aside(path);
 	if (!error)
@@ -250,7 +238,7 @@ static int bench_dir_create(struct bench *bench)
 	cJSON *root, *sides;
 
 	if (!error && bench->side_count == 2) {
-		root = make_head();
+		root = json_new(BENCH_FORMAT);
 		sides = cJSON_AddArrayToObject(root, "sides");
 		for (size_t s = 0; s < bench->side_count; s++)
 			cJSON_AddItemToArray(sides, cJSON_CreateString(bench->sides[s].name));

@@ -56,6 +56,16 @@ static char *json_text(const cJSON *root)
 	return line;
 }
 
+cJSON *json_new(const char *format)
+{
+	cJSON *root = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(root, "format", format);
+	cJSON_AddNumberToObject(root, "format_version", 1);
+	cJSON_AddStringToObject(root, "xtrace_version", XTRACE_VERSION);
+	return root;
+}
+
 int json_print(cJSON *root)
 {
 	char *text = json_text(root);
@@ -191,13 +201,10 @@ static void add_processes(cJSON *list, const struct info *info, bool are_cpu)
 
 static cJSON *build(const struct info *info)
 {
-	cJSON *root = cJSON_CreateObject(), *list;
+	cJSON *root = json_new(DATA_DIR_FORMAT), *list;
 	char start[64];
 	char *cwd = getcwd(NULL, 0);
 
-	cJSON_AddStringToObject(root, "format", DATA_DIR_FORMAT);
-	cJSON_AddNumberToObject(root, "format_version", 1);
-	cJSON_AddStringToObject(root, "xtrace_version", XTRACE_VERSION);
 	list = cJSON_AddArrayToObject(root, "command");
 	for (char **argument = info->command; *argument; argument++)
 		cJSON_AddItemToArray(list, cJSON_CreateString(*argument));
@@ -240,36 +247,31 @@ static int create(int folder, const char *text, int *claim_out)
 	return 0;
 }
 
-static int write_to(const char *data_dir, const struct info *info, int *claim_out)
+int info_create(const char *data_dir, const struct info *info, int *claim_out)
 {
 	int folder = open(data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
 	cJSON *root;
 	char *text;
 
+	*claim_out = -1;
 	if (folder < 0)
 		return -errno;
 	root = build(info);
 	text = json_text(root);
 	cJSON_Delete(root);
-	if (!text)
-		error = -ENOMEM;
-	else
-		error = claim_out ? create(folder, text, claim_out)
-				  : replace_file(folder, DATA_DIR_INFO, text);
+	error = text ? create(folder, text, claim_out) : -ENOMEM;
 	free(text);
 	close(folder);
 	return error;
 }
 
-int info_create(const char *data_dir, const struct info *info, int *claim_out)
-{
-	*claim_out = -1;
-	return write_to(data_dir, info, claim_out);
-}
-
 int info_write(const char *data_dir, const struct info *info)
 {
-	return write_to(data_dir, info, NULL);
+	cJSON *root = build(info);
+	int error = json_write(data_dir, DATA_DIR_INFO, root);
+
+	cJSON_Delete(root);
+	return error;
 }
 
 int info_read(const char *data_dir, struct info *info)
@@ -555,8 +557,7 @@ bool data_dir_is_empty(const char *path)
 	return empty;
 }
 
-/* Removes trailing slashes. The caller frees the result. */
-static char *trim(const char *path)
+char *data_dir_trim(const char *path)
 {
 	size_t length = strlen(path);
 
@@ -567,7 +568,7 @@ static char *trim(const char *path)
 
 int data_dir_check_owner(const char *path_given)
 {
-	char *path = trim(path_given);
+	char *path = data_dir_trim(path_given);
 	int error = path ? xt_new_file_check(path) : -ENOMEM;
 
 	if (error)
@@ -578,7 +579,7 @@ int data_dir_check_owner(const char *path_given)
 
 char *data_dir_resolve(const char *path_given)
 {
-	char *path = trim(path_given), *target;
+	char *path = data_dir_trim(path_given), *target;
 	struct stat status;
 
 	if (!path || lstat(path, &status) || !S_ISLNK(status.st_mode))

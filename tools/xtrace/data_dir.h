@@ -55,6 +55,9 @@ int data_dir_check_owner(const char *path_given);
  */
 char *data_dir_resolve(const char *path);
 
+/* The path without trailing slashes. The caller frees it. NULL if memory ran out. */
+char *data_dir_trim(const char *path);
+
 /* True if the directory exists and has no entries. */
 bool data_dir_is_empty(const char *path);
 
@@ -124,6 +127,9 @@ bool info_is_ours(const char *data_dir);
 
 /* Whether a file in the folder is a document whose "format" is this text. */
 bool json_has_format(const char *folder, const char *name, const char *wanted);
+
+/* A document that begins with its format and the version of xtrace. */
+cJSON *json_new(const char *format);
 
 /* Prints a document to stdout, and deletes it. Returns 0 or -ENOMEM. */
 int json_print(cJSON *root);

@@ -727,11 +727,8 @@ static void add_probe(cJSON *root, enum probe_kind kind, const struct probe *pro
 
 static int print_json(const struct findings *found)
 {
-	cJSON *root = cJSON_CreateObject(), *works;
+	cJSON *root = json_new("xtrace.doctor"), *works;
 
-	cJSON_AddStringToObject(root, "format", "xtrace.doctor");
-	cJSON_AddNumberToObject(root, "format_version", 1);
-	cJSON_AddStringToObject(root, "xtrace_version", XTRACE_VERSION);
 	cJSON_AddBoolToObject(root, "can_record", can_record(found));
 	add_facts(root, found);
 	works = cJSON_AddObjectToObject(root, "recording");
