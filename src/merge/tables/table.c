@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "log/base/compare.h"
 #include "merge/read/inputs.h"
 
 struct table_rows table_open(const struct table_def *def, const struct run *run)
@@ -105,20 +108,44 @@ void table_close(struct table_rows *rows)
 	free_texts(rows);
 }
 
-size_t table_shown(const struct table_def *def, const struct column_def **columns)
+/* Finds the widest text of each column, or 1 for another one with a value. */
+static void measure(struct table_rows *rows, size_t row_count, size_t widths[COLUMNS_MAX])
 {
-	const char *name = def->shows;
-	size_t count = 0;
+	struct cell cells[COLUMNS_MAX];
 
+	for (size_t r = 0; r < row_count; r++) {
+		table_row(rows, r, cells);
+		for (size_t c = 0; c < rows->def->column_count; c++) {
+			bool is_text = rows->def->columns[c].type == CELL_TEXT;
+
+			if (!cells[c].is_absent)
+				widths[c] =
+					larger(widths[c], is_text ? text_columns(cells[c].text,
+										 cells[c].length)
+								  : (size_t)1);
+		}
+	}
+}
+
+size_t table_shown(struct table_rows *rows, size_t row_count, const struct column_def **columns,
+		   size_t *widths)
+{
+	const struct table_def *def = rows->def;
+	const char *name = def->shows;
+	size_t count = 0, found[COLUMNS_MAX] = {0};
+
+	measure(rows, row_count, found);
 	while (*name) {
 		size_t length = strcspn(name, " "), c = 0;
 
 		while (c < def->column_count && (strlen(def->columns[c].name) != length ||
 						 strncmp(def->columns[c].name, name, length) != 0))
 			c++;
-		if (c < def->column_count)
-			columns[count++] = &def->columns[c];
 		name += length + (name[length] == ' ');
+		if (c == def->column_count || (def->columns[c].is_optional && !found[c] && *name))
+			continue;
+		widths[count] = found[c];
+		columns[count++] = &def->columns[c];
 	}
 	return count;
 }
@@ -185,4 +212,28 @@ void cells_put_job(struct cells *cells, const struct input *log)
 	cells_put(cells, cell_known(log->world_size != RANK_UNKNOWN, log->world_size));
 	cells_put(cells, cell_text(log->run[0] ? log->run : NULL));
 	cells_put(cells, cell_text(log->batch_job[0] ? log->batch_job : NULL));
+}
+
+void json_name(struct json *json, const char *key, const struct names *names, uint32_t name)
+{
+	size_t length;
+	const char *text = names_text(names, name, &length);
+
+	json_text(json, key, text, length);
+}
+
+void table_put_json_path(struct json *json, const char *key, const struct cell *cell)
+{
+	const struct paths *paths = cell->paths;
+	uint32_t *chain = NULL;
+	size_t capacity = 0;
+	int depth = paths_chain(paths, cell->node, &chain, &capacity);
+
+	json_begin_array(json, key);
+	if (cell->root != NAME_EMPTY)
+		json_name(json, NULL, &paths->names, cell->root);
+	for (int d = 0; d < depth; d++)
+		json_name(json, NULL, &paths->names, paths->nodes[chain[d]].name);
+	json_end_array(json);
+	free(chain);
 }

@@ -115,7 +115,7 @@ enum table_form {
 	FORM_NONE,  /* the document has the rows in a form of its own */
 };
 
-#define COLUMNS_MAX 26
+#define COLUMNS_MAX 28
 #define NOTES_MAX   4
 #define TEXTS_MAX   12
 
@@ -135,7 +135,7 @@ struct table_def {
 	bool is_whole;		       /* --top does not limit it */
 	uint16_t rows_max;	       /* of JSON, whatever --top says; 0: no such limit */
 	bool is_complete;	       /* --top does not limit it in JSON */
-	const struct table_def *inner; /* in JSON: rows of another table within each row */
+	const struct table_def *inner; /* rows within each row. Text needs the same columns */
 	const char *view; /* of SQLite, which has the same rows from events; NULL: none */
 
 	/* Calls table_records() or sets rows->count. The rows are zeroed before. */
@@ -172,12 +172,11 @@ struct table_rows {
 };
 
 /* Parts of table_all_paths, largest weight first, only for text. */
-extern const struct table_def text_time_by_path, text_untimed, text_held, text_held_at_end,
-	text_held_at_peak;
+extern const struct table_def text_time_by_path, text_untimed, text_held_at_end, text_held_at_peak;
 
 /* The same rows as another table, chosen and sorted for text. */
 extern const struct table_def text_costly_ranks, text_idle, text_mpi_ranks, text_large_causes,
-	text_large_cpu_idle, text_lines, text_sorted_communicators;
+	text_lines, text_slow_steps, text_sorted_communicators, text_step_lines;
 
 extern const struct table_def table_accounts, table_all_paths, table_budget, table_by_process,
 	table_calls, table_clocks, table_collective_groups, table_communicators, table_cpu_idle,
@@ -214,8 +213,12 @@ static inline bool column_is_text(const struct column_def *column)
 	return column->type >= CELL_TEXT;
 }
 
-/* Returns the columns that text shows. Their number is at most COLUMNS_MAX. */
-size_t table_shown(const struct table_def *def, const struct column_def **columns);
+/*
+ * Returns the columns that text shows, without optional ones that no row has. Their number is at
+ * most COLUMNS_MAX. widths: of the texts in a column of texts. Both are those of the first rows.
+ */
+size_t table_shown(struct table_rows *rows, size_t row_count, const struct column_def **columns,
+		   size_t *widths);
 
 /* Fills def->column_count cells. They are valid until the next row. */
 void table_row(struct table_rows *rows, size_t row, struct cell *cells);
@@ -292,5 +295,11 @@ struct cell cell_name(const struct names *names, uint32_t name);
 		COLUMN("batch_job_id", TEXT, OTHER, "job of the batch system", OPTIONAL)
 
 void cells_put_job(struct cells *cells, const struct input *log);
+
+/* Writes a text of a table of names. */
+void json_name(struct json *json, const char *key, const struct names *names, uint32_t name);
+
+/* Writes the frames of a path, outermost first. */
+void table_put_json_path(struct json *json, const char *key, const struct cell *cell);
 
 #endif

@@ -23,7 +23,7 @@
 #define TEXT_TOP_DEFAULT 10
 #define NARROW_FIGURE	 10 /* narrower columns keep their width */
 #define NARROW_COLUMNS	 60 /* narrower terminals get closer columns */
-#define GAP_COLUMNS	 2  /* between columns */
+#define CLOSE_COLUMNS	 80 /* in lines of at most this width, columns of figures are closer */
 #define FACT_COLUMNS	 52 /* of a label in the overview */
 #define FIGURE_COLUMNS	 16
 #define FIGURE_NARROW	 12
@@ -201,6 +201,12 @@ static int column_width(const struct output *out, const struct column *column)
 	return (int)(head + 2 > column->columns ? head : column->columns - 2u);
 }
 
+/* The space behind a column. The last column gets two. */
+static int gap_columns(const struct output *out)
+{
+	return out->columns && out->columns <= CLOSE_COLUMNS ? 1 : 2;
+}
+
 void put_heads(struct output *out, const struct column *columns, size_t count, const char *last)
 {
 	for (size_t c = 0; c < count; c++) {
@@ -211,8 +217,9 @@ void put_heads(struct output *out, const struct column *columns, size_t count, c
 
 		if (has_column(out, &columns[c]))
 			output_format(out, "%*s%*s", columns[c].is_left ? -width : width, head,
-				      GAP_COLUMNS, "");
+				      gap_columns(out), "");
 	}
+	output_format(out, "%*s", 2 - gap_columns(out), "");
 	if (!out->columns || column_of(out) + strlen(last) <= out->columns)
 		output_text(out, last, strlen(last));
 	output_text(out, "\n", 1);
@@ -226,8 +233,9 @@ void put_figures(struct output *out, const struct column *columns, size_t count,
 
 		if (has_column(out, &columns[c]))
 			output_format(out, "%*s%*s", columns[c].is_left ? -width : width,
-				      figures[c], GAP_COLUMNS, "");
+				      figures[c], gap_columns(out), "");
 	}
+	output_format(out, "%*s", 2 - gap_columns(out), "");
 }
 
 void put_fact(struct output *out, const char *what, const char *figure)
@@ -324,17 +332,17 @@ size_t rows_to_show(size_t count, const struct settings *settings)
 #define FIRST_KEPT	  11  /* frames with priority */
 #define ROW_COLUMNS	  140 /* on narrower terminals a path gets its own line */
 
+enum part_kind { PART_OTHER, PART_OWN, PART_LIBRARY, PART_RANGE };
+
 struct part {
 	const char *name;
 	size_t length;
-	size_t columns; /* full width */
-	size_t shown;	/* assigned width; 0: omitted */
-	size_t tail;	/* width of " (file.c:12)", which is kept */
-	bool is_run;	/* several frames without symbols, shown as "module+" */
-	bool is_own;
-	bool is_python;
-	bool is_range; /* NVTX range, or PyTorch module: tells rows apart */
-	bool is_leaf;  /* GPU work */
+	size_t columns;	     /* full width */
+	size_t shown;	     /* assigned width; 0: omitted */
+	size_t tail;	     /* width of " (file.c:12)", which is kept */
+	bool is_run;	     /* several frames without symbols, shown as "module+" */
+	enum part_kind kind; /* of the user, of a Python library, NVTX range or PyTorch module */
+	bool is_leaf;	     /* GPU work */
 };
 
 /* Returns the length of "module+" in "module+0x12ab", or 0 for other names. */
@@ -380,9 +388,19 @@ static bool is_python(const char *name, size_t length)
 	return colon[-1] == '>' || (colon - name > 4 && !memcmp(colon - 3, ".py", 3));
 }
 
+static enum part_kind kind_of(const struct paths *paths, uint32_t id, const char *name,
+			      size_t length)
+{
+	if (paths_is_user_code(paths, id))
+		return PART_OWN;
+	if (begins_with(name, "[NVTX ") || begins_with(name, "[module] "))
+		return PART_RANGE;
+	return is_python(name, length) ? PART_LIBRARY : PART_OTHER;
+}
+
 static bool is_wrapper(const struct part *part)
 {
-	return part->is_range || begins_with(part->name, "<module> (");
+	return part->kind == PART_RANGE || begins_with(part->name, "<module> (");
 }
 
 /*
@@ -393,13 +411,14 @@ static void fold_wrappers(struct part *parts, size_t count, bool is_start)
 {
 	size_t last_own = count;
 
-	while (last_own && (!parts[last_own - 1].is_own || is_wrapper(&parts[last_own - 1])))
+	while (last_own &&
+	       (parts[last_own - 1].kind != PART_OWN || is_wrapper(&parts[last_own - 1])))
 		last_own--;
 	for (size_t i = 0; i < last_own; i++) {
 		is_start = !strcmp(parts[i].name, PATH_GRAPH_MARK) ||
 			   (is_start && is_wrapper(&parts[i]));
 		if (is_start)
-			parts[i].is_own = parts[i].is_python = parts[i].is_range = false;
+			parts[i].kind = PART_OTHER;
 	}
 }
 
@@ -431,9 +450,7 @@ static size_t split(const struct output *out, const struct paths *paths, const u
 			.length = length,
 			.columns = text_columns(name, length),
 			.tail = line_columns(name, length),
-			.is_own = paths_is_user_code(paths, paths->nodes[chain[d]].name),
-			.is_python = is_python(name, length),
-			.is_range = begins_with(name, "[NVTX ") || begins_with(name, "[module] "),
+			.kind = kind_of(paths, paths->nodes[chain[d]].name, name, length),
 			.is_leaf = is_leaf,
 		};
 	}
@@ -473,44 +490,29 @@ static bool keep(struct part *parts, size_t count, size_t p, size_t limit, size_
 	return part->shown;
 }
 
-/* Finds the innermost matching parts. Returns their number. */
-static size_t find(const struct part *parts, size_t count, bool (*is_so)(const struct part *),
+/* Finds the innermost parts of a kind. Returns their number. */
+static size_t find(const struct part *parts, size_t count, enum part_kind kind,
 		   size_t found[OWN_KEPT])
 {
 	size_t n = 0;
 
 	for (size_t i = count; i-- > 0 && n < OWN_KEPT;)
-		if (is_so(&parts[i]))
+		if (parts[i].kind == kind)
 			found[n++] = i;
 	return n;
-}
-
-static bool is_own(const struct part *part)
-{
-	return part->is_own;
-}
-
-static bool is_of_library(const struct part *part)
-{
-	return part->is_python && !part->is_own;
-}
-
-static bool is_range(const struct part *part)
-{
-	return part->is_range;
 }
 
 /* Lists the parts with priority, most important first. Returns their number. */
 static size_t order_first(const struct part *parts, size_t count, size_t order[FIRST_KEPT])
 {
 	size_t own[OWN_KEPT], library[OWN_KEPT], ranges[OWN_KEPT], n = 0;
-	size_t own_count = find(parts, count, is_own, own);
-	size_t library_count = find(parts, count, is_of_library, library);
-	size_t range_count = find(parts, count, is_range, ranges);
+	size_t own_count = find(parts, count, PART_OWN, own);
+	size_t library_count = find(parts, count, PART_LIBRARY, library);
+	size_t range_count = find(parts, count, PART_RANGE, ranges);
 
 	if (own_count)
 		order[n++] = own[0];
-	if (parts[0].is_range)
+	if (parts[0].kind == PART_RANGE)
 		order[n++] = 0;
 	if (own_count || parts[count - 1].is_leaf)
 		order[n++] = count - 1;
@@ -557,7 +559,7 @@ static void choose(struct part *parts, size_t count, size_t room)
 		size_t with_line = parts[order[i]].tail + NAME_COLUMNS_LEFT;
 		size_t most = limit;
 
-		if (!i && parts[0].is_range && order[0]) /* leave room for the range */
+		if (!i && parts[0].kind == PART_RANGE && order[0]) /* leave room for the range */
 			most = with_line > room / RANGE_SHARE ? with_line : room / RANGE_SHARE;
 		keep(parts, count, order[i], most, i && with_line > least ? with_line : least,
 		     room);
@@ -602,7 +604,7 @@ static void put_part(struct output *out, const struct part *part)
 
 	if (columns >= part->columns - part->is_run)
 		output_text(out, part->name, part->length);
-	else if (part->is_leaf || part->is_range)
+	else if (part->is_leaf || part->kind == PART_RANGE)
 		put_elided(out, part->name, part->length, columns);
 	else
 		put_cut(out, part->name, part->length, columns);

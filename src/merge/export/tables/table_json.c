@@ -7,35 +7,11 @@
 
 #define ROWS_DEFAULT 1000 /* of a table without --top */
 
-void json_name(struct json *json, const char *key, const struct names *names, uint32_t name)
-{
-	size_t length;
-	const char *text = names_text(names, name, &length);
-
-	json_text(json, key, text, length);
-}
-
 size_t table_rows_shown(const struct json *json, size_t count)
 {
 	size_t top = json->rows_max ? json->rows_max : ROWS_DEFAULT;
 
 	return count < top ? count : top;
-}
-
-void table_put_json_path(struct json *json, const char *key, const struct cell *cell)
-{
-	const struct paths *paths = cell->paths;
-	uint32_t *chain = NULL;
-	size_t capacity = 0;
-	int depth = paths_chain(paths, cell->node, &chain, &capacity);
-
-	json_begin_array(json, key);
-	if (cell->root != NAME_EMPTY)
-		json_name(json, NULL, &paths->names, cell->root);
-	for (int d = 0; d < depth; d++)
-		json_name(json, NULL, &paths->names, paths->nodes[chain[d]].name);
-	json_end_array(json);
-	free(chain);
 }
 
 static void put_list(struct json *json, const char *key, const struct cell *cell, bool are_numbers)

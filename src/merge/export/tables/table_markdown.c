@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 
@@ -89,29 +90,44 @@ static void put_cell_markdown(struct output *out, enum cell_type type, const str
 	output_string(out, figure);
 }
 
+static void put_rows_markdown(struct output *out, struct table_rows *rows, size_t row_count,
+			      const struct column_def *const *columns, size_t count)
+{
+	struct cell cells[COLUMNS_MAX];
+
+	for (size_t r = 0; r < row_count; r++) {
+		table_row(rows, r, cells);
+		for (size_t c = 0; c < count; c++) {
+			output_string(out, "| ");
+			put_cell_markdown(out, columns[c]->type,
+					  &cells[columns[c] - rows->def->columns]);
+			output_string(out, " ");
+		}
+		output_string(out, "|\n");
+		if (rows->def->inner && rows->def->inner->shows) {
+			struct table_rows inner = table_open_inner(rows);
+
+			put_rows_markdown(out, &inner, inner.count, columns, count);
+			table_close(&inner);
+		}
+	}
+}
+
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max)
 {
 	const struct column_def *columns[COLUMNS_MAX];
-	size_t count = def->shows ? table_shown(def, columns) : 0;
 	struct table_rows rows = table_open(def, run);
-	struct cell cells[COLUMNS_MAX];
+	size_t count, shown = smaller(rows.count, rows_max), widths[COLUMNS_MAX];
 
+	count = table_shown(&rows, shown, columns, widths);
 	for (size_t c = 0; c < count; c++)
 		output_format(out, "| %s ", columns[c]->head);
-	output_string(out, count ? "|\n" : "");
+	output_string(out, "|\n");
 	for (size_t c = 0; c < count; c++)
 		output_string(out, column_is_text(columns[c]) ? "| --- " : "| ---: ");
-	output_string(out, count ? "|\n" : "");
-	for (size_t r = 0; count && r < rows.count && r < rows_max; r++) {
-		table_row(&rows, r, cells);
-		for (size_t c = 0; c < count; c++) {
-			output_string(out, "| ");
-			put_cell_markdown(out, columns[c]->type, &cells[columns[c] - def->columns]);
-			output_string(out, " ");
-		}
-		output_string(out, "|\n");
-	}
-	output_string(out, count ? "\n" : "");
+	output_string(out, "|\n");
+	put_rows_markdown(out, &rows, shown, columns, count);
+	output_string(out, "\n");
 	table_close(&rows);
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/exporter.h"
@@ -72,7 +73,8 @@ static void put_clean(struct output *out, const struct cell *cell)
 	char *text = xt_strndup(cell->text, cell->length), *clean = text_clean_copy(text);
 
 	if (cell->short_length && out->columns &&
-	    column_of(out) + text_columns(clean, strlen(clean)) > out->columns) {
+	    column_of(out) + text_columns(clean, strlen(clean)) > out->columns &&
+	    column_of(out) + text_columns(text, cell->short_length) <= out->columns) {
 		free(clean);
 		text[cell->short_length] = '\0';
 		clean = text_clean_copy(text);
@@ -101,6 +103,12 @@ static void put_label(struct output *out, enum cell_type type, const struct cell
 		put_path_between(out, cell);
 	} else if (type == CELL_PATH) {
 		put_path_row(out, cell->paths, cell->node);
+	} else if (type == CELL_TEXTS) {
+		char *joined = cell_joined(cell, ", ");
+
+		put_words(out, joined, 0, column_of(out), columns_of_line(out));
+		output_text(out, "\n", 1);
+		free(joined);
 	} else {
 		put_clean(out, cell);
 		if (type == CELL_PLACE)
@@ -115,23 +123,40 @@ static bool is_moved(const struct output *out, const struct column_def *column)
 	return column->type == CELL_TEXT && out->columns && out->columns < column->from;
 }
 
+#define SHORT_TIME 8 /* columns of a time in three digits */
+
 /* The columns that are shown, and the last one. */
 struct layout {
 	const struct column_def *defs[COLUMNS_MAX];
 	struct column columns[COLUMNS_MAX];
 	size_t count; /* without the last one */
+	bool is_short;
 };
 
-static void put_head(struct output *out, struct layout *layout)
+/* Texts get the room that they need, and short times less than exact ones. */
+static unsigned short width_of(const struct column_def *def, size_t text_width, bool is_short)
+{
+	size_t least = def->type == CELL_TEXT ? text_width
+		       : (def->type == CELL_NS || def->type == CELL_MOMENT) && is_short
+			       ? SHORT_TIME
+			       : def->width;
+
+	return (unsigned short)smaller(larger(least, strlen(def->head)), (size_t)def->width);
+}
+
+static void put_head(struct output *out, struct table_rows *rows, size_t shown,
+		     struct layout *layout)
 {
 	char last[FIGURE_BYTES] = "";
-	size_t length = 0;
+	size_t length = 0, widths[COLUMNS_MAX];
 
+	layout->count = table_shown(rows, shown, layout->defs, widths) - 1;
 	for (size_t c = 0; c < layout->count; c++) {
 		const struct column_def *def = layout->defs[c];
 
 		layout->columns[c] =
-			(struct column){def->head, def->width, def->from, def->type == CELL_TEXT};
+			(struct column){def->head, width_of(def, widths[c], layout->is_short),
+					def->from, def->type == CELL_TEXT};
 		if (is_moved(out, def))
 			length += (size_t)snprintf(last + length, sizeof(last) - length, "%s, ",
 						   def->head);
@@ -141,7 +166,7 @@ static void put_head(struct output *out, struct layout *layout)
 }
 
 static void table_text_put_row(struct output *out, struct table_rows *rows, size_t row,
-			       const struct layout *layout, bool is_short)
+			       const struct layout *layout)
 {
 	char texts[COLUMNS_MAX][FIGURE_BYTES];
 	const char *figures[COLUMNS_MAX];
@@ -154,7 +179,7 @@ static void table_text_put_row(struct output *out, struct table_rows *rows, size
 
 		strcpy(texts[c], "-");
 		if (!cell->is_absent)
-			table_format_cell(texts[c], layout->defs[c]->type, cell, is_short);
+			table_format_cell(texts[c], layout->defs[c]->type, cell, layout->is_short);
 		figures[c] = texts[c];
 	}
 	put_figures(out, layout->columns, layout->count, figures);
@@ -165,6 +190,13 @@ static void table_text_put_row(struct output *out, struct table_rows *rows, size
 		output_format(out, "\n%*s", ROW_INDENT, "");
 	}
 	put_label(out, last->type, &cells[last - rows->def->columns]);
+	if (rows->def->inner && rows->def->inner->shows) {
+		struct table_rows inner = table_open_inner(rows);
+
+		for (size_t r = 0; r < inner.count; r++)
+			table_text_put_row(out, &inner, r, layout);
+		table_close(&inner);
+	}
 }
 
 void table_put_text(struct sink *sink, const struct run *run, const struct table_def *def,
@@ -173,7 +205,7 @@ void table_put_text(struct sink *sink, const struct run *run, const struct table
 	struct output *out = &sink->out;
 	struct table_rows rows = table_open(def, run);
 	size_t shown = def->is_whole ? rows.count : rows_to_show(rows.count, sink->settings);
-	struct layout layout;
+	struct layout layout = {.is_short = !sink->settings->tables.has_all};
 	const char *notes[NOTES_MAX];
 	char count[COUNT_BYTES];
 
@@ -182,11 +214,10 @@ void table_put_text(struct sink *sink, const struct run *run, const struct table
 			put_top_title(out, def->title, shown, rows.count);
 		for (size_t n = def->notes ? def->notes(run, notes) : 0, i = 0; i < n; i++)
 			put_note(out, notes[i]);
-		layout.count = table_shown(def, layout.defs) - 1;
-		put_head(out, &layout);
+		put_head(out, &rows, shown, &layout);
 	}
 	for (size_t r = 0; r < shown; r++)
-		table_text_put_row(out, &rows, r, &layout, !sink->settings->tables.has_all);
+		table_text_put_row(out, &rows, r, &layout);
 	if (rows.left_out_count) {
 		format_count(count, rows.left_out_count);
 		output_format(out, "%12s  %s\n", count, def->left_out_text);

@@ -19,16 +19,10 @@ void table_put_text(struct sink *sink, const struct run *run, const struct table
 /* An object with the number of rows, and the rows, at most json->rows_max. */
 void table_put_json(struct json *json, const struct run *run, const struct table_def *def);
 
-/* The frames of a path, outermost first. */
-void table_put_json_path(struct json *json, const char *key, const struct cell *cell);
-
-/* A text of a table of names. */
-void json_name(struct json *json, const char *key, const struct names *names, uint32_t name);
-
 /* Returns how many of these rows a table of the document has. */
 size_t table_rows_shown(const struct json *json, size_t count);
 
-/* At most rows_max rows as Markdown, if text shows the table. Text is code. */
+/* At most rows_max rows as Markdown. Text is code. */
 void table_put_markdown(struct output *out, const struct run *run, const struct table_def *def,
 			size_t rows_max);
 
