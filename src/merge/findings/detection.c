@@ -87,11 +87,6 @@ static void put_cost(FILE *out, const struct detection *detection, const struct 
 {
 	(void)detection;
 	fputs(finding_cost(finding), out);
-	if (finding->step_count) {
-		char step[TIME_BYTES];
-
-		fprintf(out, " (%s per step)", format_time_short(step, finding_step_ns(finding)));
-	}
 }
 
 static void put_whole(FILE *out, const struct detection *detection, const struct finding *finding)
@@ -223,4 +218,15 @@ void detection_add_places(struct detection *detection, struct finding *finding)
 	candidates[0] = first;
 	finding->place_all_count = count;
 	free(groups);
+}
+
+uint64_t devices_span_ns(const struct callsites *callsites)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+
+	for (size_t d = 0; d < callsites->device_count; d++) {
+		first_ns = smaller(callsites->devices[d].first_ns, first_ns);
+		last_ns = larger(callsites->devices[d].last_ns, last_ns);
+	}
+	return last_ns > first_ns ? last_ns - first_ns : 0;
 }

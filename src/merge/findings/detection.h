@@ -83,4 +83,7 @@ void detection_add_places(struct detection *detection, struct finding *finding);
 void detection_describe(const struct detection *detection, const struct callsite_rule *rule,
 			struct finding *finding);
 
+/* From the first to the last work of the devices. */
+uint64_t devices_span_ns(const struct callsites *callsites);
+
 #endif

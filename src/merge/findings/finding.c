@@ -7,7 +7,6 @@
  */
 #include "merge/findings/finding.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,16 +69,18 @@ const char *finding_whole_text(const struct finding *finding)
 
 const char *finding_cost(const struct finding *finding)
 {
-	static char text[TIME_BYTES];
+	static char text[2 * TIME_BYTES + 16];
+	char cost[TIME_BYTES], step[TIME_BYTES];
 
-	return format_time_short(text, finding->cost_ns);
+	format_time_short(cost, finding->cost_ns);
+	format_time_short(step, finding_step_ns(finding));
+	snprintf(text, sizeof(text), finding->step_count ? "%s (%s per step)" : "%s", cost, step);
+	return text;
 }
 
 const char *finding_share(const struct finding *finding)
 {
-	static char text[SHARE_BYTES];
-
-	return format_share(text, finding->cost_ns, finding->whole_ns);
+	return format_percent_of(finding->cost_ns, finding->whole_ns);
 }
 
 const char *format_percent_of(uint64_t part, uint64_t whole)
@@ -88,17 +89,6 @@ const char *format_percent_of(uint64_t part, uint64_t whole)
 	static int next;
 
 	return format_share(texts[next = !next], part, whole);
-}
-
-void finding_set_text(struct finding *finding, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	free(finding->what);
-	if (vasprintf(&finding->what, format, arguments) < 0)
-		finding->what = NULL;
-	va_end(arguments);
 }
 
 void finding_add_evidence(struct finding *finding, const char *name, uint64_t value)

@@ -83,16 +83,13 @@ const char *finding_whole_text(const struct finding *finding);
 /* "error", "high", "medium" or "low". */
 const char *finding_severity(const struct finding *finding);
 
-/* The cost, such as "1.200 s", and its share, such as "41.0 %". The next call overwrites each. */
+/* "33.6 ms (4.80 ms per step)", and its share, "41.0 %". The next call overwrites each. */
 const char *finding_cost(const struct finding *finding);
 const char *finding_share(const struct finding *finding);
 
 /* "24.1 %". The second next call overwrites the buffer. */
 const char *format_percent_of(uint64_t part, uint64_t whole);
 
-/* Set the text of the finding. */
-void finding_set_text(struct finding *finding, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 void finding_add_evidence(struct finding *finding, const char *name, uint64_t value);
 
 /* Frees the members, not the finding itself. */

@@ -147,14 +147,7 @@ static bool has_mostly_steps(const struct aggregate *totals)
 /* The time of the steps. The CPU may have launched their work long before it ran. */
 static uint64_t steps_ns(const struct reading *reading)
 {
-	const struct callsites *callsites = &reading->sums.steady;
-	uint64_t first_ns = UINT64_MAX, last_ns = 0;
-
-	for (size_t d = 0; d < callsites->device_count; d++) {
-		first_ns = smaller(callsites->devices[d].first_ns, first_ns);
-		last_ns = larger(callsites->devices[d].last_ns, last_ns);
-	}
-	return larger(reading->plan.steady_ns, last_ns > first_ns ? last_ns - first_ns : 0);
+	return larger(reading->plan.steady_ns, devices_span_ns(&reading->sums.steady));
 }
 
 /*
@@ -342,46 +335,27 @@ static void findings_put_row(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(rule_specs[finding->rule].estimate));
 }
 
-static void put_name(struct json *json, const char *key, const struct run *run, uint32_t name)
-{
-	size_t length;
-	const char *text = names_text(&run->paths.names, name, &length);
-
-	json_text(json, key, text, length);
-}
-
 static void put_frame(struct json *json, const struct run *run, const struct finding_frame *frame)
 {
-	put_name(json, "function", run, frame->name);
+	json_name(json, "function", &run->paths.names, frame->name);
 	if (frame->file == NAME_EMPTY || !frame->line)
 		return;
-	put_name(json, "file", run, frame->file);
+	json_name(json, "file", &run->paths.names, frame->file);
 	json_u64(json, "line", frame->line);
-}
-
-/* Writes the exact path in the tree, so that the page can find its node. */
-static void put_path_names(struct json *json, const struct run *run, uint32_t node)
-{
-	uint32_t *chain = NULL;
-	size_t capacity = 0;
-	int depth = paths_chain(&run->paths, node, &chain, &capacity);
-
-	json_begin_array(json, "frames");
-	for (int d = 0; d < depth; d++)
-		put_name(json, NULL, run, run->paths.nodes[chain[d]].name);
-	json_end_array(json);
-	free(chain);
 }
 
 static void put_place(struct json *json, const struct run *run, const struct finding_place *place)
 {
+	const struct cell path = cell_path(&run->paths, place->node);
+
 	json_begin_object(json, NULL);
 	json_u64(json, "cost_ns", place->cost_ns);
 	json_u64(json, "path_cost_ns", place->path_cost_ns);
 	json_u64(json, "count", place->count);
-	put_name(json, "call", run, place->api);
+	json_name(json, "call", &run->paths.names, place->api);
 	put_frame(json, run, &place->at);
-	put_path_names(json, run, place->node);
+	/* The exact path, so that the page can find its node. */
+	table_put_json_path(json, "frames", &path);
 	json_begin_array(json, "lines");
 	for (size_t f = 0; f < place->frame_count; f++) {
 		json_begin_object(json, NULL);

@@ -182,6 +182,15 @@ static void ranks_put_row(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_owned(rows, describe_row(row, log->host)));
 }
 
+static size_t own_time_note(const struct run *run, const char *notes[NOTES_MAX])
+{
+	notes[0] = run->sums->collectives.count
+			   ? "Own time is the time from the first to the last GPU work without "
+			     "the time in which only collectives ran."
+			   : "Own time is the time from the first to the last GPU work.";
+	return 1;
+}
+
 static void put_slowest(struct json *json, const struct run *run)
 {
 	const struct rank_row *slowest = ranks_slowest_of(run);
@@ -214,6 +223,7 @@ const struct table_def table_by_process = {
 	.open = open_rows,
 	.row = ranks_put_row,
 	.is_complete = true,
+	.notes = own_time_note,
 	.json_head = put_slowest,
 	.json_more = put_gpus,
 };

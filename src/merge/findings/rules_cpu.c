@@ -549,20 +549,6 @@ static void add_path(struct detection *detection, struct cpu_groups *groups,
 
 COMPARE_BY(compare_groups, struct cpu_group, UP(rule) DOWN(ns) UP(place.node))
 
-/* From the first to the last work of the devices. */
-static uint64_t span_ns(const struct callsites *callsites)
-{
-	uint64_t first_ns = UINT64_MAX, last_ns = 0;
-
-	for (size_t d = 0; d < callsites->device_count; d++) {
-		const struct device_stats *device = &callsites->devices[d];
-
-		first_ns = smaller(device->first_ns, first_ns);
-		last_ns = larger(device->last_ns, last_ns);
-	}
-	return last_ns > first_ns ? last_ns - first_ns : 1;
-}
-
 /* The line of a part of a path, with the state of its thread. */
 static char *part_location(struct run *run, const struct idle_path_part *part)
 {
@@ -602,12 +588,12 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 	if (groups->log_count)
 		snprintf(processes, sizeof(processes), ", in %zu other process%s",
 			 groups->log_count, groups->log_count == 1 ? "" : "es");
-	finding_set_text(finding, "The GPU is idle for %s, %s of the %s, because %s%s %s%s.",
-			 finding_cost(finding), finding_share(finding),
-			 finding->step_count ? finding_whole_text(finding)
-					     : "time from its first to its last work",
-			 rule_specs[finding->rule].why, count > 1 ? ", most in" : " in",
-			 where ? where : "?", processes);
+	finding->what = xt_asprintf("The GPU is idle for %s, %s of the %s, because %s%s %s%s.",
+				    finding_cost(finding), finding_share(finding),
+				    finding->step_count ? finding_whole_text(finding)
+							: "time from its first to its last work",
+				    rule_specs[finding->rule].why, count > 1 ? ", most in" : " in",
+				    where ? where : "?", processes);
 	free(where);
 	finding_add_evidence(finding, "gpu_idle_ns", finding->cost_ns);
 	finding_add_evidence(finding, "place_count", count);
@@ -624,8 +610,9 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 	for (size_t g = 0; g < count; g++)
 		saturating_add(&cost_ns, groups[g].ns);
 	finding = finding_add(reading->run, groups->rule, reading->process.index, cost_ns,
-			      detection->step_count ? detection->whole_ns
-						    : span_ns(&reading->sums.callsites));
+			      detection->step_count
+				      ? detection->whole_ns
+				      : larger(devices_span_ns(&reading->sums.callsites), 1u));
 	if (!finding)
 		return;
 	finding->step_count = detection->step_count;

@@ -191,14 +191,14 @@ static void add_finding(struct run *run, const struct group *group, uint64_t cos
 	finding->places[0].cost_ns = finding->places[0].path_cost_ns = cost_ns;
 	busiest->place.frames = NULL; /* moved to the finding */
 	where = finding_location(&run->paths, finding);
-	finding_set_text(finding,
-			 "GPU%u of %s is busy for %s, mostly with work launched in %s. The mean of "
-			 "the %llu GPUs of these processes is %s. Balanced GPUs would take %s "
-			 "less, %s of the active time.",
-			 busiest->device, finding->process, format_time_short(most, group->most_ns),
-			 where, (unsigned long long)group->count,
-			 format_time_short(mean, group->sum_ns / group->count),
-			 finding_cost(finding), finding_share(finding));
+	finding->what = xt_asprintf(
+		"GPU%u of %s is busy for %s, mostly with work launched in %s. The mean of "
+		"the %llu GPUs of these processes is %s. Balanced GPUs would take %s "
+		"less, %s of the active time.",
+		busiest->device, finding->process, format_time_short(most, group->most_ns), where,
+		(unsigned long long)group->count,
+		format_time_short(mean, group->sum_ns / group->count), finding_cost(finding),
+		finding_share(finding));
 	free(where);
 	finding_add_evidence(finding, "device_count", group->count);
 	finding_add_evidence(finding, "busiest_device_time_ns", group->most_ns);
