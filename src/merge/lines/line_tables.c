@@ -12,11 +12,15 @@
 #include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
 #include "merge/lines/lines.h"
+#include "merge/lines/modules.h"
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"
 
 #define NO_OWN_CODE "(no own code)"
 #define DIVIDE	    4 /* paths divide where no line has all but this share */
+#define BIG_LINE    3 /* lines with this share show where the paths divide */
+#define PARTS_SHOWN 4
+#define SMALL_PART  20 /* of the line */
 
 static const struct column_def line_columns[] = {
 	COLUMN("id", CODE, FROM(line_part, id), "number, which `line_parts` refers to"),
@@ -34,15 +38,20 @@ static const struct column_def line_columns[] = {
 	COLUMN("recompute_ns", NS, OTHER, "part of it that a checkpoint ran again", OPTIONAL),
 	COLUMN("optimizer_ns", NS, OTHER, "part of it in `torch.optim`", OPTIONAL),
 	COLUMN("backward_share", SHARE, OTHER, "backward pass and recomputing", HEAD("backw.", 7),
-	       TEXT_ONLY),
+	       OPTIONAL, TEXT_ONLY),
 	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns), "idle time of the GPU that it caused",
 	       HEAD("idle", 10)),
 	COLUMN("count", COUNT, FROM(line_part, count), "kernels, copies and memsets",
 	       WIDE("count", 9, 100)),
-	COLUMN("step_gpu_ns", NS, OTHER, "GPU time in a step after the warm-up, as mean", OPTIONAL),
-	COLUMN("step_idle_ns", NS, OTHER, "idle time in such a step", OPTIONAL),
+	COLUMN("step_gpu_ns", NS, OTHER, "GPU time in a step after the warm-up, as mean", OPTIONAL,
+	       HEAD("per step", 10)),
+	COLUMN("step_share", SHARE, OTHER, "part of all GPU time in steps", HEAD("share", 7),
+	       TEXT_ONLY),
+	COLUMN("step_backward_share", SHARE, OTHER, "backward pass and recomputing",
+	       HEAD("backw.", 7), OPTIONAL, TEXT_ONLY),
+	COLUMN("step_idle_ns", NS, OTHER, "idle time in such a step", OPTIONAL, HEAD("idle", 10)),
 	COLUMN("step_count", COUNT, OTHER, "kernels, copies and memsets in such a step, rounded",
-	       OPTIONAL),
+	       OPTIONAL, WIDE("count", 9, 100)),
 	COLUMN("alloc_bytes", BYTES, FROM(line_part, alloc_bytes),
 	       "bytes that it allocated itself"),
 	COLUMN("peak_bytes", BYTES, FROM(line_part, peak_bytes), "of these, held at the peak"),
@@ -65,6 +74,17 @@ static const struct lines *lines_of(const struct run *run)
 	return lines ? lines : &none;
 }
 
+/* Whether a table of text is of the steps after the warm-up. */
+static bool is_of_steps(const struct table_def *def)
+{
+	return def == &text_step_lines || def == text_step_lines.inner;
+}
+
+static uint64_t gpu_ns_of(const struct table_rows *rows, const struct line_part *part)
+{
+	return is_of_steps(rows->def) ? part->steps.gpu_ns : part->gpu_ns;
+}
+
 static void open_parts(struct table_rows *rows, bool are_lines)
 {
 	const struct lines *lines = lines_of(rows->run);
@@ -73,6 +93,8 @@ static void open_parts(struct table_rows *rows, bool are_lines)
 	for (size_t i = 0; i < lines->order_count; i++)
 		if ((lines->parts[lines->order[i]].kind == PART_OWN) == are_lines)
 			table_add(rows, lines->order[i]);
+	for (size_t r = 0; are_lines && r < rows->count; r++)
+		saturating_add(&rows->whole, gpu_ns_of(rows, &lines->parts[rows->chosen[r]]));
 }
 
 static void open_lines(struct table_rows *rows)
@@ -89,6 +111,74 @@ static void open_busy_lines(struct table_rows *rows)
 	while (rows->count && !parts[rows->chosen[rows->count - 1]].gpu_ns &&
 	       !parts[rows->chosen[rows->count - 1]].idle_ns)
 		rows->count--;
+}
+
+static int compare_in_steps(const void *a, const void *b, void *context)
+{
+	const struct line_part *x = (const struct line_part *)context + *(const size_t *)a;
+	const struct line_part *y = (const struct line_part *)context + *(const size_t *)b;
+
+	return ORDER(y->steps.gpu_ns, x->steps.gpu_ns)
+		       ?: ORDER(y->steps.idle_ns, x->steps.idle_ns) ?: ORDER(x->id, y->id);
+}
+
+static void open_step_lines(struct table_rows *rows)
+{
+	struct line_part *parts = lines_of(rows->run)->parts;
+
+	if (!steps_of(rows->run))
+		return;
+	open_parts(rows, true);
+	SORT_BY(rows->chosen, rows->count, compare_in_steps, parts);
+	while (rows->count && !parts[rows->chosen[rows->count - 1]].steps.gpu_ns &&
+	       !parts[rows->chosen[rows->count - 1]].steps.idle_ns)
+		rows->count--;
+}
+
+/* Follows lines of libraries that have nearly all of a row. Returns where its paths divide. */
+static uint32_t dividing_part(const struct line_part *parts, const struct line_part *row)
+{
+	uint32_t divided = 0;
+
+	for (uint32_t n = row->first_child; n && parts[n].kind == PART_LINE && row->gpu_ns &&
+					    parts[n].gpu_ns >= row->gpu_ns - row->gpu_ns / DIVIDE;
+	     n = parts[n].first_child)
+		divided = n;
+	return divided;
+}
+
+/* Lists the lines of libraries where the paths of a line divide, if it has much of the time. */
+static size_t list_shown(const struct table_rows *rows, const struct line_part *row,
+			 uint64_t whole_ns, uint32_t shown[PARTS_SHOWN])
+{
+	const struct line_part *parts = lines_of(rows->run)->parts;
+	uint32_t divided = dividing_part(parts, row);
+	uint64_t ns = gpu_ns_of(rows, row);
+	size_t count = 0;
+
+	if (row->kind != PART_OWN || ns < whole_ns / BIG_LINE)
+		return 0;
+	for (uint32_t n = divided ? parts[divided].first_child : row->first_child;
+	     n && count < PARTS_SHOWN; n = parts[n].next)
+		if (parts[n].kind == PART_LINE && gpu_ns_of(rows, &parts[n]) > ns / SMALL_PART)
+			shown[count++] = n;
+	return count;
+}
+
+static void open_shown(struct table_rows *rows)
+{
+	const struct line_part *row = rows->outer;
+	struct table_rows all = {.def = rows->def, .run = rows->run};
+	uint32_t shown[PARTS_SHOWN];
+	size_t count;
+
+	open_parts(&all, true);
+	rows->whole = all.whole;
+	table_close(&all);
+	count = list_shown(rows, row, rows->whole, shown);
+	table_records(rows, lines_of(rows->run)->parts, 0);
+	for (size_t i = 0; i < count; i++)
+		table_add(rows, shown[i]);
 }
 
 /* "matmul (llm.c:159)". The caller frees it. */
@@ -127,54 +217,47 @@ static char *caller_text(const struct lines *lines, const struct line_part *row)
 	return row->caller && row->caller != LINE_SEVERAL ? key_text(lines, row->caller) : NULL;
 }
 
-/* The line of a library where the paths of a row divide. NULL: they do before. */
-static const char *part_text(const struct lines *lines, const struct paths *paths,
-			     const struct line_part *row)
+/* The row of a part of a line is indented: "  modeling.py:12 Block.forward". */
+static struct cell cell_part(struct table_rows *rows, const struct line_part *part)
 {
-	const struct line_part *parts = lines->parts;
-	uint32_t divided = 0;
+	const struct lines *lines = lines_of(rows->run);
+	uint32_t name = lines->tree.nodes[part - lines->parts].name;
+	char *place = paths_place_first(names_text(&rows->run->paths.names, name, NULL));
+	struct cell cell = cell_owned(rows, xt_asprintf("  %s", place));
 
-	for (uint32_t n = row->first_child; n && parts[n].kind == PART_LINE && row->gpu_ns &&
-					    parts[n].gpu_ns >= row->gpu_ns - row->gpu_ns / DIVIDE;
-	     n = parts[n].first_child)
-		divided = n;
-	return divided ? names_text(&paths->names, lines->tree.nodes[divided].name, NULL) : NULL;
+	free(place);
+	return cell;
 }
 
-/* Appends "train.py:12" of "step (train.py:12)", or the whole text if it has no line. */
-static void put_place(FILE *text, const char *before, const char *line)
+/* Returns " > train.py:12" of "step (train.py:12)". The caller frees it. */
+static char *place_after(const char *before, const char *line)
 {
 	const char *place = strrchr(line, '(');
 
 	place = place ? place + 1 : line;
-	fprintf(text, "%s%.*s", before, (int)strcspn(place, ")"), place);
+	return xt_asprintf("%s%.*s", before, (int)strcspn(place, ")"), place);
 }
 
-/* "train.py:12 step > adam.py:971". The caller frees it. */
-static char *where_text(const struct table_rows *rows, const struct line_part *row,
-			const char *file, uint32_t line, const char *function)
+/* "train.py:12 step > adam.py:971": the line, and where its paths divide or come from. */
+static struct cell cell_where(struct table_rows *rows, const struct line_part *row, const char *own)
 {
-	static const char scope[] = "<locals>.";
 	const struct lines *lines = lines_of(rows->run);
-	char *via = via_text(lines, row, false), *caller = caller_text(lines, row), *text;
-	const char *part = part_text(lines, &rows->run->paths, row), *inner;
-	size_t length;
-	FILE *stream = xt_open_memstream(&text, &length);
+	const struct names *names = &rows->run->paths.names;
+	char *via = via_text(lines, row, false), *caller = caller_text(lines, row);
+	char *line = paths_place_first(own), *more = NULL;
+	uint32_t divided = dividing_part(lines->parts, row), shown[PARTS_SHOWN];
+	struct cell cell;
 
-	while ((inner = strstr(function, scope)) && inner[strlen(scope)] != '<')
-		function = inner + strlen(scope);
-	if (file[0])
-		fprintf(stream, "%s:%u ", base_name(file), line);
-	fputs(function, stream);
 	if (via)
-		fprintf(stream, " via %s", via);
-	else if (part)
-		put_place(stream, " > ", part);
-	else if (caller)
-		put_place(stream, " from ", caller);
-	xt_close_memstream(stream);
-	free_all(via, caller);
-	return text;
+		more = xt_asprintf(" via %s", via);
+	else if (divided && !list_shown(rows, row, rows->whole, shown))
+		more = place_after(" > ", names_text(names, lines->tree.nodes[divided].name, NULL));
+	else if (!divided && caller)
+		more = place_after(" from ", caller);
+	cell = cell_owned(rows, xt_asprintf("%s%s", line, more ?: ""));
+	cell.short_length = strlen(line);
+	free_all(via, caller, line, more);
+	return cell;
 }
 
 static bool has_backward(const struct run *run)
@@ -185,12 +268,21 @@ static bool has_backward(const struct run *run)
 	return false;
 }
 
-static void put_steps(struct cells *cells, const struct run *run, const struct line_part *row)
+/* A share that only text shows. Its whole is 0 in other tables. */
+static struct cell cell_text_share(bool is_known, uint64_t part, uint64_t whole)
 {
-	const struct steps *steps = steps_of(run);
+	return is_known && whole ? cell_share(part, whole) : CELL_ABSENT;
+}
+
+static void put_steps(struct table_rows *rows, struct cells *cells, bool is_torch)
+{
+	const struct steps *steps = steps_of(rows->run);
+	const struct line_part *row = rows->record;
 	uint64_t count = steps ? steps->steady_count : 0;
 
 	cells_put(cells, cell_known(count, row->steps.gpu_ns / larger(count, 1u)));
+	cells_put(cells, cell_text_share(true, row->steps.gpu_ns, rows->whole));
+	cells_put(cells, cell_text_share(is_torch, row->step_backward_ns, row->steps.gpu_ns));
 	cells_put(cells, cell_known(count, row->steps.idle_ns / larger(count, 1u)));
 	cells_put(cells, cell_known(count, (row->steps.count + count / 2) / larger(count, 1u)));
 }
@@ -205,10 +297,12 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 	bool has_source = source->texts.length;
 	struct line_key key = {0};
 	const char *file, *function = NO_OWN_CODE;
+	char *own = NULL;
 
 	if (row->place != PATH_ROOT) {
 		key = *lines_key(lines, lines->places.nodes[row->place].name);
 		function = names_text(&lines->texts, key.function, NULL);
+		own = key_text(lines, lines->places.nodes[row->place].name);
 	}
 	file = names_text(&lines->texts, key.file, NULL);
 	cells_put(cells, cell_text(file[0] ? file : NULL));
@@ -216,30 +310,40 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(function));
 	cells_put(cells, cell_owned(rows, via_text(lines, row, true)));
 	cells_put(cells, cell_owned(rows, caller_text(lines, row)));
-	cells_put(cells, cell_share(row->gpu_ns, rows->run->sums->events.work.gpu_ns));
+	cells_put(cells, cell_text_share(true, row->gpu_ns, rows->whole));
 	for (int pass = 0; pass < PASSES; pass++)
 		cells_put(cells, cell_known(is_torch, row->pass_ns[pass]));
-	cells_put(cells, is_torch && row->gpu_ns ? cell_share(back_ns, row->gpu_ns) : CELL_ABSENT);
-	put_steps(cells, rows->run, row);
+	cells_put(cells, cell_text_share(is_torch, back_ns, row->gpu_ns));
+	put_steps(rows, cells, is_torch);
 	cells_put(cells, has_source ? (struct cell){.text = source->texts.texts,
 						    .length = source->texts.length}
 				    : CELL_ABSENT);
 	cells_put(cells, cell_known(has_source, source->from));
 	cells_put(cells, cell_known(source->is_changed, 1));
-	cells_put(cells, cell_owned(rows, where_text(rows, row, file, key.line, function)));
+	cells_put(cells, row->kind == PART_OWN ? cell_where(rows, row, own ?: NO_OWN_CODE)
+					       : cell_part(rows, row));
+	free(own);
 }
 
-#define LINES_TABLE(open_rows)                                                                     \
+#define LINES_TABLE(its_title, shown, open_rows, parts)                                            \
 	{                                                                                          \
-		.name = "lines", .title = "GPU time by line of own code",                          \
+		.name = "lines", .title = its_title,                                               \
 		.what = "GPU time by innermost line of own code, longest time first.",             \
-		HAS_COLUMNS(line_columns),                                                         \
-		.shows = "gpu_time_ns share backward_share gpu_idle_ns count where",               \
-		.open = open_rows, .row = put_line                                                 \
+		HAS_COLUMNS(line_columns), .shows = shown, .open = open_rows, .inner = parts,      \
+		.row = put_line                                                                    \
 	}
+#define TITLE	       "GPU time by line of own code"
+#define SHOWN	       "gpu_time_ns share backward_share gpu_idle_ns count where"
+#define SHOWN_OF_STEPS "step_gpu_ns step_share step_backward_share step_idle_ns step_count where"
 
-const struct table_def table_lines = LINES_TABLE(open_lines);
-const struct table_def text_lines = LINES_TABLE(open_busy_lines);
+static const struct table_def shown_parts = LINES_TABLE(NULL, SHOWN, open_shown, NULL);
+static const struct table_def shown_step_parts =
+	LINES_TABLE(NULL, SHOWN_OF_STEPS, open_shown, NULL);
+
+const struct table_def table_lines = LINES_TABLE(TITLE, SHOWN, open_lines, NULL);
+const struct table_def text_lines = LINES_TABLE(TITLE, SHOWN, open_busy_lines, &shown_parts);
+const struct table_def text_step_lines =
+	LINES_TABLE(TITLE, SHOWN_OF_STEPS, open_step_lines, &shown_step_parts);
 
 static const struct column_def part_columns[] = {
 	COLUMN("line_id", CODE, FROM(line_part, line_id), "`id` of the line in `lines`"),
@@ -247,7 +351,7 @@ static const struct column_def part_columns[] = {
 	COLUMN("parent", CODE, FROM(line_part, parent), "the part or the line that it is of"),
 	COLUMN("kind", WORD, OTHER,
 	       "line, module, operator, node (of PyTorch's backward pass) or work"),
-	COLUMN("name", TEXT, OTHER, "its name"),
+	COLUMN("name", TEXT, OTHER, "its name; layers of modules are folded as in `modules`"),
 	COLUMN("gpu_time_ns", NS, FROM(line_part, gpu_ns), "time on the GPU"),
 	COLUMN("backward_ns", NS, OTHER, "part of it in PyTorch's backward pass, with recomputing"),
 	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns), "idle time of the GPU that it caused"),
@@ -268,10 +372,16 @@ static void put_part(struct table_rows *rows, struct cells *cells)
 					    [PART_WORK] = "work"};
 	const struct line_part *part = rows->record;
 	const struct paths *paths = &rows->run->paths;
+	const struct lines *lines = lines_of(rows->run);
+	uint32_t id = lines->tree.nodes[rows->index].name;
 	struct cell name = {0};
 
-	name.text =
-		leaf_name(paths, lines_of(rows->run)->tree.nodes[rows->index].name, &name.length);
+	if (part->kind == PART_MODULE)
+		name = cell_owned(rows,
+				  xt_asprintf(MODULE_MARK "%s",
+					      names_text(&lines->texts, lines->modules[id], NULL)));
+	else
+		name.text = leaf_name(paths, id, &name.length);
 	cells_put(cells, cell_text(kinds[part->kind]));
 	cells_put(cells, name);
 	cells_put(cells, cell_number(part->pass_ns[PASS_BACKWARD] + part->pass_ns[PASS_RECOMPUTE]));

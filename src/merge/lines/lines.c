@@ -11,6 +11,7 @@
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "merge/lines/line_source.h"
+#include "merge/lines/modules.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
@@ -66,7 +67,7 @@ static enum part_kind find_kind(const struct paths *paths, uint32_t node)
 	const char *text = frame_text(paths, node);
 	unsigned marks = marks_of(paths, node);
 
-	if (begins_with(text, "[module] "))
+	if (begins_with(text, MODULE_MARK))
 		return PART_MODULE;
 	if (marks & (MARK_TORCH_BACKWARD | MARK_TORCH_RECOMPUTE) && text[0] == '[')
 		return PART_NODE;
@@ -103,6 +104,7 @@ struct line_use {
 };
 
 struct line_uses {
+	uint32_t *modules; /* by folded name in lines.texts: the first name in run->paths */
 	struct interner functions;
 	uint32_t *function_of; /* by key */
 	struct line_use *keys, *functions_used;
@@ -199,6 +201,8 @@ static uint32_t add_part(struct lines *lines, const struct paths *paths, uint32_
 	saturating_add(&part->idle_ns, weights[WEIGHT_GPU_IDLE]);
 	saturating_add(&part->count, weights[WEIGHT_COUNT]);
 	saturating_add(&part->steps.gpu_ns, sum->steps.gpu_ns);
+	if (sum->pass == PASS_BACKWARD || sum->pass == PASS_RECOMPUTE)
+		saturating_add(&part->step_backward_ns, sum->steps.gpu_ns);
 	saturating_add(&part->steps.count, sum->steps.count);
 	saturating_add(&part->steps.idle_ns, sum->steps.idle_ns);
 	if (is_own_allocation(paths, sum->node)) {
@@ -273,10 +277,14 @@ static void charge(struct lines *lines, const struct paths *paths, const struct 
 		part = add_part(lines, paths, part, paths->nodes[own->list[--own->count]].name,
 				PART_LINE, sum);
 	for (enum part_kind kind = PART_MODULE; kind <= PART_WORK; kind++)
-		if (inner[kind])
+		if (inner[kind]) {
+			uint32_t name = paths->nodes[inner[kind]].name;
+
 			part = add_part(
-				lines, paths, part, paths->nodes[inner[kind]].name,
+				lines, paths, part,
+				kind == PART_MODULE ? uses->modules[lines->modules[name]] : name,
 				kind == PART_WORK ? kind : kind_of(lines, paths, inner[kind]), sum);
+		}
 }
 
 static int compare_parts(const void *a, const void *b, void *context)
@@ -343,6 +351,51 @@ static int compare_sums(const void *a, const void *b)
 				    : (x->place > y->place) - (x->place < y->place);
 }
 
+static const char *module_path(const struct paths *paths, uint32_t name)
+{
+	const char *text = names_text(&paths->names, name, NULL);
+
+	return begins_with(text, MODULE_MARK) ? text + strlen(MODULE_MARK) : NULL;
+}
+
+/* Lists the modules with others inside: "layers.3" of "layers.3.mlp". */
+static void find_outer(struct interner *outer, const struct paths *paths)
+{
+	bool is_new;
+
+	for (uint32_t n = 0; n < paths->names.count; n++) {
+		const char *path = module_path(paths, n);
+
+		for (const char *dot = path; dot && (dot = strchr(dot, '.')); dot++)
+			xt_intern(outer, path, (size_t)(dot - path), &is_new);
+	}
+}
+
+/* Modules that differ only in their layer get one name, as in the table of modules. */
+static void fold_modules(struct line_uses *uses, struct lines *lines, const struct paths *paths)
+{
+	struct interner outer = {0};
+	bool is_new;
+
+	find_outer(&outer, paths);
+	lines->modules = xt_calloc(paths->names.count, sizeof(*lines->modules));
+	for (uint32_t n = 0; n < paths->names.count; n++) {
+		const char *path = module_path(paths, n);
+		char *folded;
+
+		if (!path)
+			continue;
+		xt_intern(&outer, path, strlen(path), &is_new);
+		folded = module_folded(path, !is_new);
+		lines->modules[n] = names_intern(&lines->texts, folded, strlen(folded));
+		free(folded);
+	}
+	uses->modules = xt_calloc(lines->texts.count, sizeof(*uses->modules));
+	for (uint32_t n = paths->names.count; n-- > 0;)
+		uses->modules[lines->modules[n]] = n;
+	interner_free(&outer);
+}
+
 static void find_functions(struct line_uses *uses, const struct lines *lines)
 {
 	bool is_new;
@@ -365,6 +418,7 @@ static void lines_end(struct sink *sink, const struct run *run)
 		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
 
 	find_functions(&uses, lines);
+	fold_modules(&uses, lines, &run->paths);
 	SORT(lines->sums, lines->sum_keys.count, compare_sums);
 	for (size_t s = 0; s < lines->sum_keys.count; s++) {
 		lines_own_frames(&run->paths, lines->sums[s].node, &own);
@@ -379,7 +433,7 @@ static void lines_end(struct sink *sink, const struct run *run)
 	list_parts(lines, &(struct line_part){.first_child = lines->parts[0].first_child}, &least);
 	line_sources_read(lines, run);
 	interner_free(&uses.functions);
-	free_all(uses.function_of, uses.keys, uses.functions_used, own.list);
+	free_all(uses.modules, uses.function_of, uses.keys, uses.functions_used, own.list);
 }
 
 static void lines_free_state(struct sink *sink)
@@ -394,7 +448,8 @@ static void lines_free_state(struct sink *sink)
 	interner_free(&lines->keys);
 	interner_free(&lines->sum_keys);
 	interner_free(&lines->row_keys);
-	free_all(lines->known, lines->kinds, lines->sums, lines->parts, lines->order);
+	free_all(lines->known, lines->kinds, lines->modules, lines->sums, lines->parts,
+		 lines->order);
 }
 
 const struct exporter analysis_lines = {.state_bytes = sizeof(struct lines),

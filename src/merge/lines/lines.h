@@ -31,7 +31,7 @@ struct line_part {
 	uint32_t parent;  /* id */
 	enum part_kind kind;
 	uint32_t first_child, next, child_count; /* in lines.tree, largest first */
-	uint64_t gpu_ns, pass_ns[PASSES], idle_ns, count;
+	uint64_t gpu_ns, pass_ns[PASSES], idle_ns, count, step_backward_ns;
 	uint64_t alloc_bytes, peak_bytes, pool_bytes;
 	struct step_weights steps; /* of the steps after the warm-up */
 	/* Only of PART_OWN: */
@@ -58,6 +58,7 @@ struct lines {
 	size_t known_capacity;
 	uint8_t *kinds; /* by name in run->paths: enum part_kind + 1; 0: look it up */
 	size_t kind_capacity;
+	uint32_t *modules; /* by name in run->paths of a module: its folded name in texts */
 	struct interner sum_keys;
 	struct line_sum *sums;
 	size_t sum_capacity;

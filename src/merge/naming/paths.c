@@ -66,6 +66,20 @@ char *paths_frame_where(const struct paths *paths, uint32_t frame)
 			   base_name(names_text(&paths->names, line->file, NULL)), line->line);
 }
 
+char *paths_place_first(const char *where)
+{
+	static const char scope[] = "<locals>.";
+	const char *place = strrchr(where, '('), *inner;
+
+	/* A scope may end the name, as in "f.<locals>.<lambda>". */
+	while ((inner = strstr(where, scope)) && inner[strlen(scope)] != '<')
+		where = inner + strlen(scope);
+	if (!place || place <= where || place[-1] != ' ' || where[strlen(where) - 1] != ')')
+		return xt_strdup(where);
+	return xt_asprintf("%.*s %.*s", (int)strcspn(place + 1, ")"), place + 1,
+			   (int)(place - 1 - where), where);
+}
+
 /* Returns the marks of all frames of a path. */
 static unsigned marks_of(const struct paths *paths, uint32_t node)
 {

@@ -91,6 +91,9 @@ static inline const struct frame_line *paths_line(const struct paths *paths, uin
  */
 char *paths_frame_where(const struct paths *paths, uint32_t frame);
 
+/* Returns "train.py:12 step" of "main.<locals>.step (train.py:12)". The caller frees it. */
+char *paths_place_first(const char *where);
+
 /* Returns whether the path down to a node has a frame of user code, for any reason. */
 bool paths_has_user_code(const struct paths *paths, uint32_t node);
 

@@ -115,10 +115,11 @@ static const struct column_def budget_columns[] = {
 	COLUMN("slowest_ns", NS, FROM(budget_row, slowest_ns), "in the slowest step",
 	       WIDE("slowest", 10, 60)),
 	COLUMN("total_ns", NS, FROM(budget_row, total_ns), "in all steps after the warm-up"),
-	COLUMN("line", TEXT, OTHER, "line of code with most of it", LAST("most of it in"),
-	       OPTIONAL),
+	COLUMN("line", TEXT, OTHER, "line of code with most of it", OPTIONAL),
 	COLUMN("line_ns", NS, FROM(budget_row, line_ns),
 	       "GPU time or idle time of that line in these steps"),
+	COLUMN("place", TEXT, OTHER, "the line, with its place first", LAST("most of it in"),
+	       TEXT_ONLY),
 };
 
 /* Sets the line with most time in each part. */
@@ -170,22 +171,25 @@ static void open_budget(struct table_rows *rows)
 static void put_budget(struct table_rows *rows, struct cells *cells)
 {
 	const struct budget_row *row = rows->record;
+	struct cell place;
+	char *line;
 
 	cells_put(cells, cell_text(step_part_names[row->part]));
 	cells_put(cells, cell_share(row->total_ns, rows->whole));
-	cells_put(cells,
-		  cell_owned(rows, row->line == NAME_EMPTY
-					   ? xt_strdup("")
-					   : paths_frame_where(&rows->run->paths, row->line)));
+	line = row->line == NAME_EMPTY ? xt_strdup("")
+				       : paths_frame_where(&rows->run->paths, row->line);
+	place = cell_owned(rows, paths_place_first(line));
+	place.short_length = strcspn(place.text, " ");
+	cells_put(cells, cell_owned(rows, line));
+	cells_put(cells, place);
 }
 
 const struct table_def table_budget = {
 	.name = "budget",
-
 	.title = "Where the time of a step goes",
 	.what = "The parts of a step after the warm-up, which add up to its time on a GPU.",
 	HAS_COLUMNS(budget_columns),
-	.shows = "part step_ns share median_ns slowest_ns line",
+	.shows = "part step_ns share median_ns slowest_ns place",
 	.is_whole = true,
 	.open = open_budget,
 	.row = put_budget,
@@ -205,9 +209,9 @@ struct slow_cause {
 static const struct column_def step_columns[] = {
 	COLUMN("process", TEXT, OTHER, "label of the process"),
 	COLUMN("device", CODE, FROM(step, device), "its number in the process"),
-	COLUMN("step", COUNT, OTHER, "number of the step in the process, from 1", HEAD("step", 8)),
+	COLUMN("step", COUNT, OTHER, "number of the step in the process, from 1", HEAD("step", 4)),
 	COLUMN("kind", WORD, OTHER, "warm-up or steady"),
-	COLUMN("start_ns", MOMENT, OTHER, "when it began on the device", WIDE("at", 10, 60)),
+	COLUMN("start_ns", MOMENT, OTHER, "when it began on the device", WIDE("at", 10, 100)),
 	COLUMN("wall_ns", NS, FROM(step, wall_ns), "its time on the device, the sum of its parts",
 	       HEAD("time", 10)),
 	PART("compute_ns", STEP_COMPUTE, "kernels, collectives left out"),
@@ -306,7 +310,7 @@ static void open_slow_steps(struct table_rows *rows)
 			if (is_slow(&steps->slow.list[k], &steps->all.list[i]))
 				order[count++] = i;
 	SORT_BY(order, steps->slow.count, compare_walls, steps->all.list);
-	for (size_t i = 0; i < steps->slow.count; i++)
+	for (size_t i = 0; i < steps->slow.count && i < STEPS_SLOW; i++)
 		table_add(rows, order[i]);
 	free(order);
 }
@@ -315,8 +319,7 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		      const struct step *step)
 {
 	struct slow_cause cause = cause_of(&rows->run->paths, steps, step);
-	char more[TIME_BYTES];
-	char *line;
+	char more[TIME_BYTES], *line, *place;
 
 	if (!cause.more_ns) {
 		cells_put(cells, cell_text(""));
@@ -331,8 +334,11 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 	cells_put(cells, cell_text(step_part_names[cause.part]));
 	cells_put(cells, cell_number(cause.more_ns));
 	cells_put(cells, cell_owned(rows, line));
-	cells_put(cells, cell_owned(rows, xt_asprintf("%s +%s%s%s", step_part_names[cause.part],
-						      more, line[0] ? ", most in " : "", line)));
+	place = paths_place_first(line);
+	cells_put(cells, cell_owned(rows, xt_asprintf("%s +%s%s%.*s", step_part_names[cause.part],
+						      more, line[0] ? ", in " : "",
+						      (int)strcspn(place, " "), place)));
+	free(place);
 }
 
 static void put_step(struct table_rows *rows, struct cells *cells)

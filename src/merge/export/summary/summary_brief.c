@@ -123,6 +123,8 @@ struct section {
 
 static const struct section sections[] = {
 	{&table_budget, SIZE_MAX, NULL},
+	{&text_slow_steps, SIZE_MAX, NULL},
+	{&text_step_lines, ROWS_TOP, NULL},
 	{&text_lines, ROWS_TOP, NULL},
 	{&table_findings, FINDINGS_TOP, put_findings},
 	{&table_modules, MODULES_TOP, NULL},
@@ -142,7 +144,8 @@ static void put_section(struct output *out, const struct run *run, const struct 
 	output_format(out, "## %s: %zu of %zu\n\n", def->title, shown, count);
 	if (section->put)
 		section->put(out, run, shown);
-	table_put_markdown(out, run, def, shown);
+	if (def->shows)
+		table_put_markdown(out, run, def, shown);
 	output_format(out, "`SELECT * FROM %s;`\n\n", def->view ?: def->name);
 }
 
@@ -150,7 +153,8 @@ static void put_all(struct output *out, const struct run *run)
 {
 	put_head(out, run);
 	for (size_t s = 0; s < sizeof(sections) / sizeof(*sections); s++)
-		put_section(out, run, &sections[s]);
+		if (sections[s].def != &text_lines || !steps_of(run))
+			put_section(out, run, &sections[s]);
 	output_string(out, "## Trust\n\n");
 	for (int l = 0; l < TRUST_LINES; l++) {
 		output_string(out, "- ");

@@ -9,17 +9,18 @@
  * Layers are folded: "layers.3.mlp" becomes "layers.*.mlp". A last number stays if the module has
  * none inside, because "mlp.0" and "mlp.2" differ.
  */
+#include "merge/lines/modules.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "merge/naming/joined_paths.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"
-
-#define MARK "[module] "
 
 enum module_sum {
 	SUM_ALL, /* GPU time of the three passes */
@@ -27,6 +28,7 @@ enum module_sum {
 	SUM_BACKWARD,
 	SUM_RECOMPUTE,
 	SUM_COUNT, /* kernels, copies and memsets */
+	SUM_STEPS, /* GPU time in the steps after the warm-up */
 	SUMS,
 	IS_MODULE /* a kind of frame; labels of passes are others */
 };
@@ -62,6 +64,7 @@ struct chain {
 
 struct modules {
 	const struct paths *paths;
+	const struct steps *steps; /* or NULL */
 	struct module_rows layers, folded;
 	struct names keys; /* of chains */
 	struct chain *chains;
@@ -75,8 +78,7 @@ static void add_node(uint64_t sums[SUMS], const struct path_node *node, enum mod
 	saturating_add(&sums[SUM_COUNT], node->weights[WEIGHT_COUNT]);
 }
 
-/* Returns a copy of a path with its layers folded. The caller frees it. */
-static char *folded_path(const char *path, bool has_inner)
+char *module_folded(const char *path, bool has_inner)
 {
 	char *folded = xt_strdup(path), *to = folded;
 
@@ -128,7 +130,7 @@ static uint32_t inner_chain(struct modules *modules, uint32_t outer, uint32_t fr
 {
 	const uint32_t key[] = {outer, frame, is_again}, count = modules->keys.count;
 	const uint32_t self = names_intern(&modules->keys, key, sizeof(key));
-	const char *shown = names_text(&modules->paths->names, frame, NULL) + strlen(MARK);
+	const char *shown = names_text(&modules->paths->names, frame, NULL) + strlen(MODULE_MARK);
 	struct chain chain = modules->chains[outer];
 
 	if (self != count)
@@ -153,7 +155,7 @@ static uint32_t inner_chain(struct modules *modules, uint32_t outer, uint32_t fr
 /* Returns the pass below a label, IS_MODULE, or 0. */
 static enum module_sum frame_kind(const char *name)
 {
-	return begins_with(name, MARK)		       ? IS_MODULE
+	return begins_with(name, MODULE_MARK)	       ? IS_MODULE
 	       : begins_with(name, LABEL_ANY_BACKWARD) ? SUM_BACKWARD
 	       : !strcmp(name, LABEL_RECOMPUTE)	       ? SUM_RECOMPUTE
 						       : 0;
@@ -176,8 +178,12 @@ static void add_paths(struct modules *modules)
 		if (kind == IS_MODULE)
 			chains[n] = inner_chain(modules, chains[n], node->name,
 						passes[n] != SUM_FORWARD);
-		if (chains[n])
-			add_node(modules->chains[chains[n]].own, node, passes[n]);
+		if (!chains[n])
+			continue;
+		add_node(modules->chains[chains[n]].own, node, passes[n]);
+		if (modules->steps && n < modules->steps->weight_capacity)
+			saturating_add(&modules->chains[chains[n]].own[SUM_STEPS],
+				       modules->steps->weights[n].gpu_ns);
 	}
 	free_all(passes, chains);
 }
@@ -187,7 +193,7 @@ static void fold_layers(struct modules *modules)
 	for (uint32_t l = 1; l < modules->layers.keys.count; l++) {
 		struct module_row *layer = &modules->layers.rows[l];
 		const char *model = names_text(&modules->layers.keys, l, NULL);
-		char *path = folded_path(model + strlen(model) + 1, layer->has_inner);
+		char *path = module_folded(model + strlen(model) + 1, layer->has_inner);
 
 		layer->folded = row_of(&modules->folded, model, path);
 		modules->folded.rows[layer->folded].folded = layer->folded;
@@ -251,7 +257,7 @@ static void give_rows(struct table_rows *rows, const struct modules *modules,
 
 static void open_modules(struct table_rows *rows)
 {
-	struct modules modules = {.paths = &rows->run->paths};
+	struct modules modules = {.paths = &rows->run->paths, .steps = steps_of(rows->run)};
 	struct names *names[] = {&modules.keys, &modules.layers.keys, &modules.folded.keys};
 
 	for (int n = 0; n < 3; n++)
@@ -269,10 +275,13 @@ static void open_modules(struct table_rows *rows)
 	free_all(modules.chains, modules.layers.rows, modules.folded.rows);
 }
 
-static void put_share(struct table_rows *rows, struct cells *cells)
+static void modules_put_row(struct table_rows *rows, struct cells *cells)
 {
 	const struct module_row *row = rows->record;
+	const struct steps *steps = steps_of(rows->run);
 
+	cells_put(cells,
+		  steps ? cell_number(row->own[SUM_STEPS] / steps->steady_count) : CELL_ABSENT);
 	cells_put(cells, cell_share(row->own[SUM_ALL], rows->run->sums->events.work.gpu_ns));
 }
 
@@ -280,6 +289,8 @@ static void put_share(struct table_rows *rows, struct cells *cells)
 	COLUMN("own_gpu_time_ns", NS, FROM(module_row, own[SUM_ALL]),                              \
 	       "GPU time without submodules: adds up to that of all modules",                      \
 	       HEAD("own time", 12)),                                                              \
+		COLUMN("own_step_ns", NS, OTHER, "of this: in a step after the warm-up, as mean",  \
+		       OPTIONAL, HEAD("per step", 10)),                                            \
 		COLUMN("share", SHARE, OTHER, "own time as part of all GPU time",                  \
 		       HEAD("share", 7), TEXT_ONLY),                                               \
 		COLUMN("own_forward_ns", NS, FROM(module_row, own[SUM_FORWARD]),                   \
@@ -318,7 +329,7 @@ static const struct column_def layer_columns[] = {
 	COLUMN("layer", TEXT, FROM(module_row, layer), "path of the module", LAST("module")),
 };
 
-#define SHOWN "own_gpu_time_ns share own_forward_ns own_backward_ns gpu_time_ns "
+#define SHOWN "own_step_ns own_gpu_time_ns share own_forward_ns own_backward_ns gpu_time_ns "
 
 const struct table_def table_modules = {
 	.name = "modules",
@@ -328,7 +339,7 @@ const struct table_def table_modules = {
 	.shows = SHOWN "layer_count module",
 	.is_complete = true,
 	.open = open_modules,
-	.row = put_share,
+	.row = modules_put_row,
 };
 
 const struct table_def table_module_layers = {
@@ -340,5 +351,5 @@ const struct table_def table_module_layers = {
 	.is_complete = true,
 	.rows_max = 5000,
 	.open = open_modules,
-	.row = put_share,
+	.row = modules_put_row,
 };
