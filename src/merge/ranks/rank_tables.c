@@ -490,10 +490,11 @@ const struct table_def table_clocks = {
 };
 
 static const struct column_def mismatch_columns[] = {
-	COLUMN("communicator", TEXT, OTHER, "communicator"),
-	COLUMN("index", CODE, FROM(collective_mismatch, number), "number in the communicator"),
-	COLUMN("what", WORD, OTHER, "what differs: operation or bytes"),
-	COLUMN("processes", TEXTS, OTHER, "its ranks"),
+	COLUMN("communicator", TEXT, OTHER, "communicator", HEAD("communicator", 20)),
+	COLUMN("index", CODE, FROM(collective_mismatch, number), "number in the communicator",
+	       HEAD("number", 8)),
+	COLUMN("what", WORD, OTHER, "what differs: operation or bytes", HEAD("differs", 10)),
+	COLUMN("processes", TEXTS, OTHER, "its ranks", LAST("ranks")),
 	COLUMN("values", VALUES, OTHER, "the value in each of them"),
 };
 
@@ -530,16 +531,18 @@ const struct table_def table_mismatches = {
 	.title = "Collectives that differ between ranks",
 	.what = "Collectives in which ranks differ. Such ranks hang or exchange wrong data.",
 	HAS_COLUMNS(mismatch_columns),
+	.shows = "communicator index what processes",
 	.open = open_mismatches,
 	.row = put_mismatch,
 };
 
 static const struct column_def unfinished_columns[] = {
-	COLUMN("communicator", TEXT, OTHER, "communicator"),
-	COLUMN("index", CODE, FROM(unfinished_collective, number), "number in the communicator"),
-	COLUMN("operation", WORD, OTHER, "operation"),
+	COLUMN("communicator", TEXT, OTHER, "communicator", HEAD("communicator", 20)),
+	COLUMN("index", CODE, FROM(unfinished_collective, number), "number in the communicator",
+	       HEAD("number", 8)),
+	COLUMN("operation", WORD, OTHER, "operation", HEAD("operation", 14)),
 	COLUMN("present", TEXTS, OTHER, "processes that entered it"),
-	COLUMN("absent", TEXTS, OTHER, "those that did not"),
+	COLUMN("absent", TEXTS, OTHER, "those that did not", LAST("not there")),
 };
 
 static void put_unfinished(struct table_rows *rows, struct cells *cells)
@@ -565,13 +568,14 @@ const struct table_def table_unfinished = {
 	.title = "Collectives that never finished",
 	.what = "Collectives that never ended, earliest first.",
 	HAS_COLUMNS(unfinished_columns),
+	.shows = "communicator index operation absent",
 	.open = open_unfinished,
 	.row = put_unfinished,
 };
 
 static const struct column_def duplicate_columns[] = {
-	COLUMN("process", TEXT, OTHER, "process that is left out"),
-	COLUMN("other", TEXT, OTHER, "process with the same rank"),
+	COLUMN("process", TEXT, OTHER, "process that is left out", HEAD("left out", 30)),
+	COLUMN("other", TEXT, OTHER, "process with the same rank", LAST("same rank as")),
 };
 
 static void put_duplicate(struct table_rows *rows, struct cells *cells)
@@ -589,6 +593,7 @@ const struct table_def table_duplicates = {
 	.title = "Logs of the same rank",
 	.what = "Logs that are left out because another has the same rank.",
 	HAS_COLUMNS(duplicate_columns),
+	.shows = "process other",
 	.open = open_duplicates,
 	.row = put_duplicate,
 };

@@ -345,9 +345,9 @@ uint64_t losses_account(const struct loss_sums *losses, const char *name)
 }
 
 static const struct column_def columns[] = {
-	COLUMN("count", COUNT, OTHER, "events"),
+	COLUMN("count", COUNT, OTHER, "events", HEAD("count", 12)),
 	COLUMN("name", TEXT, OTHER, "cause"),
-	COLUMN("what", TEXT, OTHER, "what was lost, and why"),
+	COLUMN("what", TEXT, OTHER, "what was lost, and why", LAST("cause")),
 };
 
 static void open_rows(struct table_rows *rows)
@@ -371,6 +371,8 @@ const struct table_def table_losses = {
 	.title = "Losses by cause",
 	.what = "Events that the logs lack, by cause.",
 	HAS_COLUMNS(columns),
+	.shows = "count what",
+	.is_whole = true,
 	.view = "loss",
 	.open = open_rows,
 	.row = losses_put_row,

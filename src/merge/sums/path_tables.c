@@ -119,8 +119,6 @@ uint32_t path_of_idle_class(const struct paths *paths, uint32_t node)
 	return node;
 }
 
-#define SMALL_PART 1000 /* text leaves out idle time below this part */
-
 #define WEIGHT(weight) FROM(path_node, weights[weight])
 
 static const struct column_def path_columns[] = {
@@ -226,10 +224,20 @@ static void open_leaked(struct table_rows *rows)
 	open_top(rows, WEIGHT_LEAKED_BYTES);
 }
 
-#define TOP_TABLE(title_text, type, head, open_rows, shown)                                        \
+/* PyTorch's caching allocators have this in the names of their functions. */
+static size_t cache_note(const struct run *run, const char *notes[NOTES_MAX])
+{
+	notes[0] = "PyTorch keeps freed memory to use it again. Its cache at the end is no leak.";
+	for (uint32_t n = 0; n < run->paths.names.count; n++)
+		if (strstr(names_text(&run->paths.names, n, NULL), "CachingAllocator"))
+			return 1;
+	return 0;
+}
+
+#define TOP_TABLE(title_text, type, head, open_rows, shown, ...)                                   \
 	{                                                                                          \
 		.title = title_text, .columns = TOP_COLUMNS(type, head), .column_count = 4,        \
-		.shows = shown, .open = open_rows, .row = put_top                                  \
+		.shows = shown, .open = open_rows, .row = put_top, ##__VA_ARGS__                   \
 	}
 
 const struct table_def text_time_by_path =
@@ -240,9 +248,8 @@ const struct table_def text_untimed = TOP_TABLE(
 const struct table_def text_held_at_peak =
 	TOP_TABLE("Memory at the peak, by call path", BYTES, "bytes", open_peak, "value path");
 const struct table_def text_held_at_end =
-	TOP_TABLE("Memory at the end, by call path", BYTES, "bytes", open_leaked, "value path");
-const struct table_def text_held = TOP_TABLE("Memory at the peak and at the end, by call path",
-					     BYTES, "bytes", open_peak, "value path");
+	TOP_TABLE("Memory at the end, by call path", BYTES, "bytes", open_leaked, "value path",
+		  .notes = cache_note);
 
 static const struct column_def idle_columns[] = {
 	COLUMN("gpu_idle_ns", NS, OTHER, "idle time of all GPUs"),
@@ -343,29 +350,8 @@ static void open_cpu_idle(struct table_rows *rows)
 	}
 	table_records(rows, list, count ? kept + 1 : 0);
 	qsort(list, rows->count, sizeof(*list), compare_times);
-}
-
-static uint64_t cpu_idle_sum_ns(const struct table_rows *rows)
-{
-	const struct idle_row *list = rows->memory;
-	uint64_t sum_ns = 0;
-
 	for (size_t r = 0; r < rows->count; r++)
-		sum_ns += list[r].ns;
-	return sum_ns;
-}
-
-static void open_large_cpu_idle(struct table_rows *rows)
-{
-	const struct idle_row *list;
-	uint64_t least_ns;
-
-	open_cpu_idle(rows);
-	list = rows->memory;
-	rows->whole = cpu_idle_sum_ns(rows);
-	least_ns = rows->whole / SMALL_PART;
-	while (rows->count && list[rows->count - 1].ns < least_ns)
-		rows->count--;
+		saturating_add(&rows->whole, list[r].ns);
 }
 
 static const struct column_def cpu_idle_columns[] = {
@@ -390,14 +376,14 @@ static void put_cpu_idle(struct table_rows *rows, struct cells *cells)
 						      code[0] && state[0] ? " " : "", state)));
 }
 
-#define CPU_IDLE_TABLE(open_rows)                                                                  \
-	{                                                                                          \
-		.name = "cpu_idle", .json = "cpu.idle", .form = FORM_LIST,                         \
-		.title = "GPU idle time by what the CPU did",                                      \
-		.what = "GPU idle time by the code that the CPU ran, most first.",                 \
-		HAS_COLUMNS(cpu_idle_columns), .shows = "gpu_idle_ns share text",                  \
-		.open = open_rows, .row = put_cpu_idle                                             \
-	}
-
-const struct table_def table_cpu_idle = CPU_IDLE_TABLE(open_cpu_idle);
-const struct table_def text_large_cpu_idle = CPU_IDLE_TABLE(open_large_cpu_idle);
+const struct table_def table_cpu_idle = {
+	.name = "cpu_idle",
+	.json = "cpu.idle",
+	.form = FORM_LIST,
+	.title = "GPU idle time by what the CPU did",
+	.what = "GPU idle time by the code that the CPU ran, most first.",
+	HAS_COLUMNS(cpu_idle_columns),
+	.shows = "gpu_idle_ns share text",
+	.open = open_cpu_idle,
+	.row = put_cpu_idle,
+};

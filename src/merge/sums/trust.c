@@ -316,9 +316,17 @@ void trust_free(struct trust *trust)
 }
 
 static const struct column_def nameless_columns[] = {
-	COLUMN("module", TEXT, FROM(unnamed_module, path), "path of the library"),
-	COLUMN("places", COUNT, FROM(unnamed_module, place_count), "places without a name"),
+	COLUMN("module", TEXT, FROM(unnamed_module, path), "path of the library", LAST("library")),
+	COLUMN("places", COUNT, FROM(unnamed_module, place_count), "places without a name",
+	       HEAD("places", 12)),
 };
+
+static size_t nameless_notes(const struct run *run, const char *notes[NOTES_MAX])
+{
+	(void)run;
+	notes[0] = "No symbols or debug files found. Set --debug-dir or DEBUGINFOD_URLS.";
+	return 1;
+}
 
 static void open_nameless(struct table_rows *rows)
 {
@@ -334,6 +342,8 @@ const struct table_def table_nameless = {
 	.title = "Functions without names",
 	.what = "Libraries whose functions have no names, most places first.",
 	HAS_COLUMNS(nameless_columns),
+	.shows = "places module",
+	.notes = nameless_notes,
 	.open = open_nameless,
 };
 

@@ -36,10 +36,7 @@
 #define TEXT_COLUMNS	     100 /* without a terminal */
 #define WRAP_COLUMNS_MIN     40
 #define WRAP_COLUMNS_MAX     110
-#define CACHE		     "CachingAllocator" /* in the names of functions of PyTorch's allocators */
 #define TEXT_BYTES	     512
-#define NAMELESS_SHOWN	     5
-#define PROBLEMS_SHOWN	     3
 #define SHORT_LINES	     90 /* two screens */
 #define SHORT_COLUMNS	     80 /* without a terminal */
 #define WARNINGS_SHOWN	     3	/* in the short form */
@@ -190,47 +187,14 @@ static void put_overview(struct output *out, const struct run *run)
 			 collectives->gpu_ns);
 		put_time(out, "  while nothing else ran", collectives->alone_ns);
 	}
+	put_some(out, "work without a recorded call", work->work_without_call_count);
+	put_some(out, "work launched by the GPU", work->work_by_device_count);
+	put_some(out, "work whose call has no stack", work->work_without_stack_count);
 	if (run->sums->recording.pause_count)
 		put_time(out,
 			 run->sums->recording.cut_count ? "older than the log, or recording paused"
 							: "recording paused",
 			 run->sums->recording.paused_ns);
-}
-
-static void put_losses(struct output *out, const struct run *run)
-{
-	const struct work_counts *work = &run->sums->events.work;
-	uint64_t sum = work->work_without_call_count + work->work_without_stack_count +
-		       work->work_by_device_count;
-
-	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		sum += run->sums->losses.counts[l];
-	if (!sum)
-		return;
-	put_title(out, "Losses by cause", "");
-	for (unsigned l = 0; l < LOSS_COUNT; l++)
-		put_some(out, losses_what(l), run->sums->losses.counts[l]);
-	put_some(out, "kernels, copies and memsets without a recorded call",
-		 work->work_without_call_count);
-	put_some(out, "kernels, copies and memsets launched by the GPU",
-		 work->work_by_device_count);
-	put_some(out, "kernels, copies and memsets whose call has no stack",
-		 work->work_without_stack_count);
-}
-
-/* List the modules with the most functions without names. */
-static void put_nameless(struct output *out, const struct run *run)
-{
-	const struct unnamed_modules *unnamed_modules = &run->naming->unnamed_modules;
-
-	if (!unnamed_modules->count)
-		return;
-	put_title(out, "Functions without names", "");
-	for (size_t m = 0; m < unnamed_modules->count && m < NAMELESS_SHOWN; m++)
-		put_count(out, unnamed_modules->list[m].path, unnamed_modules->list[m].place_count);
-	if (unnamed_modules->count > NAMELESS_SHOWN)
-		put_count(out, "other files", unnamed_modules->count - NAMELESS_SHOWN);
-	put_note(out, "No symbols or debug files found. Set --debug-dir or DEBUGINFOD_URLS.");
 }
 
 static void put_trust(struct output *out, const struct trust *trust, int line_count)
@@ -418,7 +382,7 @@ static void put_cpu(struct sink *sink, const struct run *run)
 	if (!run->cpu->facts.process_count)
 		return;
 	if (run_wants(run, WEIGHT_GPU_IDLE))
-		table_put_text(sink, run, &text_large_cpu_idle, true);
+		table_put_text(sink, run, &table_cpu_idle, true);
 	put_cpu_facts(&sink->out, run);
 }
 
@@ -451,64 +415,12 @@ static void put_not_compared(struct output *out, const struct run *run)
 						"is selected."));
 }
 
-static void put_unfinished_note(struct output *out, const struct run *run,
-				const struct unfinished_collective *row)
-{
-	const struct communicator *communicator =
-		&run->compared->report.communicators.list[row->communicator];
-	char *what = collective_text(run, communicator, row->number, row->operation);
-	char *absent = absent_members_text(run, communicator, row->number);
-
-	put_clean_note(out, xt_asprintf("Not finished either: %s. Not there: %s.", what,
-					absent[0] ? absent : "ranks without a log"));
-	free(what);
-	free(absent);
-}
-
-static void put_mismatch_note(struct output *out, const struct run *run,
-			      const struct collective_mismatch *row)
-{
-	const struct communicator *communicator =
-		&run->compared->report.communicators.list[row->communicator];
-	const struct arrivals *arrivals = &communicator->arrivals[row->number];
-	char *what = collective_text(run, communicator, row->number, arrivals->operation);
-
-	put_clean_note(out, xt_asprintf("%s differs between ranks in its %s: such ranks hang or "
-					"exchange wrong data.",
-					what, row->what == MISMATCH_BYTES ? "size" : "operation"));
-	free(what);
-}
-
-static void put_rest(struct output *out, size_t count, const char *what)
-{
-	if (count > PROBLEMS_SHOWN)
-		put_clean_note(out, xt_asprintf("And %zu more %s.", count - PROBLEMS_SHOWN, what));
-}
-
-static void put_problems(struct output *out, const struct run *run)
-{
-	const struct collectives_report *report = &run->compared->report;
-
-	put_clean_note(out, incomplete_text(run));
-	/* The verdict is about the first. */
-	for (size_t u = 1; u < report->unfinished.count && u < PROBLEMS_SHOWN; u++)
-		put_unfinished_note(out, run, &report->unfinished.list[u]);
-	for (size_t m = 0; m < report->mismatches.count && m < PROBLEMS_SHOWN; m++)
-		put_mismatch_note(out, run, &report->mismatches.list[m]);
-	put_rest(out, report->unfinished.count, "collectives that never finished");
-	put_rest(out, report->mismatches.count, "collectives that differ");
-	for (size_t d = 0; d < report->communicators.duplicates.count; d++) {
-		const struct duplicate_rank *row = &report->communicators.duplicates.list[d];
-
-		put_clean_note(out, xt_asprintf("%s is left out: %s has the same rank.",
-						run->labels[row->log], run->labels[row->other]));
-	}
-}
-
+/* Which rank makes the others wait, and with --all how long each waits. */
 static void put_collectives(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {&text_sorted_communicators,
-							 &text_large_causes, &table_spread};
+	static const struct table_def *const tables[] = {
+		&table_unfinished,	    &table_mismatches,	&table_duplicates,
+		&text_sorted_communicators, &text_large_causes, &table_spread};
 	const struct collectives_report *report = &run->compared->report;
 	char *notes[COLLECTIVES_NOTES_MAX];
 	size_t note_count;
@@ -520,7 +432,9 @@ static void put_collectives(struct sink *sink, const struct run *run)
 	}
 	put_title(out, "Collectives", "");
 	put_clean_note(out, verdict_text(run));
-	put_problems(out, run);
+	put_clean_note(out, incomplete_text(run));
+	if (!sink->settings->tables.has_all)
+		return;
 	for (size_t h = 1; h < report->clocks.count; h++)
 		put_clean_note(out, rank_clock_text(run, h));
 	note_count = collectives_notes(run, notes);
@@ -539,86 +453,8 @@ static void put_mpi(struct sink *sink, const struct run *run)
 		return;
 	put_title(&sink->out, "Collectives of MPI", "");
 	put_clean_note(&sink->out, mpi_waits_text(run, waits));
-	table_put_text(sink, run, &table_mpi, false);
-}
-
-/* The processes, and what the last column is. */
-static void put_ranks(struct sink *sink, const struct run *run)
-{
-	const struct rank_row *slowest = ranks_slowest_of(run);
-	char time[TIME_BYTES];
-
-	if (run->found->ranks.count < 2)
-		return;
-	table_put_text(sink, run, &table_by_process, true);
-	format_time(time,
-		    slowest ? slowest->own_ns - ranks_fastest(&run->found->ranks)->own_ns : 0);
-	put_clean_note(
-		&sink->out,
-		xt_asprintf("%s%s%s%s%sOwn time is the time from the first to the last GPU work%s.",
-			    slowest ? "Slowest: " : "", slowest ? slowest->label : "",
-			    slowest ? ", with " : "", slowest ? time : "",
-			    slowest ? " more own time than the fastest. " : "",
-			    run->sums->collectives.count
-				    ? " without the time in which only collectives ran"
-				    : ""));
-}
-
-static bool are_equal(const struct table *a, const struct table *b)
-{
-	for (size_t i = 0; i < a->count && a->count == b->count; i++)
-		if (a->rows[i].id != b->rows[i].id || a->rows[i].value != b->rows[i].value)
-			return false;
-	return a->count == b->count;
-}
-
-/* Whether PyTorch's caching allocator holds memory, which it would use again. */
-static bool has_cache(const struct run *run, const struct table *table)
-{
-	for (size_t i = 0; i < table->count; i++)
-		for (uint32_t n = table->rows[i].id; n != PATH_ROOT; n = run->paths.nodes[n].parent)
-			if (strstr(names_text(&run->paths.names, run->paths.nodes[n].name, NULL),
-				   CACHE))
-				return true;
-	return false;
-}
-
-/* One table for both if they are equal. */
-static void put_held_memory(struct sink *sink, const struct run *run)
-{
-	struct table peak = {0}, left = {0};
-
-	table_paths(&peak, &run->paths, WEIGHT_PEAK_BYTES);
-	table_paths(&left, &run->paths, WEIGHT_LEAKED_BYTES);
-	if (are_equal(&peak, &left)) {
-		table_put_text(sink, run, &text_held, true);
-	} else {
-		table_put_text(sink, run, &text_held_at_peak, true);
-		table_put_text(sink, run, &text_held_at_end, true);
-	}
-	if (has_cache(run, &left))
-		put_note(&sink->out, "PyTorch keeps freed memory to use it again. Its cache at "
-				     "the end is no leak.");
-	table_free(&peak);
-	table_free(&left);
-}
-
-/* Which rank makes the others wait. */
-static void put_verdicts(struct output *out, const struct run *run)
-{
-	const struct mpi_waits *mpi = &run->compared->report.mpi;
-
-	if (summary_has_collectives(run)) {
-		put_title(out, "Collectives", "");
-		put_clean_note(out, verdict_text(run));
-		put_clean_note(out, incomplete_text(run));
-	} else {
-		put_not_compared(out, run);
-	}
-	if (mpi->rank_count) {
-		put_title(out, "Collectives of MPI", "");
-		put_clean_note(out, mpi_waits_text(run, mpi));
-	}
+	if (sink->settings->tables.has_all)
+		table_put_text(sink, run, &table_mpi, false);
 }
 
 /* Warn about doubtful figures, and name the option that shows the rest. */
@@ -640,7 +476,9 @@ static void put_short_end(struct output *out, const struct run *run)
 /* Two screens, unless --top asks for more rows. */
 static void put_short(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {&table_budget, &text_lines, NULL};
+	const struct table_def *const tables[] = {&table_budget, &text_slow_steps,
+						  steps_of(run) ? &text_step_lines : &text_lines,
+						  NULL};
 	struct sink start, end;
 	size_t lines;
 
@@ -649,7 +487,8 @@ static void put_short(struct sink *sink, const struct run *run)
 	end = part_begin(sink);
 	put_headline(&start.out, run);
 	put_context(&start.out, run);
-	put_verdicts(&start.out, run);
+	put_collectives(&start, run);
+	put_mpi(&start, run);
 	if (run->settings->weight != WEIGHT_GPU_TIME || run->settings->by != BY_NONE)
 		put_call_tree(&start, run);
 	else
@@ -664,27 +503,31 @@ static void put_short(struct sink *sink, const struct run *run)
 
 static void put_all(struct sink *sink, const struct run *run)
 {
-	static const struct table_def *const tables[] = {
-		&table_budget,	&text_lines,	 &table_modules,    &text_time_by_path,
-		&table_kernels, &text_untimed,	 &table_ranges_def, &table_transfers,
-		&table_calls,	&table_failures, &table_memory,	    NULL};
+	static const struct table_def *const tables[] = {&table_modules,    &text_time_by_path,
+							 &table_kernels,    &text_untimed,
+							 &table_ranges_def, &table_transfers,
+							 &table_calls,	    &table_failures,
+							 &table_memory,	    NULL};
 	struct output *out = &sink->out;
 
 	put_headline(out, run);
 	put_context(out, run);
 	put_overview(out, run);
+	table_put_text(sink, run, &table_budget, true);
+	table_put_text(sink, run, &text_slow_steps, true);
+	table_put_text(sink, run, &text_lines, true);
 	put_findings(sink, run, SIZE_MAX);
 	put_cpu(sink, run);
-	put_ranks(sink, run);
+	if (run->found->ranks.count > 1)
+		table_put_text(sink, run, &table_by_process, true);
 	put_collectives(sink, run);
 	put_mpi(sink, run);
 	put_call_tree(sink, run);
 	for (size_t t = 0; tables[t]; t++)
 		table_put_text(sink, run, tables[t], true);
-	put_held_memory(sink, run);
 	put_trust(out, run->trust, TRUST_LINES);
-	put_losses(out, run);
-	put_nameless(out, run);
+	table_put_text(sink, run, &table_losses, true);
+	table_put_text(sink, run, &table_nameless, true);
 	if (run->report->warnings.count)
 		put_title(out, "Warnings", "");
 	for (size_t w = 0; w < run->report->warnings.count; w++)

@@ -79,7 +79,8 @@ static void add_time(struct headline_texts *texts, const struct run *run)
 		 gpus[0] ? ")" : "", trust_level_name(run->trust->level));
 }
 
-char *headline_note_text(const struct run *run)
+/* That logs are missing, or of several programs; else "". The caller frees it. */
+static char *headline_note_text(const struct run *run)
 {
 	size_t programs = run->found->headline.programs.count;
 	char *missing = missing_ranks_text(run), *text;
@@ -128,7 +129,8 @@ static char *span_text(const struct recorded_part *part)
 	return xt_asprintf("the newest %s, from %s on (%s)", length, from, limit);
 }
 
-char *headline_part_text(const struct run *run)
+/* Which part of the run the log has. "" if it has all. The caller frees it. */
+static char *headline_part_text(const struct run *run)
 {
 	const struct recorded_part *part = &run->sums->recording.part;
 	char at[TIME_BYTES], others[96] = "", *span, *text;

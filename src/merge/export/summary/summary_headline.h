@@ -25,18 +25,6 @@ struct headline_texts {
 void headline_texts(struct headline_texts *texts, const struct run *run);
 void headline_texts_free(struct headline_texts *texts);
 
-/*
- * "the newest 4.128 s, from 4.000 s on (flight recorder); snapshot at 8.128 s, on request": which
- * part of the run the log has. "" if it has all. The caller frees it.
- */
-char *headline_part_text(const struct run *run);
-
-/*
- * "no log of rank 1 of 2", or that the logs are of several programs. "" if they are complete and of
- * one. The caller frees it.
- */
-char *headline_note_text(const struct run *run);
-
 #define HEADLINE_COST_LABEL "costs most"
 
 /* "4.80 ms per step (49.7 %): kernels too short, in f (a.py:1)". The caller frees it. */

@@ -132,23 +132,17 @@ static void make_tree(struct tree *tree, const struct paths *paths, size_t row_c
 
 static void put_bar(struct output *out, int columns, uint64_t part, uint64_t whole)
 {
-	static const char *const eighths[] = {" ",
-					      "\xe2\x96\x8f",
-					      "\xe2\x96\x8e",
-					      "\xe2\x96\x8d",
-					      "\xe2\x96\x8c",
-					      "\xe2\x96\x8b",
-					      "\xe2\x96\x8a",
-					      "\xe2\x96\x89",
-					      "\xe2\x96\x88"};
 	double filled = (double)part / (double)whole * columns * 8;
 
 	put_style(out, STYLE_BAR);
 	for (int c = 0; c < columns; c++) {
 		int rest = (int)(filled + 0.5) - c * 8;
-		const char *eighth = eighths[rest < 0 ? 0 : rest > 8 ? 8 : rest];
 
-		output_text(out, eighth, strlen(eighth));
+		/* U+2588 is a full block. The next ones have an eighth less each. */
+		if (rest > 0)
+			output_format(out, "\xe2\x96%c", 0x90 - (rest > 8 ? 8 : rest));
+		else
+			output_char(out, ' ');
 	}
 	put_style(out, STYLE_PLAIN);
 }
