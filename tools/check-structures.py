@@ -20,7 +20,7 @@ FIELDS_MAX = 15
 # path as one block of memory.
 LIMITS = {
     'thread_buffer': 51, # src/inject/capture/thread_buffer.h
-    'model': 38, # src/merge/read/model.h
+    'model': 37, # src/merge/read/model.h
     'python_layout': 48, # src/python/python_layout.h
     'cupti_activity_kernel': 42, # src/cuda_abi/cupti_abi.h
     'callsite': 39, # src/merge/sums/callsite_stats.h

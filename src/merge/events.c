@@ -197,14 +197,6 @@ static const uint8_t class_flags[XT_API_CLASSES] = {
 	[XT_API_ALLOC] = LAUNCH_EXPECTED | LAUNCH_MEMORY,
 };
 
-/* Rates beyond the largest are stored as the largest. */
-static uint8_t rate_flags(uint64_t one_in)
-{
-	uint8_t shift = (uint8_t)(63 - __builtin_clzll(one_in));
-
-	return (uint8_t)((shift < 7 ? shift : 7) << LAUNCH_RATE_BIT);
-}
-
 /* Sets the stack and the range of a call inside PyTorch. */
 static __attribute__((noinline)) void join_backward(struct reading *reading,
 						    const struct call_block *rows, uint32_t r,
@@ -272,8 +264,8 @@ static inline void read_call_row(struct reading *reading, const struct call_bloc
 	fill_call(reading->model, rows, r, api, call);
 	if (!is_valid)
 		call->duration_ns = 0;
-	if (rows->one_in[r] > 1 && call->flags)
-		call->flags |= rate_flags(rows->one_in[r]);
+	if (rows->one_in[r] > 1 && call->flags && !call->stack)
+		call->flags |= LAUNCH_UNSAMPLED;
 	if (rows->autograd[r])
 		join_backward(reading, rows, r, call);
 	reading->sums.counts.calls.calls_invalid_count += !is_valid;
@@ -607,7 +599,6 @@ void reading_finish(struct reading *reading)
 	if (began_late(run, model))
 		sums->recording.early_graph_count += reading->join.missing.unseen_launch_count;
 	handoffs_add(&sums->handoffs, model);
-	stack_sampling_add(&sums->sampling, model);
 	range_counts_add(&sums->ranges.counts, &model->ranges.counts, model_is_cut(model));
 	sums->collectives.count += reading->gaps.collectives.count;
 	sums->collectives.gpu_ns += reading->gaps.collectives.gpu_ns;

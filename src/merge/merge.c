@@ -341,7 +341,6 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		log_counts_add(&run->sums->events, &reading->sums.counts);
 	}
 	reading_finish(reading);
-	distribute_unsampled(reading);
 	build_tree(reading);
 	if (reading->run->needs.findings) {
 		findings_detect(reading);

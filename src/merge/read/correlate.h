@@ -43,10 +43,10 @@ struct replays;
 enum launch_flag {
 	LAUNCH_EXPECTED = 1u << 0, /* the call creates work and succeeded, so work should follow */
 	LAUNCH_GRAPH = 1u << 1,
-	LAUNCH_MATCHED = 1u << 2,  /* work was joined */
-	LAUNCH_TRANSFER = 1u << 3, /* a copy or memset call */
-	LAUNCH_MEMORY = 1u << 4,   /* allocates or frees */
-	LAUNCH_RATE_BIT = 5,	   /* bits from here on: log2 of the sampling rate of its stack */
+	LAUNCH_MATCHED = 1u << 2,   /* work was joined */
+	LAUNCH_TRANSFER = 1u << 3,  /* a copy or memset call */
+	LAUNCH_MEMORY = 1u << 4,    /* allocates or frees */
+	LAUNCH_UNSAMPLED = 1u << 5, /* has no stack, in logs of versions that sampled them */
 };
 
 /* A call waiting to be joined. */

@@ -559,20 +559,6 @@ static void load_switch(struct model *model, const struct xt_row_switch *row)
 		list_append(model->renumbered_ns, row->time_ns);
 }
 
-static void load_stack_rate(struct model *model, const struct xt_row_stack_rate *row)
-{
-	struct stack_rates *rates = &model->rates;
-
-	if (rates->since_ns && row->time_ns > rates->since_ns)
-		rates->total_ns += row->time_ns - rates->since_ns;
-	rates->since_ns = row->one_in > 1 ? row->time_ns : 0;
-	if (row->one_in <= 1)
-		return;
-	if (!rates->one_in_min || row->one_in < rates->one_in_min)
-		rates->one_in_min = row->one_in;
-	rates->one_in_max = larger(rates->one_in_max, row->one_in);
-}
-
 static void load_range(struct model *model, const struct xt_row_range *row)
 {
 	const struct range_event event = {
@@ -636,7 +622,6 @@ static void load_cpu_sample(struct model *model, const struct xt_row_cpu_sample 
 	X(CLOCK, clock)                                                                            \
 	X(GRAPH_UPDATE, graph_update)                                                              \
 	X(SWITCH, switch)                                                                          \
-	X(STACK_RATE, stack_rate)                                                                  \
 	X(RANGE, range)                                                                            \
 	X(SYMBOL, symbol)                                                                          \
 	X(PYTHON_FRAME, python_frame)                                                              \

@@ -132,13 +132,6 @@ struct compiled_place {
 	struct place place;
 };
 
-/* Periods in which only some calls had stacks. */
-struct stack_rates {
-	uint64_t total_ns;
-	uint64_t since_ns;		 /* start of the period in progress; 0: none */
-	uint64_t one_in_min, one_in_max; /* one call in so many had a stack; 0: all had */
-};
-
 /* Periods in which another tool used CUPTI. */
 struct cupti_handoffs {
 	uint64_t count;
@@ -192,7 +185,6 @@ struct model {
 	MODEL_ROWS(struct pair) meta;
 	MODEL_ROWS(struct pair) account;
 	struct cupti_handoffs cupti_handoffs;
-	struct stack_rates rates;
 	MODEL_ROWS(struct embedded_symbol) symbols; /* sorted by module and start once loaded */
 	/* sorted by module, address and order once loaded */
 	MODEL_ROWS(struct embedded_source) sources;

@@ -14,7 +14,7 @@
 
 #define FRAME_BY_DEVICE "[device-launched]" /* launched by the GPU; the call is unknown */
 #define FRAME_PAUSED	"[recording paused]"
-#define FRAME_UNSAMPLED "[stack not sampled]" /* no sampled call can represent it */
+#define FRAME_UNSAMPLED "[stack not sampled]"
 
 /* The last frame of a call path. */
 enum leaf {
@@ -37,12 +37,9 @@ enum owner_mark {
 	OWNER_IN_GRAPH = 1u << 0, /* put a [graph] frame between the call and the node's creation */
 	OWNER_BY_DEVICE = 1u << 1, /* launched by the GPU itself; the call is unknown */
 	OWNER_PAUSED = 1u << 2,	   /* allocated while recording was paused */
-	OWNER_UNSAMPLED = 1u << 3, /* sampling skipped the stack of this call */
-	/* Sampling rate of the call: one stack in 1 << rate; 0 if every stack was captured. */
-	OWNER_RATE_BIT = 4,
-	OWNER_RATE_MASK = 7u << OWNER_RATE_BIT,
+	OWNER_UNSAMPLED = 1u << 3, /* LAUNCH_UNSAMPLED */
 	/* Launched in an iteration after the warm-up. Does not change the path. */
-	OWNER_STEADY = 1u << 7,
+	OWNER_STEADY = 1u << 4,
 };
 
 /*
@@ -56,10 +53,10 @@ struct owner {
 	uint32_t root;	   /* stream, device or thread, if the user groups by one */
 	uint32_t what;	   /* meaning depends on leaf */
 	uint32_t stream;   /* XT_STREAM_ID of the work, 0: none; set only for USES_ORIGINS */
-	uint32_t thread; /* XT_THREAD_ID of the call; set only for USES_ORIGINS or a sampled call */
-	uint32_t api;	 /* index in the model's apis */
-	uint32_t leaf;	 /* enum leaf */
-	uint32_t marks;	 /* enum owner_mark */
+	uint32_t thread;   /* XT_THREAD_ID of the call; set only for USES_ORIGINS */
+	uint32_t api;	   /* index in the model's apis */
+	uint32_t leaf;	   /* enum leaf */
+	uint32_t marks;	   /* enum owner_mark */
 };
 
 /* The frame that replaces a call that is unknown for a harmless reason, or NULL. */
@@ -74,8 +71,7 @@ static inline const char *owner_stand_in(const struct owner *owner)
 /* True if a call with a known stack submitted the work directly, not through a graph. */
 static inline bool owner_is_direct(const struct owner *owner)
 {
-	return owner->stack && !owner->creation &&
-	       !(owner->marks & ~(OWNER_RATE_MASK | OWNER_STEADY));
+	return owner->stack && !owner->creation && !(owner->marks & ~(uint32_t)OWNER_STEADY);
 }
 
 /*
@@ -91,8 +87,7 @@ struct total {
 	uint32_t next; /* entry requested after this one last time; predicts the next lookup */
 	bool is_plain; /* a kernel outside graphs with a known stack, and no field for other cases */
 	uint64_t weights[WEIGHTS];
-	uint64_t estimated[WEIGHTS]; /* share of unsampled calls, added to weights at the end */
-	uint64_t alloc_count;	     /* of memory */
+	uint64_t alloc_count; /* of memory */
 };
 
 /* Array of totals with a hash table. Indexes stay valid. Zeros are an empty one. */

@@ -157,7 +157,7 @@ static inline bool add_plainly(struct reading *reading, const struct launch *lau
 
 	if (next >= aggregate->count || !total->is_plain || total->owner.stack != launch->stack ||
 	    total->owner.what != shape || total->owner.api != launch->api ||
-	    total->owner.range != launch->range || launch->flags >> LAUNCH_RATE_BIT)
+	    total->owner.range != launch->range)
 		return false;
 	aggregate->last = next;
 	total->weights[WEIGHT_GPU_TIME] += duration_ns;
@@ -206,18 +206,6 @@ void cpu_sums_add(struct reading *reading);
  * which it begins. No NVTX range is known for it.
  */
 bool cpu_sums_wants(const struct reading *reading, const struct cpu_sample *sample);
-
-/*
- * Distributes the sums of calls without a captured stack to the call paths of sampled calls.
- *
- * Sampling is random, so sampled calls represent the unsampled ones of the same kind. The same kind
- * means the same thread, function and rate, with the same kernel, copy or memset, NVTX range and
- * graph. If no such call was sampled, thread, function and rate are enough.
- *
- * The total stays exact to the nanosecond. docs/internals/ATTRIBUTION.md describes the accuracy of
- * the shares. Call it after all events of a log are read and before build_tree().
- */
-void distribute_unsampled(struct reading *reading);
 
 /* Adds the kernels in graphs recorded as a whole to the sums of the log, after the last event. */
 void whole_graphs_finish(struct reading *reading);

@@ -47,20 +47,6 @@ void handoffs_add(struct handoffs *handoffs, const struct model *model)
 		handoffs->total_ns += model->times.last_clock_ns - of_log->since_ns;
 }
 
-void stack_sampling_add(struct stack_sampling *sampling, const struct model *model)
-{
-	const struct stack_rates *rates = &model->rates;
-
-	if (!rates->one_in_max)
-		return;
-	sampling->total_ns += rates->total_ns;
-	if (rates->since_ns && model->times.last_clock_ns > rates->since_ns)
-		sampling->total_ns += model->times.last_clock_ns - rates->since_ns;
-	if (!sampling->one_in_min || rates->one_in_min < sampling->one_in_min)
-		sampling->one_in_min = rates->one_in_min;
-	sampling->one_in_max = larger(sampling->one_in_max, rates->one_in_max);
-}
-
 /* The process may have run for long before xtrace attach loaded the tracer. */
 static void add_attach(struct recording *recording, const struct model *model,
 		       const struct xt_log_header *header)

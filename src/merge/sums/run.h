@@ -141,18 +141,10 @@ struct handoffs {
 	char first_tool[64];
 };
 
-/* Times with sampled call stacks. */
-struct stack_sampling {
-	uint64_t total_ns;
-	uint64_t one_in_min, one_in_max;
-	uint64_t estimated_gpu_ns; /* part of the attributed time: estimated from sampled calls */
-};
-
-/* Adds what the model of a log knows of pauses, missing beginnings, CUPTI and sampled stacks. */
+/* Adds what the model of a log knows of pauses, missing beginnings and CUPTI. */
 void recording_add(struct recording *recording, const struct model *model,
 		   const struct xt_log_header *header);
 void handoffs_add(struct handoffs *handoffs, const struct model *model);
-void stack_sampling_add(struct stack_sampling *sampling, const struct model *model);
 
 /* Copies of a direction, or memsets of a kind of memory. */
 struct transfer_sum {
@@ -207,7 +199,6 @@ struct sums {
 	struct rank_spread spread;
 	struct recording recording;
 	struct handoffs handoffs;
-	struct stack_sampling sampling;
 	struct loss_sums losses;
 };
 

@@ -90,20 +90,15 @@ static void add_handoffs(struct trust *trust, const struct run *run)
 		   run->sums->handoffs.first_tool, format_time(time, run->sums->handoffs.total_ns));
 }
 
-static void add_sampling(struct trust *trust, const struct run *run)
+static void add_unsampled(struct trust *trust, const struct run *run)
 {
-	const struct stack_sampling *sampling = &run->sums->sampling;
-	char time[TIME_BYTES], share[SHARE_BYTES], upto[32] = "";
+	uint64_t count = losses_account(&run->sums->losses, "stacks.unsampled");
 
-	if (!sampling->one_in_max)
-		return;
-	if (sampling->one_in_max > sampling->one_in_min)
-		snprintf(upto, sizeof(upto), " to 1 in %" PRIu64, sampling->one_in_max);
-	add_reason(trust, TRUST_DEGRADED,
-		   "stacks sampled 1 in %" PRIu64 "%s for %s: the call paths of %s of GPU "
-		   "time are estimated",
-		   sampling->one_in_min, upto, format_time(time, sampling->total_ns),
-		   format_share(share, sampling->estimated_gpu_ns, run->sums->events.work.gpu_ns));
+	if (count)
+		add_reason(trust, TRUST_DEGRADED,
+			   "--max-overhead of an earlier version left out the stacks of %" PRIu64
+			   " calls",
+			   count);
 }
 
 static void add_excess(struct trust *trust, const struct run *run)
@@ -181,7 +176,7 @@ static void add_reasons(struct trust *trust, const struct run *run)
 	add_losses(trust, run, true);
 	add_losses(trust, run, false);
 	add_handoffs(trust, run);
-	add_sampling(trust, run);
+	add_unsampled(trust, run);
 	add_excess(trust, run);
 	add_anomalies(trust, run);
 	/* There was a warning of another kind. */

@@ -341,7 +341,6 @@ static void put_trust(struct json *json, const struct run *run)
 	json_bool(json, "complete", run->report->status == STATUS_OK);
 	table_put_json(json, run, &table_accounts);
 	json_u64(json, "attributed_gpu_time_ns", run->sums->events.work.attributed_gpu_ns);
-	json_u64(json, "estimated_gpu_time_ns", run->sums->sampling.estimated_gpu_ns);
 	table_put_json(json, run, &table_losses);
 	table_put_json(json, run, &table_doubts);
 	table_put_json(json, run, &table_nameless);
