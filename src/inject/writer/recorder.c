@@ -31,185 +31,46 @@
 #include "log/write/event_rows.h"
 #include "xtrace/log_format.h"
 
-/* Interned keys: a hash table with open addressing. */
-#define FIRST_SLOTS   256
-#define OWN_KEY_BYTES (32u << 10) /* touched only as far as used */
-#define OWN_SLOTS     4096	  /* up to this size, not charged to the budget */
+#define OWN_KEYS_BYTES (128u << 10) /* of an interner: not charged to the budget */
 
-struct intern_slot {
-	uint64_t hash;
-	size_t key; /* offset in keys */
-	uint32_t key_bytes;
-	uint32_t id; /* 0: empty */
-};
-
-static uint64_t hash_bytes(const uint8_t *data, size_t bytes)
+void intern_forget(struct intern *known)
 {
-	uint64_t h = UINT64_C(0x2545f4914f6cdd1d) ^ bytes;
-	uint64_t word;
-
-	for (; bytes >= sizeof(word); data += sizeof(word), bytes -= sizeof(word)) {
-		memcpy(&word, data, sizeof(word));
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	word = 0;
-	memcpy(&word, data, bytes);
-	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	return h ^ h >> 32;
+	budget_give_back(known->charged_bytes);
+	known->charged_bytes = 0;
+	known->forgotten_count += (uint32_t)known->keys.count;
+	interner_free(&known->keys);
 }
 
-/* The bytes of a slot table that are charged to the budget. */
-static size_t slots_budget(size_t slot_count)
+/* Charges what the keys take to the budget. False if it is used up. */
+static bool charge(struct intern *known)
 {
-	return slot_count > OWN_SLOTS ? slot_count * sizeof(struct intern_slot) : 0;
-}
-
-int intern_init(struct intern *table, size_t keys_limit_bytes)
-{
-	memset(table, 0, sizeof(*table));
-	table->keys_limit = keys_limit_bytes;
-	table->slot_count = FIRST_SLOTS;
-	table->keys_capacity = OWN_KEY_BYTES;
-	table->slots = calloc(FIRST_SLOTS, sizeof(*table->slots));
-	table->keys = malloc(OWN_KEY_BYTES);
-	if (table->slots && table->keys)
-		return 0;
-	intern_free(table);
-	return -ENOMEM;
-}
-
-void intern_free(struct intern *table)
-{
-	if (table->keys)
-		budget_give_back(slots_budget(table->slot_count) + table->keys_capacity -
-				 OWN_KEY_BYTES);
-	free(table->slots);
-	free(table->keys);
-	memset(table, 0, sizeof(*table));
-}
-
-static bool grow_slots(struct intern *table)
-{
-	size_t count = table->slot_count * 2;
-	size_t more = slots_budget(count) - slots_budget(table->slot_count);
-	struct intern_slot *slots;
+	size_t bytes = interner_bytes(&known->keys);
+	size_t more = bytes > OWN_KEYS_BYTES ? bytes - OWN_KEYS_BYTES - known->charged_bytes : 0;
 
 	if (more && !budget_take(more))
 		return false;
-	slots = calloc(count, sizeof(*slots));
-	if (!slots) {
-		budget_give_back(more);
-		return false;
-	}
-	for (size_t i = 0; i < table->slot_count; i++) {
-		size_t at = table->slots[i].hash & (count - 1);
-
-		if (!table->slots[i].id)
-			continue;
-		while (slots[at].id)
-			at = (at + 1) & (count - 1);
-		slots[at] = table->slots[i];
-	}
-	free(table->slots);
-	table->slots = slots;
-	table->slot_count = count;
+	known->charged_bytes += more;
 	return true;
 }
 
-static bool grow_keys(struct intern *table, size_t want)
+uint32_t intern_id(struct intern *known, const void *key, size_t key_bytes, bool *is_new)
 {
-	size_t capacity = table->keys_capacity * 2;
-	uint8_t *keys;
-
-	while (capacity < want)
-		capacity *= 2;
-	if (!budget_take(capacity - table->keys_capacity))
-		return false;
-	keys = realloc(table->keys, capacity);
-	if (!keys) {
-		budget_give_back(capacity - table->keys_capacity);
-		return false;
-	}
-	table->keys = keys;
-	table->keys_capacity = capacity;
-	return true;
-}
-
-static bool has_room(const struct intern *table, size_t key_bytes)
-{
-	return table->used * 2 < table->slot_count &&
-	       table->keys_used + key_bytes <= table->keys_capacity &&
-	       table->keys_used + key_bytes <= table->keys_limit;
-}
-
-/* Forgets all keys; they get new ids. */
-static void intern_forget(struct intern *table)
-{
-	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
-	table->used = 0;
-	table->keys_used = 0;
-}
-
-/* If no memory is available, forgets all keys. */
-static bool make_room(struct intern *table, size_t key_bytes)
-{
-	if (has_room(table, key_bytes))
-		return true;
-	if (table->keys_used + key_bytes > table->keys_limit)
-		intern_forget(table);
-	if (table->used * 2 >= table->slot_count && !grow_slots(table))
-		intern_forget(table);
-	if (table->keys_used + key_bytes > table->keys_capacity &&
-	    !grow_keys(table, table->keys_used + key_bytes))
-		intern_forget(table);
-	return has_room(table, key_bytes);
-}
-
-static struct intern_slot *find_slot(struct intern *table, uint64_t hash, const void *key,
-				     size_t key_bytes)
-{
-	size_t at = hash & (table->slot_count - 1);
-
-	for (;; at = (at + 1) & (table->slot_count - 1)) {
-		struct intern_slot *slot = &table->slots[at];
-
-		if (!slot->id || (slot->hash == hash && slot->key_bytes == key_bytes &&
-				  !memcmp(table->keys + slot->key, key, key_bytes)))
-			return slot;
-	}
-}
-
-uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool *is_new)
-{
-	uint64_t hash = hash_bytes(key, key_bytes);
-	struct intern_slot *slot = find_slot(table, hash, key, key_bytes);
+	uint32_t id = interner_find(&known->keys, key, key_bytes);
 
 	*is_new = false;
-	if (slot->id)
-		return slot->id;
-	if (!make_room(table, key_bytes))
+	if (id)
+		return known->forgotten_count + id;
+	if (key_bytes > known->keys_limit)
 		return 0;
-	slot = find_slot(table, hash, key, key_bytes);
-	slot->hash = hash;
-	slot->key = table->keys_used;
-	slot->key_bytes = (uint32_t)key_bytes;
-	slot->id = ++table->last_id;
-	if (key_bytes)
-		memcpy(table->keys + table->keys_used, key, key_bytes);
-	table->keys_used += key_bytes;
-	table->used++;
-	table->newest = slot;
-	*is_new = true;
-	return slot->id;
-}
-
-/* Forgets the newest key, whose row could not be written. No other search passes over its slot. */
-static void intern_withdraw(struct intern *table)
-{
-	table->keys_used = table->newest->key;
-	table->used--;
-	memset(table->newest, 0, sizeof(*table->newest));
+	if (known->keys.bytes_used + key_bytes > known->keys_limit)
+		intern_forget(known);
+	id = interner_id(&known->keys, key, key_bytes, is_new);
+	if (!id || !charge(known)) {
+		/* Without memory, ids begin anew in a table that is small again. */
+		intern_forget(known);
+		id = interner_id(&known->keys, key, key_bytes, is_new);
+	}
+	return id ? known->forgotten_count + id : 0;
 }
 
 #define PAGE_BITS  19 /* 64 KiB */
@@ -503,8 +364,8 @@ int recorder_init(struct recorder *rec, struct xt_writer *writer, uint64_t start
 	for (size_t i = 0; i < LAYOUT_COUNT && !rc; i++)
 		rc = xt_table_init(&rec->tables[layout[i].kind], layout[i].kind, layout[i].rows,
 				   layout[i].content);
-	for (size_t i = 0; i < INTERNS_COUNT && !rc; i++)
-		rc = intern_init(intern_at(rec, i), interns[i].keys_bytes);
+	for (size_t i = 0; i < INTERNS_COUNT; i++)
+		intern_at(rec, i)->keys_limit = interns[i].keys_bytes;
 	return rc;
 }
 
@@ -517,7 +378,7 @@ void recorder_free(struct recorder *rec)
 	free(rec->open_ranges.rows);
 	memory_totals_free(&rec->memory_totals);
 	for (size_t i = 0; i < INTERNS_COUNT; i++)
-		intern_free(intern_at(rec, i));
+		intern_forget(intern_at(rec, i));
 	xt_writer_close(rec->writer);
 	rec->writer = NULL;
 }
@@ -551,7 +412,7 @@ uint32_t recorder_id(struct recorder *rec, struct intern *known, const void *key
 	*table = is_new ? recorder_table(rec, kind, content) : NULL;
 	if (!is_new || *table)
 		return id;
-	intern_withdraw(known);
+	interner_withdraw(&known->keys);
 	return 0;
 }
 

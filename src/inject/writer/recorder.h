@@ -20,6 +20,7 @@
 #include "log/base/allocations.h"
 #include "log/base/number_format.h"
 #include "log/read/rows.h"
+#include "log/base/hash_table.h"
 #include "log/write/writer.h"
 
 #define HELD_BUFFERS_MAX 64
@@ -29,15 +30,10 @@
  * Gives equal keys equal ids, for interned tables of the log: strings, stacks, streams, shapes.
  */
 struct intern {
-	struct intern_slot *slots; /* a power of two */
-	size_t slot_count;
-	size_t used;
-	uint8_t *keys; /* stored one after another */
-	size_t keys_used;
-	size_t keys_capacity;
-	size_t keys_limit;	    /* above this, or the budget, the table forgets its keys */
-	uint32_t last_id;	    /* continues after intern_forget() */
-	struct intern_slot *newest; /* slot of last_id */
+	struct interner keys;
+	size_t keys_limit; /* above this, or the budget, the keys are forgotten */
+	size_t charged_bytes;
+	uint32_t forgotten_count; /* keys that were forgotten; ids continue after them */
 };
 
 #define SKIPPED_PAGES_MAX 64
@@ -233,12 +229,11 @@ void memory_totals_take(struct memory_totals *totals, const struct cupti_activit
 bool memory_totals_text(const struct memory_totals *totals, uint64_t now_ns, char *out,
 			size_t out_bytes);
 
-/* keys_limit_bytes limits the memory for keys. 0 or -ENOMEM. */
-int intern_init(struct intern *table, size_t keys_limit_bytes);
-void intern_free(struct intern *table);
-
 /* Returns the key's id; *is_new if it was assigned by this call. 0 if out of memory. */
-uint32_t intern_id(struct intern *table, const void *key, size_t key_bytes, bool *is_new);
+uint32_t intern_id(struct intern *known, const void *key, size_t key_bytes, bool *is_new);
+
+/* Forgets all keys, which get new ids, and frees their memory. */
+void intern_forget(struct intern *known);
 
 /* If out of memory, the id is not added; its GPU work then appears without a call. */
 void suppressed_ids_add(struct suppressed_ids *set, uint32_t correlation_id);

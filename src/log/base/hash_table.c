@@ -77,6 +77,24 @@ static struct xt_hash_slot *find(const struct interner *interner, const void *ke
 	return slot;
 }
 
+/* Eight bytes at a time: the writer thread hashes every stack. */
+static uint32_t hash_key(const void *key, size_t key_bytes)
+{
+	const uint8_t *bytes = key;
+	uint64_t hash = UINT64_C(0x2545f4914f6cdd1d) ^ key_bytes, word;
+
+	for (; key_bytes >= sizeof(word); bytes += sizeof(word), key_bytes -= sizeof(word)) {
+		memcpy(&word, bytes, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	word = 0;
+	if (key_bytes)
+		memcpy(&word, bytes, key_bytes);
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
 static bool make_room(struct interner *interner, size_t key_bytes)
 {
 	return xt_hash_reserve(&interner->table, interner->count + 1) &&
@@ -88,12 +106,12 @@ uint32_t interner_find(const struct interner *interner, const void *key, size_t 
 {
 	if (!interner->count)
 		return 0;
-	return find(interner, key, key_bytes, xt_hash_bytes(key, key_bytes))->item;
+	return find(interner, key, key_bytes, hash_key(key, key_bytes))->item;
 }
 
 uint32_t interner_id(struct interner *interner, const void *key, size_t key_bytes, bool *is_new)
 {
-	uint32_t hash = xt_hash_bytes(key, key_bytes);
+	uint32_t hash = hash_key(key, key_bytes);
 	struct xt_hash_slot *slot;
 
 	*is_new = false;
@@ -119,6 +137,23 @@ const void *interner_at(const struct interner *interner, uint32_t id, size_t *ke
 	*key_bytes_out = key->bytes;
 	/* If all keys are empty, there are no bytes. */
 	return interner->bytes ? interner->bytes + key->offset : (const uint8_t *)"";
+}
+
+void interner_withdraw(struct interner *interner)
+{
+	size_t bytes;
+	const void *key = interner_at(interner, (uint32_t)interner->count, &bytes);
+
+	/* No other search passes over the slot of the newest key. */
+	*find(interner, key, bytes, hash_key(key, bytes)) = (struct xt_hash_slot){0};
+	interner->bytes_used -= bytes;
+	interner->count--;
+}
+
+size_t interner_bytes(const struct interner *interner)
+{
+	return interner->table.slot_count * sizeof(*interner->table.slots) +
+	       interner->capacity * sizeof(*interner->keys) + interner->bytes_capacity;
 }
 
 void interner_free(struct interner *interner)

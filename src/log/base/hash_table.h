@@ -11,8 +11,7 @@
  * Lookup needs a table with slots: call xt_hash_reserve() first, or check slot_count. To insert
  * after an unsuccessful lookup, fill *slot.
  *
- * The interner maps byte strings to small numbers: equal keys get equal ids, counted from 1. It
- * keeps every key, unlike the tracer's tables (inject/writer/recorder.h), which may be cleared.
+ * The interner maps byte strings to small numbers: equal keys get equal ids, counted from 1.
  */
 #ifndef XT_LOG_HASH_TABLE_H
 #define XT_LOG_HASH_TABLE_H
@@ -87,6 +86,12 @@ uint32_t interner_find(const struct interner *interner, const void *key, size_t 
 
 /* Returns the key of an id. The pointer is valid until the next call of interner_id(). */
 const void *interner_at(const struct interner *interner, uint32_t id, size_t *key_bytes_out);
+
+/* Removes the newest key, whose id the next one gets. */
+void interner_withdraw(struct interner *interner);
+
+/* The memory of all tables. */
+size_t interner_bytes(const struct interner *interner);
 
 /* Frees all memory; the interner is empty afterwards. */
 void interner_free(struct interner *interner);
