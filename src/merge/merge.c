@@ -25,7 +25,6 @@
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/communicators.h"
 #include "merge/read/model.h"
-#include "merge/sums/anomalies.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/exporter.h"

@@ -47,16 +47,10 @@ struct caller_regs {
 		     "	push %rbp\n"                                                                \
 		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
 		     "	.cfi_rel_offset %rbp, 0\n"                                                  \
-		     "	push %rbx\n"                                                                \
+		     "	.irp reg, rbx, r12, r13, r14, r15\n"                                        \
+		     "	push %\\reg\n"                                                              \
 		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
-		     "	push %r12\n"                                                                \
-		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
-		     "	push %r13\n"                                                                \
-		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
-		     "	push %r14\n"                                                                \
-		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
-		     "	push %r15\n"                                                                \
-		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
+		     "	.endr\n"                                                                    \
 		     "	mov %rsp, %r8\n"                                                            \
 		     "	sub $8, %rsp\n" /* aligns the stack for the call */                        \
 		     "	.cfi_adjust_cfa_offset 8\n"                                                 \
@@ -146,18 +140,9 @@ struct caller_regs {
 		     "	mov x4, sp\n"                                                               \
 		     "	bl " #body "\n"                                                            \
 		     "	ldp x29, x30, [sp, #80]\n"                                                  \
-		     "	.cfi_restore x29\n"                                                         \
-		     "	.cfi_restore x30\n"                                                         \
-		     "	.cfi_restore x19\n"                                                         \
-		     "	.cfi_restore x20\n"                                                         \
-		     "	.cfi_restore x21\n"                                                         \
-		     "	.cfi_restore x22\n"                                                         \
-		     "	.cfi_restore x23\n"                                                         \
-		     "	.cfi_restore x24\n"                                                         \
-		     "	.cfi_restore x25\n"                                                         \
-		     "	.cfi_restore x26\n"                                                         \
-		     "	.cfi_restore x27\n"                                                         \
-		     "	.cfi_restore x28\n"                                                         \
+		     "	.irp reg, x29, x30, x19, x20, x21, x22, x23, x24, x25, x26, x27, x28\n"     \
+		     "	.cfi_restore \\reg\n"                                                       \
+		     "	.endr\n"                                                                    \
 		     "	add sp, sp, #96\n"                                                          \
 		     "	.cfi_adjust_cfa_offset -96\n")
 

@@ -17,9 +17,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/record_calls.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "inject/writer/snapshot.h"
 #include "log/write/compact.h"
 

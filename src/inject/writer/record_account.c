@@ -3,7 +3,7 @@
  * The tracer's account of itself: what it saw, wrote and lost, and what it costs. Writer thread
  * only.
  */
-#include "inject/writer/record_account.h"
+#include "inject/writer/record.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "inject/nvtx/nvtx.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/log_message.h"
-#include "inject/writer/record_run.h"
 #include "log/base/compare.h"
 #include "xtrace/ring_accounts.h"
 

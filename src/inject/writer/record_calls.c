@@ -6,7 +6,7 @@
  * Turns activity records of CUPTI into rows, too: kernels, copies, memsets, allocations, and what
  * they refer to. A table assigns a function to each kind of record.
  */
-#include "inject/writer/record_calls.h"
+#include "inject/writer/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,6 @@
 #include "inject/nvtx/nvtx.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_run.h"
 #include "inject/writer/snapshot.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"

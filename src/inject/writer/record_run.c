@@ -7,7 +7,7 @@
  * The callback of dl_iterate_phdr() runs under the loader's list lock, so it only copies into
  * existing memory.
  */
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,6 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/torch/torch_runtime.h"
-#include "inject/writer/record_account.h"
 #include "log/base/compare.h"
 
 /* Finds the file mapped at an address; false if there is none. */

@@ -31,9 +31,7 @@
 #include "inject/runtime/log_message.h"
 #include "inject/runtime/process.h"
 #include "inject/writer/control.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/record_calls.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "inject/writer/recorder.h"
 #include "inject/writer/snapshot.h"
 

@@ -7,10 +7,11 @@
 #define XT_MERGE_PROFILE_H
 
 #include "log/base/hash_table.h"
-#include "merge/profile/profile_windows.h"
+#include "merge/read/iterations.h"
 #include "merge/sums/exporter.h"
 
 #define PROFILE_VERSION 2 /* docs/DIFF.md says which changes keep it */
+#define PROFILE_BATCHES 32
 
 /*
  * Levels in the order of the document, by their name there: X(level, name). The id of a subject is
@@ -99,6 +100,34 @@ struct profile_stats {
 void profile_factors(const struct subjects *subjects, uint32_t batch_count, double *factors);
 struct profile_stats profile_stats(const struct subject *subject, uint32_t batch_count,
 				   const double *factors);
+
+/*
+ * The batches of a process: equal numbers of iterations, or slices of the run if it has none.
+ * docs/internals/DIFF_METHOD.md explains why batches are used.
+ */
+struct windows {
+	enum iterations_source source;
+	const char *name;    /* as in the iterations */
+	uint64_t *starts_ns; /* found_count start times, ascending; owned */
+	uint64_t end_ns;
+	size_t found_count;
+	size_t warmup_count;		   /* leading iterations to ignore */
+	size_t used_count;		   /* iterations after the warm-up, or slices */
+	uint32_t batch_count;		   /* batches of used iterations, at most PROFILE_BATCHES */
+	uint32_t lengths[PROFILE_BATCHES]; /* number of iterations in each batch */
+	size_t recent;			   /* iteration of the last lookup */
+};
+
+/* Divides iterations into batches. Free it with windows_free(). */
+void windows_make(struct windows *windows, const struct iterations *iterations);
+
+/* The end of an iteration. */
+uint64_t windows_end_ns(const struct windows *windows, size_t iteration);
+
+/* The batch at this time, or -1 during warm-up and outside the iterations. */
+int windows_batch(struct windows *windows, uint64_t time_ns);
+
+void windows_free(struct windows *windows);
 
 extern const struct exporter exporter_profile;
 

@@ -2,7 +2,7 @@
 /*
  * Divides iterations into batches.
  */
-#include "merge/profile/profile_windows.h"
+#include "merge/profile/profile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Blocks are taken in the order of their ends. So what made a rank late, if it was a wait in a
  * collective of another communicator, has its own causes already.
  */
-#include "merge/ranks/blame.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 
 #include "base/tables.h"
 #include "log/base/compare.h"
-#include "merge/ranks/blame.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/run.h"
 #include "merge/sums/settings.h"

@@ -172,4 +172,15 @@ struct compared_ranks {
 	struct rank_weights weights; /* parts of the weights of paths */
 };
 
+/*
+ * Charges the time that ranks wait in a collective to the call paths of the rank that came last,
+ * and adds these causes to the report. The waits of all ranks must be known.
+ *
+ * Since the previous collective that held all ranks up, that rank spent more time in some paths
+ * than the mean of the others. The wait is divided in proportion to this excess. Collectives that
+ * other work overlaps hold nobody up: a rank that is late there is late at the following ones, too,
+ * so the comparison goes back to the last one that did.
+ */
+void blame_waits(struct collectives_report *report, const struct run *run);
+
 #endif

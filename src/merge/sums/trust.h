@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct run;
+#include "merge/sums/run.h"
 
 enum trust_level { TRUST_COMPLETE, TRUST_DEGRADED, TRUST_DAMAGED };
 
@@ -35,5 +35,20 @@ const char *trust_level_name(enum trust_level level);
 /* Judges the run after all logs are read. Call trust_free() in either case. */
 void trust_judge(struct trust *trust, const struct run *run);
 void trust_free(struct trust *trust);
+
+/* Inconsistent or unmatched events. They are counted and listed in every summary. */
+struct anomaly {
+	const char *name;   /* key in the JSON summary */
+	const char *format; /* message for people; its argument is the count */
+	size_t offset;	    /* offset of the count in struct sums */
+};
+
+#define ANOMALIES 19
+extern const struct anomaly anomalies[ANOMALIES];
+
+static inline uint64_t anomaly_count(const struct run *run, const struct anomaly *anomaly)
+{
+	return *(const uint64_t *)((const char *)run->sums + anomaly->offset);
+}
 
 #endif

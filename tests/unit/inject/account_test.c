@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "inject/runtime/clock.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 #include "xtrace/account.h"

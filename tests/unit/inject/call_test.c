@@ -16,7 +16,7 @@
 
 #include "inject/capture/stack_cache.h"
 #include "inject/cupti/cupti.h"
-#include "inject/writer/record_account.h"
+#include "inject/writer/record.h"
 #include "support.h"
 
 static volatile int sink;

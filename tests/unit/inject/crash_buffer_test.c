@@ -26,8 +26,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/writer/recorder.h"
 #include "inject/memory/crash_buffer.h"
-#include "inject/writer/record_calls.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "log/recover/recover.h"
 #include "support.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "inject/unwind/stack_walk.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 
 #define PAGE_BYTES XT_CRASH_BUFFER_PAGE_BYTES
 

@@ -26,9 +26,7 @@
 #include "inject/cupti/cupti.h"
 #include "inject/runtime/clock.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_calls.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "support.h"
 
 static char folder[PATH_MAX], path[PATH_MAX + 16];

@@ -17,9 +17,7 @@
 #include "inject/runtime/clock.h"
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/runtime/process.h"
-#include "inject/writer/record_calls.h"
-#include "inject/writer/record_account.h"
-#include "inject/writer/record_run.h"
+#include "inject/writer/record.h"
 #include "inject/writer/recorder.h"
 #include "support.h"
 

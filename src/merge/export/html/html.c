@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "log/base/compare.h"
-#include "merge/export/html/html_page.h"
+#include "merge/export/html/html_events.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/memory.h"

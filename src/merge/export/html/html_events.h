@@ -296,4 +296,7 @@ void html_put_event_lists(struct json *json, const struct html *html,
 
 void event_counts_free(struct event_counts *counts);
 
+/* Writes the largest page that fits into --html-size. */
+void html_put_page(struct sink *sink, const struct run *run);
+
 #endif

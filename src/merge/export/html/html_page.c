@@ -11,7 +11,7 @@
  *
  * The size of a page is known only after it is made, so this makes several.
  */
-#include "merge/export/html/html_page.h"
+#include "merge/export/html/html_events.h"
 
 #include <stdio.h>
 #include <stdlib.h>
