@@ -5,7 +5,7 @@
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { load, type Report } from './data';
-import { formatChange, formatDelta, formatWeight } from './format';
+import { exactWeight, formatChange, formatDelta, formatWeight } from './format';
 import { at, type Change, changesOf, type Def, defs, type Item, type Json, shownOf, texts, unitOf } from './pair_match';
 import { CardHead, Fact, Lines } from './parts';
 import type { State } from './state';
@@ -26,6 +26,7 @@ function columnsOf(def: Def): Column<Change>[] {
 		value: (r) => item(r)?.values[0],
 		show: (r) => formatWeight(item(r)!.values[0], unitOf(item(r)!.column)),
 		unit: def.at ? unitOf(def.values[0][0]).unit : undefined,
+		exact: (r) => exactWeight(item(r)!.values[0], unitOf(item(r)!.column)),
 	});
 	const change = side('Change', shownOf);
 
@@ -35,6 +36,7 @@ function columnsOf(def: Def): Column<Change>[] {
 			value: (r) => r.delta,
 			order: (r) => (def.at ? Math.abs(r.delta) : -shownOf(r).place),
 			show: (r) => formatDelta(r.delta, unitOf(shownOf(r).column)),
+			exact: (r) => exactWeight(r.delta, unitOf(shownOf(r).column)),
 		},
 		side('Base', (r) => r.base),
 		side('New', (r) => r.now),

@@ -21,6 +21,7 @@ export interface Column<Row> {
 	show?: (row: Row) => ComponentChildren;
 	plain?: (row: Row) => string; /* for copies, instead of the value or what is shown */
 	unit?: string; /* of the values in copies as CSV */
+	exact?: (row: Row) => string; /* all digits, if the unit does not tell */
 	share?: (row: Row) => number; /* from 0 to 1; drawn as a bar */
 	open?: (row: Row) => (() => void) | null; /* makes known values links, unless it is null */
 	isText?: boolean;
@@ -70,7 +71,7 @@ function Cell<Row>(props: { column: Column<Row>; row: Row; onPick?: (row: Row) =
 	const share = value === undefined ? undefined : column.share?.(row);
 	const open = value === undefined ? null : column.open?.(row);
 	const content = value === undefined ? '' : column.show ? column.show(row) : String(value);
-	const exact = typeof value === 'number' && column.unit ? exactWeight(value, { unit: column.unit }) : undefined;
+	const exact = value === undefined ? undefined : (column.exact?.(row) ?? (typeof value === 'number' && column.unit ? exactWeight(value, { unit: column.unit }) : undefined));
 
 	return (
 		<td
