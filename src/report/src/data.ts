@@ -4,34 +4,7 @@
  * docs/SUMMARY.md the summary.
  */
 
-import type {
-	ApiCallsRow as CallRow,
-	BudgetRow,
-	ByProcessRow,
-	ClocksRow,
-	CollectiveGroupsRow as CollectiveGroup,
-	CommunicatorsRow,
-	CopiesRow as TransferRow,
-	CpuIdleRow,
-	DevicesRow,
-	FailedCallsRow as FailureRow,
-	FindingsRow,
-	KernelsRow,
-	MemoryRow,
-	MismatchesRow,
-	LinePartsRow,
-	LinesRow,
-	ModuleLayersRow as LayerRow,
-	ModulesRow as ModuleRow,
-	MpiRow,
-	NamelessRow,
-	ProcessesRow,
-	RankWaitsRow as CollectiveRank,
-	SpreadRow as CollectiveSpread,
-	StepsRow,
-	UnfinishedRow,
-	WaitCausesRow as CollectiveCause,
-} from '../generated/rows'; /* of the declared tables */
+import type { Summary } from '../generated/rows'; /* of docs/summary.schema.json */
 
 export interface Weight {
 	name: string;
@@ -57,29 +30,30 @@ interface Track {
 	span_ns?: number; /* devices only: from the first to the last work */
 }
 
-export type KernelRow = KernelsRow & { occupancy?: { warp_count: number; warp_max_count: number; limiters: string[] } };
-export type { BudgetRow, StepsRow, CallRow, CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, CpuIdleRow, FailureRow, LayerRow, LinePartsRow, LinesRow, MemoryRow, ModuleRow, MpiRow, NamelessRow, TransferRow };
+/* The rows of a table of the summary. */
+type RowOf<Table> = NonNullable<Table> extends { rows: (infer Row)[] } ? Row : never;
 
-export interface FindingPlace {
-	cost_ns: number;
-	path_cost_ns: number; /* cost of the call stack in frames */
-	count: number;
-	call: string;
-	function: string;
-	file?: string;
-	line?: number;
-	frames: string[];
-}
+export type KernelRow = RowOf<Summary['kernels']>;
+export type BudgetRow = RowOf<Summary['budget']>;
+export type StepsRow = RowOf<Summary['steps']>;
+export type CallRow = RowOf<Summary['api_calls']>;
+export type FailureRow = RowOf<Summary['failed_calls']>;
+export type LayerRow = RowOf<Summary['module_layers']>;
+export type LinePartsRow = RowOf<Summary['line_parts']>;
+export type LinesRow = RowOf<Summary['lines']>;
+export type MemoryRow = RowOf<Summary['memory']>;
+export type ModuleRow = RowOf<Summary['modules']>;
+export type TransferRow = RowOf<Summary['copies']>;
+export type Finding = RowOf<Summary['findings']>;
+export type FindingPlace = Finding['places'][0];
+export type ProcessRow = RowOf<Summary['by_process']>;
+export type CpuIdleRow = NonNullable<Summary['cpu']>['idle'][0];
+export type MpiRow = NonNullable<Summary['mpi']>['ranks'][0];
+export type NamelessRow = Summary['trust']['nameless'][0];
 
-export type Finding = FindingsRow & { evidence: Record<string, number>; place_count: number; places: FindingPlace[] };
-
-interface Rows<Row> {
-	row_count: number;
-	rows: Row[];
-}
-
-export type Process = ProcessesRow & { devices: DevicesRow[] };
-export type ProcessRow = ByProcessRow & { gpus: { device: number; name: string; uuid: string }[] };
+export type Headline = Summary['headline'];
+export type HeadlineCost = Headline['costs'][0];
+export type HeadlineGap = NonNullable<Headline['start_up']>;
 
 /* A place in the program: function, with file and line if known. */
 export interface Place {
@@ -88,94 +62,13 @@ export interface Place {
 	line?: number;
 }
 
-export interface HeadlineGap extends Place {
-	idle_ns: number;
-	start_ns: number; /* since the start of the first log */
-	cpu?: Place & { ns: number }; /* what the CPU did in most of it */
-}
-
-export interface HeadlineCost extends Place {
-	text: string;
-	place_count: number;
-	cost_ns: number;
-	whole_ns: number;
-}
-
-export interface Headline {
-	command: string;
-	note?: string; /* that the logs are of several programs, or which ranks have no log */
-	recorded?: string; /* which part of the run the log has; absent if it has all */
-	wall_ns: number;
-	span_ns: number;
-	gpu_busy_ns: number;
-	gpu_idle_ns: number;
-	launch_count: number;
-	steps?: { text: string; wall_ns: number; median_ns: number; slowest_ns: number; slowest_step: number };
-	start_up?: HeadlineGap;
-	longest_gap?: HeadlineGap & { class: string };
-	costs: HeadlineCost[];
-}
-
-export type Communicator = CommunicatorsRow & { operations: Record<string, number> };
-
 /* Waits of ranks for each other. */
-export interface Collectives {
-	count: number;
-	matched: number;
-	partial: number;
-	exposed_wait_ns: number;
-	cost_ns: number;
-	job_ns: number; /* from the start of the first collective to the end of the last */
-	verdict: { kind: 'rank' | 'moving' | 'link' | 'none' | 'unknown' | 'hang'; process?: string; where?: string; text: string };
-	notes: string[]; /* what the figures mean */
-	ranks: CollectiveRank[];
-	communicators: Communicator[];
-	groups: CollectiveGroup[];
-	causes: CollectiveCause[]; /* largest first */
-	spread: CollectiveSpread[]; /* largest difference first */
-	clocks: ClocksRow[];
-	mismatches: MismatchesRow[];
-	unfinished: UnfinishedRow[];
-	duplicates: string[];
-}
-
-interface Summary {
-	collectives?: Collectives; /* with several ranks that have some */
-	headline?: Headline; /* absent in comparisons */
-	gpu_idle_by_class_ns?: Record<string, number>; /* absent in comparisons */
-	by_process?: { slowest?: string; rows: ProcessRow[] }; /* with several processes */
-	generator: string;
-	simulated_gpu: boolean;
-	selection?: string;
-	totals: Record<string, number>;
-	own_code?: { gpu_time_ns: number }; /* absent in comparisons */
-	backward?: { gpu_time_ns: number }; /* of PyTorch; absent in comparisons */
-	processes: Process[];
-	trust: {
-		word: 'complete' | 'degraded' | 'damaged';
-		reasons: string[];
-		lines: string[];
-		complete: boolean;
-		attributed_gpu_time_ns: number;
-		losses: Record<string, number>;
-		doubts: Record<string, number>;
-		warnings: string[];
-		nameless: NamelessRow[];
-	};
-	findings?: Rows<Finding> & { rule_count: number }; /* absent in comparisons */
-	cpu?: { idle: CpuIdleRow[] }; /* with CPU samples */
-	steps?: Rows<StepsRow>; /* with iterations */
-	budget?: Rows<BudgetRow>; /* the same */
-	mpi?: { verdict: { text: string }; ranks: MpiRow[] }; /* with CPU samples of several ranks */
-	copies: Rows<TransferRow>;
-	memory: Rows<MemoryRow>;
-	lines?: Rows<LinesRow>; /* absent in comparisons */
-	line_parts?: Rows<LinePartsRow>;
-	modules?: Rows<ModuleRow>; /* absent in comparisons */
-	module_layers?: Rows<LayerRow>;
-	api_calls: Rows<CallRow>;
-	failed_calls: Rows<FailureRow> & { not_told_apart_count: number };
-}
+export type Collectives = NonNullable<Summary['collectives']>;
+export type CollectiveRank = Collectives['ranks'][0];
+export type CollectiveCause = Collectives['causes'][0];
+export type CollectiveGroup = Collectives['groups'][0];
+export type CollectiveSpread = Collectives['spread'][0];
+export type Communicator = Collectives['communicators'][0];
 
 /* Data of a comparison page (src/diff/output/html.c). Unknown values are absent. */
 export interface ComparisonRow {
@@ -263,7 +156,7 @@ export interface Report {
 	left_out_path_count?: number; /* smallest call paths, combined into [other] */
 	left_out_gpu_time_ns?: number;
 	left_out_range_count?: number; /* omitted ranges; they count in their parent or in [other] */
-	kernels?: Rows<KernelRow>; /* of all call paths; absent in comparisons */
+	kernels?: Summary['kernels']; /* of all call paths; absent in comparisons */
 	loss_words: Record<string, string>;
 	columns: { name: string; bytes: number; count: number }[];
 	summary: Summary;

@@ -342,7 +342,8 @@ function Counts({ rows }: { rows: [key: string, words: string, value: number][] 
 
 export function Account({ state }: { state: State }) {
 	const { summary } = state.report;
-	const { trust, totals } = summary;
+	const { trust } = summary;
+	const totals = summary.totals as Record<string, number>;
 	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
 		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? doubtWords[key] ?? key, value],
 	);
