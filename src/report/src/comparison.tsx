@@ -4,10 +4,10 @@
  */
 import type { Comparison, ComparisonRow } from './data';
 import { Flame } from './flame';
-import { formatChange, formatCount, formatDelta, formatPercent, formatWeight } from './format';
+import { formatChange, formatCount, formatPercent, formatWeight } from './format';
 import { Bar, CardHead, Lines } from './parts';
 import { showNode, showSearch, type State } from './state';
-import { type Column, Table } from './table';
+import { type Column, comparedColumns, Table } from './table';
 import { shortName } from './tree';
 
 const outcomes: Record<Comparison['outcome'], { word: string; badge: string }> = {
@@ -147,27 +147,18 @@ function PathText({ row }: { row: ComparisonRow }) {
 	);
 }
 
-const numbers: Column<ComparisonRow>[] = [
-	{
-		title: 'Change',
-		value: deltaOf,
-		show: (r) => <span class={direction(r)}>{formatDelta(deltaOf(r), r)}</span>,
-	},
-	{ title: 'Base', value: (r) => r.base ?? 0, show: (r) => formatWeight(r.base ?? 0, r) },
-	{ title: 'New', value: (r) => r.new ?? 0, show: (r) => formatWeight(r.new ?? 0, r) },
-	{
-		title: 'Change in %',
-		value: (r) => (r.base ? deltaOf(r) / r.base : Infinity),
-		show: (r) => <span class={direction(r)}>{formatChange(r.base ?? 0, r.new ?? 0)}</span>,
-	},
+const columns: Column<ComparisonRow>[] = [
+	...comparedColumns<ComparisonRow>({ base: (r) => r.base ?? 0, now: (r) => r.new ?? 0, specOf: (r) => r }).map((column) =>
+		column.title === 'Base' || column.title === 'New' ? column : { ...column, show: (r: ComparisonRow) => <span class={direction(r)}>{column.show!(r)}</span> },
+	),
 	{ title: 'Confidence interval', value: (r) => r.interval, isText: true },
 	{ title: 'Result', value: (r) => r.change, isText: true },
 ];
 
 function Changes(props: { id: string; title: string; what: string; rows: ComparisonRow[]; none: string }) {
 	const isPath = props.id === 'paths';
-	const columns: Column<ComparisonRow>[] = [
-		...numbers,
+	const all: Column<ComparisonRow>[] = [
+		...columns,
 		...(isPath ? [] : [{ title: 'Level', value: (r: ComparisonRow) => r.level, isText: true }]),
 		{
 			title: isPath ? 'Call path' : 'Name',
@@ -184,7 +175,7 @@ function Changes(props: { id: string; title: string; what: string; rows: Compari
 			<Table
 				id={`table-${props.id}`}
 				title={props.title}
-				columns={columns}
+				columns={all}
 				rows={props.rows}
 				onPick={(r) => (r.node ? showNode(r.node) : showSearch(r.frames[0]))}
 				pickTitle="Show in the flame graph"

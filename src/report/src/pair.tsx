@@ -5,11 +5,11 @@
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { load, type Report } from './data';
-import { exactWeight, formatChange, formatDelta, formatWeight } from './format';
+import { formatWeight } from './format';
 import { at, type Change, changesOf, type Def, defs, type Item, type Json, shownOf, texts, unitOf } from './pair_match';
 import { CardHead, Fact, Lines } from './parts';
 import type { State } from './state';
-import { type Column, Table, Tabs } from './table';
+import { type Column, comparedColumns, Table, Tabs } from './table';
 
 /* "count 357 → 400": the other values that changed, and the former name. */
 function causesOf({ values }: Def, { base, now }: Change): string {
@@ -21,26 +21,14 @@ function causesOf({ values }: Def, { base, now }: Change): string {
 }
 
 function columnsOf(def: Def): Column<Change>[] {
-	const side = (title: string, item: (row: Change) => Item | undefined): Column<Change> => ({
-		title,
-		value: (r) => item(r)?.values[0],
-		show: (r) => formatWeight(item(r)!.values[0], unitOf(item(r)!.column)),
-		unit: def.at ? unitOf(def.values[0][0]).unit : undefined,
-		exact: (r) => exactWeight(item(r)!.values[0], unitOf(item(r)!.column)),
-	});
-	const change = side('Change', shownOf);
-
 	return [
-		{
-			...change,
-			value: (r) => r.delta,
-			order: (r) => (def.at ? Math.abs(r.delta) : -shownOf(r).place),
-			show: (r) => formatDelta(r.delta, unitOf(shownOf(r).column)),
-			exact: (r) => exactWeight(r.delta, unitOf(shownOf(r).column)),
-		},
-		side('Base', (r) => r.base),
-		side('New', (r) => r.now),
-		{ title: 'In %', value: (r) => (r.base?.values[0] ? (100 * r.delta) / r.base.values[0] : Infinity), show: (r) => formatChange(r.base?.values[0] ?? 0, r.now?.values[0] ?? 0) },
+		...comparedColumns<Change>({
+			base: (r) => r.base?.values[0],
+			now: (r) => r.now?.values[0],
+			specOf: (r) => unitOf(shownOf(r).column),
+			unit: def.at ? unitOf(def.values[0][0]).unit : undefined,
+			more: { order: (r) => (def.at ? Math.abs(r.delta) : -shownOf(r).place) },
+		}),
 		{ title: 'Name', value: (r) => shownOf(r).name, isText: true, isMain: true },
 		...(def.at && def.values.length > 1 ? [{ title: 'Because of', value: (r: Change) => causesOf(def, r), isText: true }] : []),
 	];

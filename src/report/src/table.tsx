@@ -443,17 +443,42 @@ export function durationFacts(durations: Float64Array, ids: number[]) {
 	return { min_ns: sorted[0], p50_ns: quantile(sorted, 0.5), p99_ns: quantile(sorted, 0.99), max_ns: sorted[sorted.length - 1] };
 }
 
-/* Columns that compare the selection with its base. Empty if there is none. */
-export function changeColumns<Row>(now: (row: Row) => number, base: (row: Row) => number, spec: Weight): Column<Row>[] {
-	const change = (row: Row) => now(row) - base(row);
-	const unit = spec.unit === 'count' ? undefined : spec.unit;
+/*
+ * Columns that compare two values, in the unit of their row. unit: the one of all rows, for copies.
+ * more: of the change.
+ */
+export function comparedColumns<Row>(props: {
+	base: (row: Row) => number | undefined;
+	now: (row: Row) => number | undefined;
+	specOf: (row: Row) => { unit: string };
+	unit?: string;
+	more?: Partial<Column<Row>>;
+}): Column<Row>[] {
+	const { base, now, specOf, unit, more } = props;
+	const change = (row: Row) => (now(row) ?? 0) - (base(row) ?? 0);
+	const column = (title: string, value: (row: Row) => number | undefined, format = formatWeight): Column<Row> => ({
+		title,
+		value,
+		show: (r) => format(value(r)!, specOf(r)),
+		exact: (r) => exactWeight(value(r)!, specOf(r)),
+		unit: unit === 'count' ? undefined : unit,
+	});
 
-	if (!isComparing.value) return [];
 	return [
-		{ title: 'Base', value: base, show: (r) => formatWeight(base(r), spec), unit },
-		{ title: 'Change', value: change, show: (r) => formatDelta(change(r), spec), unit },
-		{ title: 'In %', value: (r) => (base(r) ? (100 * change(r)) / base(r) : Infinity), show: (r) => formatChange(base(r), now(r)) },
+		{ ...column('Change', change, formatDelta), ...more },
+		column('Base', base),
+		column('New', now),
+		{
+			title: 'In %',
+			value: (r) => (base(r) ? (100 * change(r)) / base(r)! : Infinity),
+			show: (r) => formatChange(base(r) ?? 0, now(r) ?? 0),
+		},
 	];
+}
+
+/* The same of the selection, whose value is in the table, and its base. Empty without a base. */
+export function changeColumns<Row>(now: (row: Row) => number, base: (row: Row) => number, spec: Weight): Column<Row>[] {
+	return isComparing.value ? comparedColumns({ base, now, specOf: () => spec, unit: spec.unit }).filter(({ title }) => title !== 'New') : [];
 }
 
 export function weightPlace(state: State, name: string): number {

@@ -233,7 +233,7 @@ export function Kernels({ state }: { state: State }) {
 				columns={columns}
 				rows={rows}
 				text={(r) => r.name}
-				sortedBy={changes.length ? 2 : 0}
+				sortedBy={changes.length ? 1 : 0}
 				lines={2}
 				onPick={(r) => {
 					if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
@@ -335,7 +335,7 @@ function Paths({ state }: { state: State }) {
 			title="Call paths"
 			columns={columns}
 			rows={rows}
-			sortedBy={changes.length ? 2 : 0}
+			sortedBy={changes.length ? 1 : 0}
 			lines={3}
 			onPick={(r) => showNode(r.node)}
 			pickTitle="Show in the flame graph"
