@@ -59,10 +59,10 @@ const char *finding_whole_text(const struct finding *finding)
 {
 	if (finding->rule == RULE_HANG)
 		return "from the first collective to the end, of all ranks";
-	if (finding->rule == RULE_LATE_RANK)
-		return "from the first to the last collective, of all ranks";
 	if (finding->step_count)
 		return "step time";
+	if (finding->rule == RULE_LATE_RANK)
+		return "from the first to the last collective, of all ranks";
 	return finding->rule >= RULE_CPU_FIRST ? "from the first to the last GPU work"
 					       : "active time";
 }

@@ -171,6 +171,15 @@ static void choose_steps(struct detection *detection)
 	callsites_finish(detection->callsites, &reading->aggregate, detection->marks);
 }
 
+static void note_steps(struct findings *findings, const struct detection *detection)
+{
+	if (!detection->step_count)
+		return;
+	findings->step_process_count++;
+	saturating_add(&findings->step_count, detection->step_count);
+	saturating_add(&findings->steps_ns, detection->whole_ns);
+}
+
 /* Errors matter wherever they occur. */
 static void apply_rules(struct detection *detection, bool are_errors)
 {
@@ -194,6 +203,7 @@ void findings_detect(struct reading *reading)
 	callsites_finish(callsites, &reading->aggregate, 0);
 	apply_rules(&detection, true);
 	choose_steps(&detection);
+	note_steps(&reading->run->found->findings, &detection);
 	apply_rules(&detection, false);
 	if (!reading->gaps.is_blind)
 		cpu_findings_detect(&detection);

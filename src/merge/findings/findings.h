@@ -45,6 +45,9 @@ struct findings {
 	size_t device_count;
 	size_t device_capacity;
 	size_t group_count; /* number of groups of compared devices */
+	/* The steps that findings are of, of all processes that have such steps. */
+	size_t step_process_count;
+	uint64_t step_count, steps_ns;
 };
 
 struct reading;

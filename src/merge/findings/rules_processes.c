@@ -330,6 +330,21 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
+/* What late ranks cost the others in the steps, on average. 0 if not all ranks have steps. */
+static uint64_t step_cost_ns(const struct run *run)
+{
+	const struct collectives_report *report = &run->compared->report;
+	uint64_t others = larger(report->largest_count, (size_t)2) - 1;
+	uint64_t lost_ns = report->verdict.kind == VERDICT_RANK
+				   ? report->ranks[report->verdict.log].step_cost_ns
+			   : report->verdict.kind == VERDICT_MOVING ? report->times.step_cost_ns
+								    : 0;
+
+	return run->found->findings.step_process_count == run->compared->log_count
+		       ? lost_ns + lost_ns / others
+		       : 0;
+}
+
 /* log: SIZE_MAX for all ranks. Returns NULL if the user's settings do not report the cost. */
 static struct finding *add_rank_finding(struct run *run, enum rule rule, size_t log,
 					uint64_t cost_ns, uint64_t whole_ns)
@@ -341,7 +356,7 @@ static struct finding *add_rank_finding(struct run *run, enum rule rule, size_t 
 		return NULL;
 	if (log == SIZE_MAX)
 		finding->process = "all ranks";
-	finding->what = verdict_text(run);
+	finding->what = verdict_text(run, NULL);
 	finding->advice = advice_for(&run->compared->report);
 	set_places(run, finding);
 	return finding;
@@ -367,19 +382,29 @@ void findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
+	const struct findings *findings = &run->found->findings;
+	uint64_t steps_cost_ns = step_cost_ns(run);
 	struct finding *finding;
+	char cost[96], step[TIME_BYTES];
 
 	if (verdict->kind == VERDICT_HANG)
 		report_hang(run);
 	if (verdict->kind == VERDICT_HANG || verdict->kind == VERDICT_NONE ||
 	    verdict->kind == VERDICT_UNKNOWN)
 		return;
-	finding = add_rank_finding(run, RULE_LATE_RANK,
-				   verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
-				   (uint64_t)(verdict->share * report->times.ranks_ns),
-				   (uint64_t)report->times.ranks_ns);
+	finding = add_rank_finding(
+		run, RULE_LATE_RANK, verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
+		steps_cost_ns ?: (uint64_t)(verdict->share * report->times.ranks_ns),
+		steps_cost_ns ? findings->steps_ns : (uint64_t)report->times.ranks_ns);
 	if (!finding)
 		return;
+	if (steps_cost_ns) {
+		finding->step_count = findings->step_count;
+		snprintf(cost, sizeof(cost), "%s per step (%s of the step time)",
+			 format_time_short(step, finding_step_ns(finding)), finding_share(finding));
+		free(finding->what);
+		finding->what = verdict_text(run, cost);
+	}
 	if (verdict->kind == VERDICT_RANK && run->inputs->logs[verdict->log].rank != RANK_UNKNOWN)
 		finding->headline = xt_asprintf("the other ranks wait for rank %u",
 						run->inputs->logs[verdict->log].rank);

@@ -693,9 +693,12 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	return &report->causes.list[id - 1];
 }
 
-static void add_cause(struct collectives_report *report, size_t log, uint32_t node,
-		      uint64_t wait_ns, uint64_t cost_ns)
+static void add_cause(struct blame *blame, size_t log, uint32_t node, uint64_t wait_ns,
+		      uint64_t cost_ns)
 {
+	struct collectives_report *report = blame->report;
+	const struct rank_collective *first =
+		comm_item(&blame->communicator->members[blame->block->late], blame->block->from);
 	struct wait_cause *cause = cause_of(report, log, node);
 
 	cause->wait_ns += wait_ns;
@@ -703,6 +706,10 @@ static void add_cause(struct collectives_report *report, size_t log, uint32_t no
 	report->times.cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
+	if (!first || !first->is_steady)
+		return;
+	report->times.step_cost_ns += cost_ns;
+	report->ranks[log].step_cost_ns += cost_ns;
 }
 
 /* Charges a wait, or what it costs, to the causes that made a member late. */
@@ -723,7 +730,7 @@ static void charge(struct blame *blame, size_t late, double late_ns, double wait
 		uint64_t own_cost_ns = (uint64_t)(cost_ns * (double)share->part);
 
 		if (own_wait_ns || own_cost_ns)
-			add_cause(blame->report, share->log, share->node, own_wait_ns, own_cost_ns);
+			add_cause(blame, share->log, share->node, own_wait_ns, own_cost_ns);
 	}
 }
 

@@ -287,7 +287,7 @@ static char *hang_text(const struct run *run)
 	return text;
 }
 
-char *verdict_text(const struct run *run)
+char *verdict_text(const struct run *run, const char *step_cost)
 {
 	const struct rank_verdict *verdict = &run->compared->report.verdict;
 	char share[64], time[TIME_BYTES], *cause, *text;
@@ -308,14 +308,14 @@ char *verdict_text(const struct run *run)
 		return xt_strdup("The ranks hardly wait for each other in collectives.");
 	cause = cause_text(run, verdict);
 	if (verdict->kind == VERDICT_RANK)
-		text = xt_asprintf("%s costs the job %s: the other ranks wait for it in "
-				   "collectives.%s",
-				   run->labels[verdict->log], share, cause);
+		text = xt_asprintf("%s costs %s%s: the other ranks wait for it in collectives.%s",
+				   run->labels[verdict->log], step_cost ? "" : "the job ",
+				   step_cost ?: share, cause);
 	else
 		text = xt_asprintf(
-			"Ranks wait for each other in collectives for %s of the job, not "
-			"always for the same rank.%s",
-			share, cause);
+			"Ranks wait for each other in collectives for %s%s, not always for the "
+			"same rank.%s",
+			step_cost ?: share, step_cost ? "" : " of the job", cause);
 	free(cause);
 	return text;
 }

@@ -31,8 +31,8 @@ char *absent_members_text(const struct run *run, const struct communicator *comm
 /* "rank", "moving", "link", "hang", "unknown" or "none". */
 const char *verdict_kind_name(enum verdict_kind kind);
 
-/* One or two sentences. */
-char *verdict_text(const struct run *run);
+/* One or two sentences. step_cost: what late ranks cost in a step; NULL: in the job. */
+char *verdict_text(const struct run *run, const char *step_cost);
 
 /* "0-3, 7": the ranks of a communicator in the job, as far as they are known. */
 char *communicator_ranks_text(const struct run *run, const struct communicator *communicator);

@@ -27,6 +27,7 @@ struct rank_waits {
 	uint64_t exposed_ns;	   /* of this: after all other work of its GPU */
 	uint64_t caused_ns;	   /* others waited because of it */
 	uint64_t cost_ns;	   /* other ranks were later because of it, in all */
+	uint64_t step_cost_ns;	   /* of this: in steps after the warm-up */
 	uint64_t transfer_ns;	   /* in collectives, after the last rank had come */
 	uint64_t late_count;	   /* it was the last */
 	float waiting[RANK_BINS];  /* part of the bin that it waited, without other work */
@@ -91,10 +92,11 @@ struct collective_counts {
 /* Sums over all ranks. Moments are on the reference clock. */
 struct collective_times {
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns; /* later than without late ranks */
-	double ranks_ns;  /* from the first to the last collective */
-	double first_ns;  /* start of the first collective */
-	double job_ns;	  /* from there to the end of the last */
+	uint64_t cost_ns;      /* later than without late ranks */
+	uint64_t step_cost_ns; /* of this: in steps after the warm-up */
+	double ranks_ns;       /* from the first to the last collective */
+	double first_ns;       /* start of the first collective */
+	double job_ns;	       /* from there to the end of the last */
 };
 
 struct collectives_report {

@@ -429,6 +429,7 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	*collective = describe(reading->model, device, stretch, call);
 	collective->member = member;
 	collective->is_overlapped = has_later(device, &launch);
+	collective->is_steady = stretch->owner->marks & OWNER_STEADY;
 	collector->places[log->count] = stretch->place;
 	mark_beside(device, stretch);
 	take_entries(log, device, &launch);

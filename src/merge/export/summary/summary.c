@@ -431,7 +431,7 @@ static void put_collectives(struct sink *sink, const struct run *run)
 		return;
 	}
 	put_title(out, "Collectives", "");
-	put_clean_note(out, verdict_text(run));
+	put_clean_note(out, verdict_text(run, NULL));
 	put_clean_note(out, incomplete_text(run));
 	if (!sink->settings->tables.has_all)
 		return;

@@ -102,7 +102,7 @@ static void put_sentence(struct output *out, char *text)
 static void put_verdict(struct output *out, const struct run *run, size_t shown)
 {
 	(void)shown;
-	put_sentence(out, verdict_text(run));
+	put_sentence(out, verdict_text(run, NULL));
 	put_sentence(out, incomplete_text(run));
 	if (run->compared->report.job_count > 1)
 		put_sentence(out, jobs_text(run));

@@ -142,7 +142,7 @@ static void put_communicator(struct json *json, const struct communicator *commu
 static void put_verdict(struct json *json, const struct run *run)
 {
 	const struct rank_verdict *verdict = &run->compared->report.verdict;
-	char *text = verdict_text(run), *where = wait_cause_where(&run->paths, verdict->node);
+	char *text = verdict_text(run, NULL), *where = wait_cause_where(&run->paths, verdict->node);
 	bool has_absent = verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX;
 
 	json_begin_object(json, "verdict");
