@@ -52,90 +52,68 @@ static uint64_t count_calls(const struct detection *detection)
 	return calls;
 }
 
-/* "200 times in step (train.c:42)" or "300 times in 4 places, most in step (train.c:42)". */
-static void put_where(FILE *out, const struct detection *detection, const struct finding *finding)
+/*
+ * "200 times in step (train.c:42)" or "300 times in 4 places, most in step (train.c:42)". The
+ * caller frees it.
+ */
+static char *where_text(const struct detection *detection, const struct finding *finding,
+			const char *place)
 {
-	const struct paths *paths = &detection->reading->run->paths;
-	char *where = finding_location(paths, finding), count[COUNT_BYTES];
 	bool is_below =
-		!finding->places[0].at.line && finding_common_caller(paths, finding) != NAME_EMPTY;
+		!finding->places[0].at.line &&
+		finding_common_caller(&detection->reading->run->paths, finding) != NAME_EMPTY;
+	char count[COUNT_BYTES], times[COUNT_BYTES + 8] = "once";
 	uint64_t calls = count_calls(detection);
 
-	fprintf(out, calls == 1 ? "once" : "%s times", format_count(count, calls));
+	if (calls != 1)
+		snprintf(times, sizeof(times), "%s times", format_count(count, calls));
 	if (finding->place_all_count == 1)
-		fprintf(out, " in %s", where);
-	else
-		fprintf(out, " in %zu places%s%s", finding->place_all_count,
-			is_below ? " called from " : ", most in ", where);
-	free(where);
+		return xt_asprintf("%s in %s", times, place);
+	return xt_asprintf("%s in %zu places%s%s", times, finding->place_all_count,
+			   is_below ? " called from " : ", most in ", place);
 }
 
-static void put_place(FILE *out, const struct detection *detection, const struct finding *finding)
-{
-	char *place = finding_location(&detection->reading->run->paths, finding);
-
-	fputs(place, out);
-	free(place);
-}
-
-static void put_api(FILE *out, const struct detection *detection, const struct finding *finding)
-{
-	fputs(names_text(&detection->reading->run->paths.names, finding->places[0].api, NULL), out);
-}
-
-static void put_cost(FILE *out, const struct detection *detection, const struct finding *finding)
-{
-	(void)detection;
-	fputs(finding_cost(finding), out);
-}
-
-static void put_whole(FILE *out, const struct detection *detection, const struct finding *finding)
-{
-	(void)detection;
-	fprintf(out, "the %s", finding_whole_text(finding));
-}
-
-static void put_share(FILE *out, const struct detection *detection, const struct finding *finding)
-{
-	(void)detection;
-	fputs(finding_share(finding), out);
-}
-
-/* The placeholders of struct callsite_rule that have names. */
-static const struct {
-	const char *name;
-	void (*put)(FILE *out, const struct detection *detection, const struct finding *finding);
-} values[] = {
-	{"{where}", put_where}, {"{place}", put_place}, {"{api}", put_api},
-	{"{cost}", put_cost},	{"{share}", put_share}, {"{whole}", put_whole},
+/* A placeholder of struct callsite_rule that has a name. */
+struct named_value {
+	const char *name, *text;
 };
 
-/* Writes the value of the placeholder that begins at `at`. */
-static void put_value(FILE *out, const struct detection *detection, const struct finding *finding,
-		      const char *at)
+/* Writes the value of the placeholder that begins at `at`. values end with a name of NULL. */
+static void put_value(FILE *out, const struct detection *detection,
+		      const struct named_value *values, const char *at)
 {
 	size_t index = (size_t)(at[2] - '0');
 	char text[TIME_BYTES];
 
-	for (size_t v = 0; v < sizeof(values) / sizeof(values[0]); v++)
-		if (!strncmp(at, values[v].name, strlen(values[v].name))) {
-			values[v].put(out, detection, finding);
-			return;
-		}
-	if (at[1] == 'w') {
+	while (values->name && strncmp(at, values->name, strlen(values->name)) != 0)
+		values++;
+	if (values->name)
+		fputs(values->text, out);
+	else if (at[1] == 'w')
 		fputs(detection->words[index], out);
-	} else if (at[1] == 'n') {
+	else if (at[1] == 'n')
 		fprintf(out, "%" PRIu64, detection->facts[index]);
-	} else {
+	else
 		fputs((at[1] == 't' ? format_time_short
 				    : format_bytes_short)(text, detection->facts[index]),
 		      out);
-	}
 }
 
 void detection_describe(const struct detection *detection, const struct callsite_rule *rule,
 			struct finding *finding)
 {
+	const struct paths *paths = &detection->reading->run->paths;
+	char *place = finding_location(paths, finding);
+	char *where = where_text(detection, finding, place);
+	char *whole = xt_asprintf("the %s", finding_whole_text(finding));
+	const struct named_value values[] = {
+		{"{where}", where},
+		{"{place}", place},
+		{"{api}", names_text(&paths->names, finding->places[0].api, NULL)},
+		{"{cost}", finding_cost(finding)},
+		{"{share}", finding_share(finding)},
+		{"{whole}", whole},
+		{0}};
 	size_t length;
 	FILE *out = xt_open_memstream(&finding->what, &length);
 
@@ -146,10 +124,11 @@ void detection_describe(const struct detection *detection, const struct callsite
 		at += plain;
 		if (!*at)
 			break;
-		put_value(out, detection, finding, at);
+		put_value(out, detection, values, at);
 		at += strcspn(at, "}") + 1;
 	}
 	xt_close_memstream(out);
+	free_all(place, where, whole);
 	for (size_t e = 0; e < FINDING_EVIDENCE_MAX && rule->evidence[e].name; e++) {
 		size_t at = rule->evidence[e].at;
 		uint64_t value = rule->evidence[e].kind == EVIDENCE_SUM

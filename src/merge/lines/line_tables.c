@@ -102,17 +102,6 @@ static void open_lines(struct table_rows *rows)
 	open_parts(rows, true);
 }
 
-/* Without those that only allocate, which come last. */
-static void open_busy_lines(struct table_rows *rows)
-{
-	const struct line_part *parts = lines_of(rows->run)->parts;
-
-	open_parts(rows, true);
-	while (rows->count && !parts[rows->chosen[rows->count - 1]].gpu_ns &&
-	       !parts[rows->chosen[rows->count - 1]].idle_ns)
-		rows->count--;
-}
-
 static int compare_in_steps(const void *a, const void *b, void *context)
 {
 	const struct line_part *x = (const struct line_part *)context + *(const size_t *)a;
@@ -122,17 +111,23 @@ static int compare_in_steps(const void *a, const void *b, void *context)
 		       ?: ORDER(y->steps.idle_ns, x->steps.idle_ns) ?: ORDER(x->id, y->id);
 }
 
-static void open_step_lines(struct table_rows *rows)
+/* Without lines that only allocate or have no part in the steps, which come last. */
+static void open_busy_lines(struct table_rows *rows)
 {
 	struct line_part *parts = lines_of(rows->run)->parts;
+	bool in_steps = is_of_steps(rows->def);
+	const struct line_part *last;
 
-	if (!steps_of(rows->run))
+	if (in_steps && !steps_of(rows->run))
 		return;
 	open_parts(rows, true);
-	SORT_BY(rows->chosen, rows->count, compare_in_steps, parts);
-	while (rows->count && !parts[rows->chosen[rows->count - 1]].steps.gpu_ns &&
-	       !parts[rows->chosen[rows->count - 1]].steps.idle_ns)
-		rows->count--;
+	if (in_steps)
+		SORT_BY(rows->chosen, rows->count, compare_in_steps, parts);
+	for (; rows->count; rows->count--) {
+		last = &parts[rows->chosen[rows->count - 1]];
+		if (gpu_ns_of(rows, last) || (in_steps ? last->steps.idle_ns : last->idle_ns))
+			break;
+	}
 }
 
 /* Follows lines of libraries that have nearly all of a row. Returns where its paths divide. */
@@ -343,7 +338,7 @@ static const struct table_def shown_step_parts =
 const struct table_def table_lines = LINES_TABLE(TITLE, SHOWN, open_lines, NULL);
 const struct table_def text_lines = LINES_TABLE(TITLE, SHOWN, open_busy_lines, &shown_parts);
 const struct table_def text_step_lines =
-	LINES_TABLE(TITLE, SHOWN_OF_STEPS, open_step_lines, &shown_step_parts);
+	LINES_TABLE(TITLE, SHOWN_OF_STEPS, open_busy_lines, &shown_step_parts);
 
 static const struct column_def part_columns[] = {
 	COLUMN("line_id", CODE, FROM(line_part, line_id), "`id` of the line in `lines`"),

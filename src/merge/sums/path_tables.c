@@ -188,11 +188,16 @@ const struct table_def table_all_paths = {
 			COLUMN("path", PATH, OTHER, "call path", LAST("call path")),               \
 	}
 
-static void open_top(struct table_rows *rows, enum weight weight)
+static void open_top(struct table_rows *rows)
 {
+	const struct table_def *def = rows->def;
 	struct table table;
 
-	table_paths(&table, &rows->run->paths, weight);
+	table_paths(&table, &rows->run->paths,
+		    def == &text_untimed	? WEIGHT_UNTIMED
+		    : def == &text_held_at_peak ? WEIGHT_PEAK_BYTES
+		    : def == &text_held_at_end	? WEIGHT_LEAKED_BYTES
+						: WEIGHT_GPU_TIME);
 	table_give(&table, rows);
 }
 
@@ -202,26 +207,6 @@ static void put_top(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
 	cells_put(cells, cell_path(&rows->run->paths, row->id));
-}
-
-static void open_time(struct table_rows *rows)
-{
-	open_top(rows, WEIGHT_GPU_TIME);
-}
-
-static void open_untimed(struct table_rows *rows)
-{
-	open_top(rows, WEIGHT_UNTIMED);
-}
-
-static void open_peak(struct table_rows *rows)
-{
-	open_top(rows, WEIGHT_PEAK_BYTES);
-}
-
-static void open_leaked(struct table_rows *rows)
-{
-	open_top(rows, WEIGHT_LEAKED_BYTES);
 }
 
 /* PyTorch's caching allocators have this in the names of their functions. */
@@ -234,22 +219,21 @@ static size_t cache_note(const struct run *run, const char *notes[NOTES_MAX])
 	return 0;
 }
 
-#define TOP_TABLE(title_text, type, head, open_rows, shown, ...)                                   \
+#define TOP_TABLE(title_text, type, head, shown, ...)                                              \
 	{                                                                                          \
 		.title = title_text, .columns = TOP_COLUMNS(type, head), .column_count = 4,        \
-		.shows = shown, .open = open_rows, .row = put_top, ##__VA_ARGS__                   \
+		.shows = shown, .open = open_top, .row = put_top, ##__VA_ARGS__                    \
 	}
 
 const struct table_def text_time_by_path =
-	TOP_TABLE("GPU time by call path", NS, "time", open_time, "value share count path");
+	TOP_TABLE("GPU time by call path", NS, "time", "value share count path");
 const struct table_def text_untimed = TOP_TABLE(
 	"Kernels in CUDA graphs recorded as a whole, one for each node and launch. Loops run more",
-	COUNT, "kernels", open_untimed, "value path");
+	COUNT, "kernels", "value path");
 const struct table_def text_held_at_peak =
-	TOP_TABLE("Memory at the peak, by call path", BYTES, "bytes", open_peak, "value path");
-const struct table_def text_held_at_end =
-	TOP_TABLE("Memory at the end, by call path", BYTES, "bytes", open_leaked, "value path",
-		  .notes = cache_note);
+	TOP_TABLE("Memory at the peak, by call path", BYTES, "bytes", "value path");
+const struct table_def text_held_at_end = TOP_TABLE("Memory at the end, by call path", BYTES,
+						    "bytes", "value path", .notes = cache_note);
 
 static const struct column_def idle_columns[] = {
 	COLUMN("gpu_idle_ns", NS, OTHER, "idle time of all GPUs"),
