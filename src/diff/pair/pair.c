@@ -190,6 +190,7 @@ static void put_base(struct output *out, cJSON *summary, const struct pair_optio
 
 	for (int s = 0; s < PAIR_SIDES && !options->is_redacted; s++)
 		cJSON_AddStringToObject(base, side_words[s], options->paths[s]);
+	cJSON_DeleteItemFromObject(summary, "paths"); /* most of it, and in no table */
 	cJSON_AddItemReferenceToObject(base, "summary", summary);
 	text = cJSON_PrintUnformatted(base);
 	output_format(out, "<script type=\"application/json\" id=\"xtrace-base\">%s</script>\n",

@@ -183,26 +183,39 @@ function RankTable({ state, data, outliers }: { state: State; data: Data; outlie
 	);
 }
 
+/* A path in a process. */
+interface Located {
+	where: string;
+	path: string[];
+	process: string;
+}
+
+function whereColumn<Row extends Located>(): Column<Row> {
+	return {
+		title: 'Where',
+		value: (row) => row.where,
+		show: (row) => <span title={row.path.join('\n')}>{row.where || '[no path takes longer than in other ranks]'}</span>,
+		isText: true,
+		isMain: true,
+	};
+}
+
+/* The process, if the page lacks the path. */
+function showRow(state: State, { path, process }: Located, kind: string): void {
+	const node = findNode(state.tree, path);
+
+	if (node) showPlace(state, node, weightsOf(kind), process);
+	else showProcess(state, process);
+}
+
 function CauseTable({ state, data }: { state: State; data: Data }) {
 	const columns: Column<CollectiveCause>[] = [
 		timeColumn('Costs others', (row) => row.cost_ns),
 		shareColumn((row) => row.cost_ns, data.cost_ns, { what: 'Of the waits of all ranks' }),
 		{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },
 		{ title: 'Process', value: (row) => row.process, isText: true },
-		{
-			title: 'Where',
-			value: (row) => row.where,
-			show: (row) => <span title={row.path.join('\n')}>{row.where || '[no path takes longer than in other ranks]'}</span>,
-			isText: true,
-			isMain: true,
-		},
+		whereColumn(),
 	];
-	const show = ({ path, kind, process }: CollectiveCause) => {
-		const node = findNode(state.tree, path);
-
-		if (node) showPlace(state, node, weightsOf(kind), process);
-		else showProcess(state, process);
-	};
 
 	return (
 		<Table
@@ -211,7 +224,7 @@ function CauseTable({ state, data }: { state: State; data: Data }) {
 			columns={columns}
 			rows={data.causes}
 			text={(row) => `${row.process} ${row.kind} ${row.path.join(';')}`}
-			onPick={show}
+			onPick={(row) => showRow(state, row, row.kind)}
 			pickTitle="Show in the flame graph"
 			none="No cause is known."
 		/>
@@ -226,7 +239,7 @@ function SpreadTable({ state, data }: { state: State; data: Data }) {
 		timeColumn('Difference', (row) => row.max_ns - row.mean_ns, { what: 'Longest less mean' }),
 		{ title: 'Longest in', value: (row) => row.process, isText: true },
 		{ title: 'Work', value: (row) => row.path.at(-1)!.replace('[GPU_Kernel]', ''), isText: true, isDetail: true },
-		{ title: 'Where', value: (row) => row.where, show: (row) => <span title={row.path.join('\n')}>{row.where}</span>, isText: true, isMain: true },
+		whereColumn(),
 	];
 
 	return (
@@ -237,11 +250,7 @@ function SpreadTable({ state, data }: { state: State; data: Data }) {
 			rows={data.spread}
 			text={(row) => `${row.process} ${row.path.join(';')}`}
 			sortedBy={columns.findIndex((column) => column.title === 'Difference')}
-			onPick={({ path, process }) => {
-				const node = findNode(state.tree, path);
-
-				if (node) showPlace(state, node, ['gpu-time'], process);
-			}}
+			onPick={(row) => showRow(state, row, 'kernel')}
 			pickTitle="Show in the flame graph"
 			none="All ranks need about the same GPU time in each path."
 		/>

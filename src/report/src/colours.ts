@@ -24,17 +24,18 @@ const tones: Record<FrameKind, Tone> = {
 	state: { hue: 350, spread: 24, saturation: 42 },
 };
 
-function hash(text: string): number {
-	let h = 2166136261;
+/* FNV-1a */
+export function hashOf(text: string): number {
+	let hash = 0x811c9dc5;
 
-	for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
-	return (h >>> 0) / 4294967296;
+	for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+	return hash >>> 0;
 }
 
 /* stronger: by so many percent farther from the background. */
 export function frameColour(name: string, kind: FrameKind, dark: boolean, stronger = 0): string {
 	const tone = tones[kind];
-	const h = hash(name);
+	const h = hashOf(name) / 2 ** 32;
 	const hue = tone.hue + (h - 0.5) * tone.spread;
 	const step = ((h * 997) % 1) * 5;
 	const lightness = dark ? 30 + step + stronger / 4 : 80 + step - stronger;

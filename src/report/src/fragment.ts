@@ -4,6 +4,7 @@
  * part that is missing or invalid has its default value.
  */
 import { batch, effect } from '@preact/signals';
+import { hashOf } from './colours';
 import { baseFilter, comparesShares, filter, isFlame, picked, search, selected, shownTree, type State, timeView, usualTime, usualView, view, weight, zoom } from './state';
 import type { TrackKind } from './events';
 import { type Filter, noFilter, type PathTree } from './tree';
@@ -28,12 +29,9 @@ function spanOf({ report }: State, text: string): Span | null {
 	return report.events ? timeOf(text) : null;
 }
 
-/* FNV-1a. Names can be longer than an address may be. */
-function hashOf(name: string): string {
-	let hash = 0x811c9dc5;
-
-	for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
-	return (hash >>> 0).toString(36);
+/* Names can be longer than an address may be. */
+function shortOf(name: string): string {
+	return hashOf(name).toString(36);
 }
 
 /* Returns the node at the end of a path, or of its beginning, as far as the tree has it. */
@@ -41,7 +39,7 @@ function nodeAt(tree: PathTree, path: string): number {
 	let node = 0;
 
 	for (const hash of path.split('.')) {
-		const child = [...tree.children(node)].find((c) => hashOf(tree.text(c)) === hash);
+		const child = [...tree.children(node)].find((c) => shortOf(tree.text(c)) === hash);
 
 		if (!child) return node;
 		node = child;
@@ -196,7 +194,7 @@ const fields: Field[] = [
 		write: () => {
 			const tree = shownTree.value;
 
-			return zoom.value && tree ? tree.path(zoom.value).map((n) => hashOf(tree.text(n))).join('.') : '';
+			return zoom.value && tree ? tree.path(zoom.value).map((n) => shortOf(tree.text(n))).join('.') : '';
 		},
 		read: (_, text) => (zoom.value = selected.value = shownTree.value ? nodeAt(shownTree.value, text) : 0),
 	},
