@@ -45,11 +45,16 @@ const struct pair_def pair_defs[] = {
 		{"function", "file", "line"},
 		.values = {{"gpu_time_ns", "time"}, {"count", "count"},
 			   {"gpu_idle_ns", "idle time caused"}}, .steps = -1},
+	{"Modules, by their own GPU time in a step after the warm-up", PAIR_ROWS, "modules",
+		"%s  %s", {"model", "module"},
+		.values = {{"own_step_ns", "time"}, {"own_gpu_time_ns", "whole run"}}, .steps = 1},
 	{"Modules, by their own GPU time", PAIR_ROWS, "modules", "%s  %s", {"model", "module"},
 		.values = {{"own_gpu_time_ns", "time"}, {"own_forward_ns", "forward"},
-			   {"own_backward_ns", "backward"}, {"own_count", "count"}}},
-	{"Findings, by cost", PAIR_ROWS, "findings", "%s  %s", {"rule", "where"},
-		.values = {{"cost_ns", "cost"}}},
+			   {"own_backward_ns", "backward"}, {"own_count", "count"}}, .steps = -1},
+	{"Findings, by cost in a step, or in the whole run", PAIR_ROWS, "findings",
+		"%s", {"id"}, .values = {{"step_ns", "cost"}, {"cost_ns", "whole run"}}, .steps = 1},
+	{"Findings, by cost", PAIR_ROWS, "findings", "%s", {"id"},
+		.values = {{"cost_ns", "cost"}}, .steps = -1},
 	{"GPU idle time by cause", PAIR_MAP, "gpu_idle_by_class_ns", .values = {
 		{"gpu_idle_ns", "idle"}}},
 	{"Ranks, by what they cost the others", PAIR_ROWS, "collectives.ranks", "%s", {"process"},
@@ -169,6 +174,9 @@ static void read_rows(struct pair_items *items, const struct pair_def *def, cons
 		item->line = number_of(json_member(row, "line"));
 		for (size_t v = 0; def->values[v].column; v++)
 			item->values[v] = number_of(json_member(row, def->values[v].column));
+		/* What is not of steps has only a value of the whole run. */
+		if (def->steps > 0 && !json_member(row, def->values[0].column))
+			item->values[0] = item->values[1];
 	}
 }
 

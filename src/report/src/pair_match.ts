@@ -30,9 +30,13 @@ export const defs: Def[] = [
 		values: [['step_gpu_ns', 'time'], ['step_count', 'count'], ['step_idle_ns', 'idle time caused'], ['gpu_time_ns', 'whole run']] },
 	{ ...line, title: 'Lines of your own code, by GPU time', hasSteps: false,
 		values: [['gpu_time_ns', 'time'], ['count', 'count'], ['gpu_idle_ns', 'idle time caused']] },
-	{ title: 'Modules, by their own GPU time', tab: 'Modules', at: 'modules', name: joined('model', 'module'),
+	{ title: 'Modules, by their own GPU time in a step after the warm-up', tab: 'Modules', at: 'modules', name: joined('model', 'module'), hasSteps: true,
+		values: [['own_step_ns', 'time'], ['own_gpu_time_ns', 'whole run']] },
+	{ title: 'Modules, by their own GPU time', tab: 'Modules', at: 'modules', name: joined('model', 'module'), hasSteps: false,
 		values: [['own_gpu_time_ns', 'time'], ['own_forward_ns', 'forward'], ['own_backward_ns', 'backward'], ['own_count', 'count']] },
-	{ title: 'Findings, by cost', tab: 'Findings', at: 'findings', name: joined('rule', 'where'), values: [['cost_ns', 'cost']] },
+	{ title: 'Findings, by cost in a step, or in the whole run', tab: 'Findings', at: 'findings', name: joined('id'), hasSteps: true,
+		values: [['step_ns', 'cost'], ['cost_ns', 'whole run']] },
+	{ title: 'Findings, by cost', tab: 'Findings', at: 'findings', name: joined('id'), hasSteps: false, values: [['cost_ns', 'cost']] },
 	{ title: 'GPU idle time by cause', tab: 'Idle time', at: 'gpu_idle_by_class_ns', name: joined('name'), values: [['value_ns', 'idle']] },
 	{ title: 'Ranks, by what they cost the others', tab: 'Ranks', at: 'collectives.ranks', name: joined('process'),
 		values: [['cost_ns', 'cost'], ['late_count', 'late'], ['exposed_wait_ns', 'waits']] },
@@ -94,9 +98,11 @@ function itemOf(name: string, values: number[], more: Partial<Item>): Item {
 }
 
 /* Returns the rows, sorted. Those of one name, such as of several call paths, are added up. */
-function itemsOf({ at: place, name, values }: Def, summary: Json): Item[] {
+function itemsOf({ at: place, name, values, hasSteps }: Def, summary: Json): Item[] {
 	const [column] = values[0];
-	const ofRow = (row: Json) => itemOf(name(row), values.map(([key]) => row[key] ?? 0), { column, line: row.line ?? 0 });
+	/* What is not of steps has only a value of the whole run. */
+	const first = (row: Json) => (hasSteps && row[column] === undefined ? values[1][0] : column);
+	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => row[v ? key : first(row)] ?? 0), { column, line: row.line ?? 0 });
 	const numbers = values.map(([key, text], v) => itemOf(text, [at(summary, key)], { column: key, place: v }));
 	const items = place ? rowsOf(at(summary, place)).filter((row) => row.value_ns !== 0).map(ofRow) : numbers.filter((item) => typeof item.values[0] === 'number');
 	const kept: Item[] = [];

@@ -107,6 +107,34 @@ static void keeps_equal_names_together(void **state)
 	      "gemm_128x64 70 > gemm_128x32 10\ngemm_64x64 10 > gemm_64x64 70");
 }
 
+/* The declared table of this part of the summary, for runs with steps. */
+static const struct pair_def *steps_def(const char *at)
+{
+	const struct pair_def *def = pair_defs;
+
+	while (def->title && (!def->at || strcmp(def->at, at) || def->steps <= 0))
+		def++;
+	assert_non_null(def->title);
+	return def;
+}
+
+static void compares_findings_and_modules_of_steps_by_step(void **state)
+{
+	(void)state;
+	/* The second run has four times as many steps. */
+	check(steps_def("findings"),
+	      "{\"findings\":[{\"id\":\"sync:f\",\"cost_ns\":100,\"step_ns\":1},"
+	      "{\"id\":\"compile:f, outside the steps\",\"cost_ns\":70}]}",
+	      "{\"findings\":[{\"id\":\"sync:f\",\"cost_ns\":400,\"step_ns\":1},"
+	      "{\"id\":\"compile:f, outside the steps\",\"cost_ns\":90}]}",
+	      "compile:f, outside the steps 70 > compile:f, outside the steps 90\n"
+	      "sync:f 1 > sync:f 1");
+	check(steps_def("modules"),
+	      "{\"modules\":[{\"model\":\"M\",\"own_gpu_time_ns\":100,\"own_step_ns\":1}]}",
+	      "{\"modules\":[{\"model\":\"M\",\"own_gpu_time_ns\":400,\"own_step_ns\":1}]}",
+	      "M 1 > M 1");
+}
+
 static void tells_ranks_apart(void **state)
 {
 	(void)state;
@@ -172,6 +200,7 @@ int main(void)
 		cmocka_unit_test(follows_lines_that_moved),
 		cmocka_unit_test(names_lines_of_unknown_places),
 		cmocka_unit_test(keeps_equal_names_together),
+		cmocka_unit_test(compares_findings_and_modules_of_steps_by_step),
 		cmocka_unit_test(tells_ranks_apart),
 		cmocka_unit_test(adds_up_rows_of_one_name),
 		cmocka_unit_test(reads_maps_and_numbers),
