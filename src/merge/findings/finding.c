@@ -93,10 +93,10 @@ const char *format_percent_of(uint64_t part, uint64_t whole)
 
 void finding_add_evidence(struct finding *finding, const char *name, uint64_t value)
 {
-	if (finding->evidence_count == FINDING_EVIDENCE_MAX)
+	if (finding->evidence.count == FINDING_EVIDENCE_MAX)
 		return;
-	finding->evidence[finding->evidence_count].name = name;
-	finding->evidence[finding->evidence_count++].value = value;
+	finding->evidence.list[finding->evidence.count].name = name;
+	finding->evidence.list[finding->evidence.count++].value = value;
 }
 
 void finding_free(struct finding *finding)
@@ -312,10 +312,11 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 char *finding_id(const struct paths *paths, const struct finding *finding)
 {
 	char *where = finding_location(paths, finding), *id;
-	int length = asprintf(&id, "%s:%s", rule_specs[finding->rule].name, where);
 
+	id = xt_asprintf("%s:%s%s", rule_specs[finding->rule].name, where,
+			 finding->is_outside ? ", outside the steps" : "");
 	free(where);
-	return length < 0 ? NULL : id;
+	return id;
 }
 
 static uint32_t depth_of(const struct paths *paths, uint32_t node)

@@ -46,14 +46,17 @@ struct finding {
 	uint64_t cost_ns;
 	uint64_t whole_ns;   /* active time of these processes, see callsites_active_ns() */
 	uint64_t step_count; /* steps that cost and whole are of, of all processes; 0: the run */
+	bool is_outside;     /* of the part of the run outside its steps; step_count is 0 */
 	char *what;
 	char *headline; /* NULL: that of the rule */
 	const char *advice;
 	struct {
-		const char *name;
-		uint64_t value;
-	} evidence[FINDING_EVIDENCE_MAX];
-	size_t evidence_count;
+		struct {
+			const char *name;
+			uint64_t value;
+		} list[FINDING_EVIDENCE_MAX];
+		size_t count;
+	} evidence;
 	struct finding_place places[FINDING_PLACES_MAX]; /* most expensive first */
 	size_t place_count;
 	size_t place_all_count; /* number of places before the limit */
@@ -127,7 +130,7 @@ char *finding_place_location(const struct paths *paths, const struct finding_pla
  */
 char *finding_location(const struct paths *paths, const struct finding *finding);
 
-/* "short-kernels:step (train.py:42)", the same in every run. The caller frees it. */
+/* "short-kernels:step (train.py:42)" or "...:42), outside the steps". The caller frees it. */
 char *finding_id(const struct paths *paths, const struct finding *finding);
 
 #endif

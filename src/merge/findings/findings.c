@@ -222,6 +222,7 @@ void findings_detect(struct reading *reading)
 static bool is_same(const struct finding *a, const struct finding *b)
 {
 	return a->rule == b->rule && !a->step_count == !b->step_count &&
+	       a->is_outside == b->is_outside &&
 	       finding_is_same_place(&a->places[0], &b->places[0]);
 }
 
@@ -316,7 +317,8 @@ static const struct column_def columns[] = {
 	COLUMN("process_count", COUNT, FROM(finding, process_count), "processes that have it"),
 	COLUMN("process", TEXT, FROM(finding, process),
 	       "one of them, with the evidence and the places"),
-	COLUMN("id", TEXT, OTHER, "rule and place, the same in every run"),
+	COLUMN("id", TEXT, OTHER,
+	       "rule and place, and whether it is outside the steps; the same in every run"),
 	COLUMN("where", TEXT, OTHER, "function and line"),
 	COLUMN("what", TEXT, FROM(finding, what), "what was found"),
 	COLUMN("advice", TEXT, FROM(finding, advice), "what to try"),
@@ -391,8 +393,8 @@ static void put_evidence(struct json *json, const struct table_rows *rows)
 	const struct finding *finding = rows->record;
 
 	json_begin_object(json, "evidence");
-	for (size_t e = 0; e < finding->evidence_count; e++)
-		json_u64(json, finding->evidence[e].name, finding->evidence[e].value);
+	for (size_t e = 0; e < finding->evidence.count; e++)
+		json_u64(json, finding->evidence.list[e].name, finding->evidence.list[e].value);
 	json_end_object(json);
 	json_u64(json, "place_count", finding->place_all_count);
 	json_begin_array(json, "places");

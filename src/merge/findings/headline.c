@@ -418,7 +418,7 @@ static char *cost_text(const struct headline *headline, struct headline_cost *co
 		       const char *whole, const char *span)
 {
 	const struct finding *finding = cost->finding;
-	const char *what = finding->headline ?: rule_specs[finding->rule].headline;
+	const char *what = finding->headline ?: rule_specs[finding->rule].headline, *percent;
 	char step[TIME_BYTES];
 
 	/* A job may hang for longer than its GPUs worked. */
@@ -430,9 +430,11 @@ static char *cost_text(const struct headline *headline, struct headline_cost *co
 				   finding_share(finding), what);
 	if (!whole)
 		cost->whole_ns = headline->span_ns;
-	return xt_asprintf(whole_of(finding) ? "%s of %s: %s" : "%s of %s: GPU idle (%s)",
-			   format_percent_of(finding->cost_ns, cost->whole_ns),
-			   whole ? whole : span, what);
+	percent = format_percent_of(finding->cost_ns, cost->whole_ns);
+	if (whole_of(finding))
+		return xt_asprintf("%s of %s: %s", percent, whole ?: span, what);
+	return xt_asprintf("%s of %s: GPU idle%s (%s)", percent, whole ?: span,
+			   finding->is_outside ? " outside the steps" : "", what);
 }
 
 void headline_finish(struct run *run)

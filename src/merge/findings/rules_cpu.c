@@ -588,12 +588,13 @@ static void describe(struct run *run, const struct cpu_group *groups, size_t cou
 	if (groups->log_count)
 		snprintf(processes, sizeof(processes), ", in %zu other process%s",
 			 groups->log_count, groups->log_count == 1 ? "" : "es");
-	finding->what = xt_asprintf("The GPU is idle for %s, %s of the %s, because %s%s %s%s.",
-				    finding_cost(finding), finding_share(finding),
-				    finding->step_count ? finding_whole_text(finding)
-							: "time from its first to its last work",
-				    rule_specs[finding->rule].why, count > 1 ? ", most in" : " in",
-				    where ? where : "?", processes);
+	finding->what = xt_asprintf(
+		"The GPU is idle for %s%s, %s of the %s, because %s%s %s%s.", finding_cost(finding),
+		finding->is_outside ? " outside the steps" : "", finding_share(finding),
+		finding->step_count ? finding_whole_text(finding)
+				    : "time from its first to its last work",
+		rule_specs[finding->rule].why, count > 1 ? ", most in" : " in", where ? where : "?",
+		processes);
 	free(where);
 	finding_add_evidence(finding, "gpu_idle_ns", finding->cost_ns);
 	finding_add_evidence(finding, "place_count", count);
@@ -616,6 +617,7 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 	if (!finding)
 		return;
 	finding->step_count = detection->step_count;
+	finding->is_outside = detection->other_marks != 0;
 	finding->place_all_count = count;
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
 		struct finding_place *place = &finding->places[finding->place_count++];

@@ -75,9 +75,9 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 	output_text(out, "\n- try: ", 8);
 	put_prose(out, finding->advice, TEXT_COLUMNS);
 	output_text(out, "\n- evidence:", 12);
-	for (size_t e = 0; e < finding->evidence_count; e++)
-		output_format(out, "%s %s %llu", e ? "," : "", finding->evidence[e].name,
-			      (unsigned long long)finding->evidence[e].value);
+	for (size_t e = 0; e < finding->evidence.count; e++)
+		output_format(out, "%s %s %llu", e ? "," : "", finding->evidence.list[e].name,
+			      (unsigned long long)finding->evidence.list[e].value);
 	output_text(out, "\n\n", 2);
 	free(id);
 }

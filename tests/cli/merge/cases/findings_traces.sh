@@ -8,6 +8,8 @@ for log in "$traces"/*.xtr "$traces"/h200-idle; do
 	python3 -c 'import json, sys
 out = json.load(open("out.json"))
 print(sys.argv[1], out["headline"].get("steps", {}).get("text", "no steps"), sep=": ", file=sys.stderr)
+ids = [row["id"] for row in out["findings"]["rows"]]
+assert len(ids) == len(set(ids)), ids
 for row in out["findings"]["rows"] or [None]:
     print(sys.argv[1], *([row["rule"], "%.1f %%" % (100 * row["cost_ns"] / row["whole_ns"]), row["where"]] if row else ["nothing"]), sep=" | ")' "$name"
 done >found 2>steps
