@@ -159,7 +159,9 @@ static void choose_steps(struct detection *detection)
 	struct reading *reading = detection->reading;
 	const struct iterations *list = &reading->plan.iterations;
 
-	if (!reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
+	/* The report has no steps for a part of the call paths. */
+	if (wanted_has_patterns(&reading->run->settings->wanted) ||
+	    !reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
 		return;
 	/* If the CPU runs far ahead, work of many steps runs at once. */
 	if (steps_ns(reading) / 2 > reading->plan.steady_ns)
