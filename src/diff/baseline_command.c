@@ -329,7 +329,8 @@ static bool accept_change(struct baseline *baseline, const struct request *reque
 	if (set && !check_change(&changes, set, request, lines))
 		set = NULL;
 	if (set)
-		baseline_accept(baseline, set, request->row ? request->row : "", request->reason);
+		baseline_accept(&baseline->accepted, set->label, set->time_ns,
+				request->row ? request->row : "", request->reason);
 	history_results_free(&changes.results);
 	history_free(&changes.history);
 	return set;

@@ -240,23 +240,13 @@ void live_hot_advance(struct live_hot *hot)
 	clear_slot(&hot->paths, hot->slot);
 }
 
-static uint64_t sum(const uint64_t values[LIVE_HOT_SLOTS])
+uint64_t live_hot_sum(const uint64_t values[LIVE_HOT_SLOTS])
 {
 	uint64_t total = 0;
 
 	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
 		total += values[s];
 	return total;
-}
-
-uint64_t live_hot_recent_ns(const struct live_hot_row *row)
-{
-	return sum(row->recent_ns);
-}
-
-uint64_t live_hot_recent_count(const struct live_hot_row *row)
-{
-	return sum(row->recent_count);
 }
 
 const struct live_module *live_hot_module(const struct live_hot *hot, uint64_t id)

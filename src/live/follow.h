@@ -103,9 +103,8 @@ struct live_hot {
 /* Begins the next slot of the window, and forgets the oldest. */
 void live_hot_advance(struct live_hot *hot);
 
-/* Work in the window. */
-uint64_t live_hot_recent_ns(const struct live_hot_row *row);
-uint64_t live_hot_recent_count(const struct live_hot_row *row);
+/* The sum over the window. */
+uint64_t live_hot_sum(const uint64_t values[LIVE_HOT_SLOTS]);
 
 /* Tables of the log. All accept any id. */
 const struct live_module *live_hot_module(const struct live_hot *hot, uint64_t id);

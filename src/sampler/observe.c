@@ -97,7 +97,7 @@ static bool find_descriptors(struct waited_for *waited, pid_t pid, const struct 
 
 static bool is_busy(const struct sampled_process *process)
 {
-	const struct sampled_thread *main = sampled_process_main(process);
+	const struct sampled_thread *main = sampled_thread_find(process, process->pid);
 
 	return main && main->is_known && !main->is_blocked && !main->has_ended;
 }

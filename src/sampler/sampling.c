@@ -153,11 +153,6 @@ struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *
 	return NULL;
 }
 
-struct sampled_thread *sampled_process_main(const struct sampled_process *process)
-{
-	return sampled_thread_find(process, process->pid);
-}
-
 #define TEXT_BYTES (16u << 10)
 
 static void record_number(const struct sampled_process *process, const char *key, uint64_t value)

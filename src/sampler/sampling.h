@@ -117,9 +117,6 @@ struct sampled_thread *sampled_thread_find(const struct sampled_process *process
 struct sampled_thread *sampled_thread_find_logged(const struct sampled_process *process,
 						  pid_t log_tid);
 
-/* The main thread, or NULL. */
-struct sampled_thread *sampled_process_main(const struct sampled_process *process);
-
 /* META of all logs of a recording. */
 struct sampling_facts {
 	unsigned hz;

@@ -153,30 +153,6 @@ static bool is_this_program(const char *path)
 	       found.st_ino == own.st_ino;
 }
 
-char *shell_own_name(void)
-{
-	const char *folders = getenv("PATH"), *end;
-
-	for (; folders && *folders; folders = *end ? end + 1 : end) {
-		char *path;
-		bool is_first;
-
-		end = strchrnul(folders, ':');
-		if (asprintf(&path, "%.*s/%s", (int)(end - folders), folders,
-			     program_invocation_short_name) < 0)
-			return NULL;
-		is_first = !access(path, X_OK);
-		if (is_first && is_this_program(path)) {
-			free(path);
-			return strdup(program_invocation_short_name);
-		}
-		free(path);
-		if (is_first)
-			break;
-	}
-	return shell_quote(program_invocation_name);
-}
-
 /* Signals that are forwarded to the program. */
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
@@ -231,6 +207,16 @@ static int find_path(const char *program, char **path_out)
 		if (!*end)
 			return error;
 	}
+}
+
+char *shell_own_name(void)
+{
+	char *path;
+	bool is_found = !find_path(program_invocation_short_name, &path) && is_this_program(path);
+
+	free(path);
+	return is_found ? strdup(program_invocation_short_name)
+			: shell_quote(program_invocation_name);
 }
 
 /*

@@ -46,7 +46,8 @@ struct family {
 	/* One of these. A series for each GPU has its label. */
 	void (*put)(struct writer *writer, const struct live_process *process);
 	void (*put_gpu)(struct writer *writer, const char *label, const struct live_gpu *gpu);
-	size_t gpu_count; /* offset of the count in struct live_gpu */
+	size_t count;	  /* offset of the count in struct live_totals */
+	size_t gpu_count; /* the same in struct live_gpu */
 	bool is_early;	  /* also before the whole log was read */
 };
 
@@ -139,16 +140,6 @@ static void put_copied(struct writer *writer, const char *label, const struct li
 	put_directions(writer, label, gpu->copy_bytes, gpu->copy_counts);
 }
 
-static void put_launches(struct writer *writer, const struct live_process *process)
-{
-	put_count(writer, "", process->log->totals.launch_count);
-}
-
-static void put_errors(struct writer *writer, const struct live_process *process)
-{
-	put_count(writer, "", process->log->totals.error_count);
-}
-
 static void put_lost(struct writer *writer, const struct live_process *process)
 {
 	const struct live_totals *totals = &process->log->totals;
@@ -221,6 +212,7 @@ static void put_state(struct writer *writer, const struct live_process *process)
 	put_count(writer, label, 1);
 }
 
+#define COUNT(member)	  .count = offsetof(struct live_totals, member)
 #define GPU_COUNT(member) .gpu_count = offsetof(struct live_gpu, member)
 
 static const struct family families[] = {
@@ -232,14 +224,14 @@ static const struct family families[] = {
 	 "Time in which the GPU ran nothing of the process, since its first work, by cause.",
 	 .put_gpu = put_idle},
 	{"xtrace_kernels", "counter", "", "Kernels that ran.", GPU_COUNT(kernel_count)},
-	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", .put = put_launches},
+	{"xtrace_launches", "counter", "", "Launches of kernels and graphs.", COUNT(launch_count)},
 	{"xtrace_copies", "counter", "", "Memory copies.", .put_gpu = put_copies},
 	{"xtrace_copied_bytes", "counter", "bytes", "Bytes copied.", .put_gpu = put_copied},
 	{"xtrace_memsets", "counter", "", "Memsets.", GPU_COUNT(memset_count)},
 	{"xtrace_allocated_bytes", "gauge", "bytes",
 	 "GPU memory that was allocated while recording and not freed.",
 	 GPU_COUNT(allocated_bytes)},
-	{"xtrace_api_errors", "counter", "", "CUDA calls that failed.", .put = put_errors},
+	{"xtrace_api_errors", "counter", "", "CUDA calls that failed.", COUNT(error_count)},
 	{"xtrace_lost_events", "counter", "", "Events that are missing in the log.",
 	 .put = put_lost},
 	{"xtrace_damaged_chunks", "counter", "", "Parts of the log that cannot be read.",
@@ -252,6 +244,11 @@ static const struct family families[] = {
 	{"xtrace_log_bytes", "gauge", "bytes", "Size of the log.", .put = put_log_bytes,
 	 .is_early = true},
 };
+
+static uint64_t count_at(const void *counts, size_t offset)
+{
+	return *(const uint64_t *)((const char *)counts + offset);
+}
 
 static void put_gpus(struct writer *writer, const struct family *family,
 		     const struct live_process *process)
@@ -269,8 +266,7 @@ static void put_gpus(struct writer *writer, const struct family *family,
 		if (family->put_gpu)
 			family->put_gpu(writer, label, gpu);
 		else
-			put_count(writer, label,
-				  *(const uint64_t *)((const char *)gpu + family->gpu_count));
+			put_count(writer, label, count_at(gpu, family->gpu_count));
 	}
 }
 
@@ -308,6 +304,8 @@ static void put_family(struct writer *writer, const struct family *family,
 		label_process(writer, process);
 		if (family->put)
 			family->put(writer, process);
+		else if (family->count)
+			put_count(writer, "", count_at(&process->log->totals, family->count));
 		else
 			put_gpus(writer, family, process);
 	}

@@ -251,8 +251,8 @@ static int add_ranking(struct top_ranking *sum, const struct live_ranking *ranki
 	for (; sum->count < ranking->count; sum->count++)
 		sum->lines[sum->count] = (struct top_line){.row = sum->count};
 	for (size_t i = 0; i < ranking->count; i++) {
-		sum->lines[i].ns += live_hot_recent_ns(&ranking->rows[i]);
-		sum->lines[i].count += live_hot_recent_count(&ranking->rows[i]);
+		sum->lines[i].ns += live_hot_sum(ranking->rows[i].recent_ns);
+		sum->lines[i].count += live_hot_sum(ranking->rows[i].recent_count);
 	}
 	return 0;
 }

@@ -46,9 +46,8 @@ static char *plain_text(const char *text, size_t bytes_max)
 	return copy;
 }
 
-/* Replaces the reason if the row was accepted at this set before. */
-static void add_accepted(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
-			 const char *row, const char *reason)
+void baseline_accept(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
+		     const char *row, const char *reason)
 {
 	struct baseline_acceptance entry = {
 		.label = plain_text(label, FIELD_BYTES_MAX),
@@ -68,12 +67,6 @@ static void add_accepted(struct baseline_acceptances *accepted, const char *labe
 	else
 		accepted->count++;
 	accepted->list[at] = entry;
-}
-
-void baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
-		     const char *reason)
-{
-	add_accepted(&baseline->accepted, set->label, set->time_ns, row, reason);
 }
 
 void baseline_remove_acceptance(struct baseline *baseline, size_t index)
@@ -290,9 +283,9 @@ static void read_accepted(struct baseline_acceptances *accepted, const cJSON *ro
 		const char *reason = text_of(entry, "reason");
 
 		if (*reason)
-			add_accepted(accepted, text_of(entry, "label"),
-				     strtoull(text_of(entry, "time_ns"), NULL, 10),
-				     text_of(entry, "row"), reason);
+			baseline_accept(accepted, text_of(entry, "label"),
+					strtoull(text_of(entry, "time_ns"), NULL, 10),
+					text_of(entry, "row"), reason);
 	}
 }
 

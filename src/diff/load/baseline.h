@@ -77,9 +77,12 @@ int baseline_unpack(struct run_set *runs, const struct baseline_packed_set *set,
 
 #define BASELINE_ROOM (UINT64_C(1) << 28) /* for all sets of a file, unpacked */
 
-/* Records that the change at a set is intended. */
-void baseline_accept(struct baseline *baseline, const struct baseline_set *set, const char *row,
-		     const char *reason);
+/*
+ * Records that the change at a set is intended. Replaces the reason if the row was accepted there
+ * before.
+ */
+void baseline_accept(struct baseline_acceptances *accepted, const char *label, uint64_t time_ns,
+		     const char *row, const char *reason);
 
 /* Takes back what was accepted. */
 void baseline_remove_acceptance(struct baseline *baseline, size_t index);

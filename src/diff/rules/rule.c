@@ -61,21 +61,17 @@ static bool fits(const char *part, const char *frame)
 
 bool rule_matches(const char *pattern, const char *key, bool to_end)
 {
-	char *parts = xt_strdup(pattern), *frames = xt_strdup(key), *next_part = parts,
-	     *part = NULL;
-	char *next_frame = frames, *frame;
-	bool is_left;
+	char *parts = xt_strdup(pattern), *next_part = parts, *part = strsep(&next_part, "/");
+	char *frames = xt_strdup(key), *next_frame = frames, *frame;
 
-	part = strsep(&next_part, "/");
 	while (part && (frame = strsep(&next_frame, ";"))) {
 		bool is_last_part = !next_part, is_last_frame = !next_frame;
 
 		if (fits(part, frame) && (!to_end || !is_last_part || is_last_frame))
 			part = strsep(&next_part, "/");
 	}
-	is_left = part || !parts || !frames;
 	free_all(parts, frames);
-	return !is_left;
+	return !part;
 }
 
 /* The level before the parenthesis, and the pattern inside. LEVELS if the text is malformed. */
@@ -190,10 +186,12 @@ static int syntax_error(const struct parser *p, const char *at, const char *form
 	return -EINVAL;
 }
 
-static void skip_space(struct parser *p)
+/* Returns the place behind the white space. */
+static const char *skip_space(struct parser *p)
 {
 	while (isspace((unsigned char)*p->at))
 		p->at++;
+	return p->at;
 }
 
 /* Reads letters, digits and '-'. The word is "" if there are none. */
@@ -270,12 +268,10 @@ static int read_metric(struct parser *p, struct rule *rule)
 static int read_subject(struct parser *p, struct rule *rule)
 {
 	size_t total = 0, level = 0;
-	const char *at;
+	const char *at = skip_space(p);
 	char word[WORD_BYTES];
 	int error = 0;
 
-	skip_space(p);
-	at = p->at;
 	read_word(p, word);
 	while (total < total_count && strcmp(word, total_specs[total].name) != 0)
 		total++;
@@ -311,11 +307,9 @@ static int read_amount(struct parser *p, struct rule *rule)
 					      [UNIT_BYTES] = "B, KB, MB, GB, KiB, MiB, GiB or %",
 					      [UNIT_COUNT] = "% or none"};
 	enum unit unit = unit_of(rule);
-	const char *at;
+	const char *at = skip_space(p);
 	char *end, word[WORD_BYTES];
 
-	skip_space(p);
-	at = p->at;
 	/* Reject hexadecimal numbers, which strtod() accepts. */
 	if (!isdigit((unsigned char)*at) || tolower((unsigned char)at[1]) == 'x')
 		return syntax_error(p, at, "expected a number");
@@ -347,11 +341,9 @@ static int read_amount(struct parser *p, struct rule *rule)
 
 static int read_limit(struct parser *p, struct rule *rule)
 {
-	const char *at;
+	const char *at = skip_space(p);
 	int error;
 
-	skip_space(p);
-	at = p->at;
 	if (*at != '>' && *at != '<')
 		return syntax_error(p, at,
 				    "expected '>' (a limit on the change) or '<' (a budget)");
@@ -371,22 +363,19 @@ static int read_allowance(struct parser *p, struct rule *rule)
 	const char *at;
 	int error, wanted;
 
-	skip_space(p);
-	if (*p->at != '+')
+	if (*skip_space(p) != '+')
 		return syntax_error(p, p->at, "expected an amount such as +10%%");
 	p->at++;
 	error = read_amount(p, rule);
 	if (error)
 		return error;
-	skip_space(p);
-	at = p->at;
+	at = skip_space(p);
 	if (!*at || *at == '#')
 		return 0;
 	read_word(p, word);
 	if (strcmp(word, "until") != 0)
 		return syntax_error(p, at, "expected 'until' and a date");
-	skip_space(p);
-	end = strptime(p->at, "%Y-%m-%d", &day);
+	end = strptime(skip_space(p), "%Y-%m-%d", &day);
 	if (!end || strspn(p->at, DIGITS) != YEAR_DIGITS ||
 	    (*end && !isspace((unsigned char)*end) && *end != '#'))
 		return syntax_error(p, p->at, "expected a date such as 2027-01-31");
@@ -413,19 +402,16 @@ static int read_end(struct parser *p, struct rule *rule)
 	if (*p->at != '#')
 		return 0;
 	p->at++;
-	skip_space(p);
-	rule->reason = xt_strdup(p->at);
+	rule->reason = xt_strdup(skip_space(p));
 	return 0;
 }
 
 static int read_rule(struct parser *p, struct rule *rule)
 {
-	const char *begin;
+	const char *begin = skip_space(p);
 	char word[WORD_BYTES];
 	int error;
 
-	skip_space(p);
-	begin = p->at;
 	read_word(p, word);
 	rule->kind = !strcmp(word, "ignore")  ? RULE_IGNORE
 		     : !strcmp(word, "allow") ? RULE_ALLOW
@@ -451,8 +437,7 @@ static int rule_parse(struct rule *rule, const char *text, const char *origin,
 	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
 	int error;
 
-	skip_space(&parser);
-	parser.begin = parser.at;
+	parser.begin = skip_space(&parser);
 	*rule = (struct rule){.text = xt_strdup(parser.at), .origin = xt_strdup(origin)};
 	error = read_rule(&parser, rule);
 	if (error)
