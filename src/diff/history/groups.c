@@ -37,7 +37,7 @@ const struct property_spec property_specs[PROPERTIES] = {
 /* Long paths keep their end, which differs. */
 static const char *origin_label(const char *origin)
 {
-	const char *end;
+	const char *text;
 	size_t length;
 
 	if (!strncmp(origin, "./", 2) && origin[2])
@@ -45,14 +45,9 @@ static const char *origin_label(const char *origin)
 	length = strlen(origin);
 	while (length > 1 && origin[length - 1] == '/')
 		length--;
-	if (length < LABEL_BYTES)
-		return text_print("%.*s", (int)length, origin);
-	end = origin + length;
-	origin = end - (LABEL_BYTES - 4);
-	/* Begin with a whole character of UTF-8. */
-	while (origin < end && ((unsigned char)*origin & 0xc0) == 0x80)
-		origin++;
-	return text_print("...%.*s", (int)(end - origin), origin);
+	text = text_print("%.*s", (int)length, origin);
+	return length < LABEL_BYTES ? text
+				    : text_print("...%s", utf8_suffix(text, LABEL_BYTES - 4));
 }
 
 const char *point_label(const struct history_point *point)

@@ -60,21 +60,18 @@ static const char *property_of(const struct run_profile *run, enum property prop
 	case PROPERTY_DRIVER:
 		return run->machine.driver;
 	case PROPERTY_CLOCK:
-		if (isnan(run->machine.clock_mhz))
-			return "";
-		snprintf(out, TEXT_BYTES, "%.0f MHz", run->machine.clock_mhz);
-		return out;
+		return isnan(run->machine.clock_mhz)
+			       ? ""
+			       : text_print("%.0f MHz", run->machine.clock_mhz);
 	case PROPERTY_CUPTI:
 		return run->machine.cupti;
 	case PROPERTY_COMMAND:
 		return run->command;
 	case PROPERTY_ITERATIONS:
-		snprintf(out, TEXT_BYTES, "%s%s%s", run->iterations.kind,
-			 run->iterations.name[0] ? " " : "", run->iterations.name);
-		return out;
+		return text_print("%s%s%s", run->iterations.kind,
+				  run->iterations.name[0] ? " " : "", run->iterations.name);
 	default:
-		snprintf(out, TEXT_BYTES, "%" PRIu64, run->iterations.found_count);
-		return out;
+		return text_print("%" PRIu64, run->iterations.found_count);
 	}
 }
 
