@@ -304,29 +304,9 @@ static char *make_label(const struct inputs *inputs, const struct input *log,
 			   has_host ? log->host : "", log->distinction);
 }
 
-static void begin_process(struct reading *reading)
-{
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->process && sink_reads(sink, &reading->process))
-			sink->exporter->process(sink, &reading->process);
-	}
-}
-
-static void end_process(struct reading *reading)
-{
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->process_end && sink_reads(sink, &reading->process))
-			sink->exporter->process_end(sink, &reading->process);
-	}
-}
-
 static int read_process(struct reading *reading, struct xt_reader *reader, struct run *run)
 {
-	begin_process(reading);
+	EXPORT(reading, process);
 	for (size_t e = 0; e < reading->sink_count && reading->packed; e++) {
 		struct sink *sink = &reading->sinks[e];
 
@@ -347,7 +327,7 @@ static int read_process(struct reading *reading, struct xt_reader *reader, struc
 		ranks_add(reading);
 	}
 	build_range_tree(run, &reading->process, &reading->aggregate);
-	end_process(reading);
+	EXPORT(reading, process_end);
 	return 0;
 }
 
@@ -593,11 +573,11 @@ static void add_cpu_log(struct run *run, const struct cpu_log *log, struct sink 
 	process->frames = &log->frames;
 	process->names = (struct demangle_cache *)&log->names;
 	process->cpu = log;
-	begin_process(&reading);
+	EXPORT(&reading, process);
 	cpu_sums_add(&reading);
 	headline_add_samples(&reading);
 	build_tree(&reading);
-	end_process(&reading);
+	EXPORT(&reading, process_end);
 	losses_count(run->sums->losses.counts, run->sums->losses.accounts, log->input, log->model,
 		     &log->model->damage, run->report);
 	reading_free(&reading);

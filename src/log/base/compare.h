@@ -52,6 +52,9 @@ DEFINE_COMPARE(compare_doubles, double)
 #define UP(member)                                                                                 \
 	if (x->member != y->member)                                                                \
 		return x->member < y->member ? -1 : 1;
+#define UP_TEXT(member)                                                                            \
+	if (strcmp(x->member, y->member))                                                          \
+		return strcmp(x->member, y->member);
 #define DOWN(member)                                                                               \
 	if (x->member != y->member)                                                                \
 		return x->member > y->member ? -1 : 1;

@@ -188,7 +188,8 @@ bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound)
 	return false;
 }
 
-bool xt_factor_parse(const char *text, size_t length, double *factor)
+/* Parses a factor above 1, such as 3x or 2.5x. False if malformed, or not below a million. */
+static bool xt_factor_parse(const char *text, size_t length, double *factor)
 {
 	double number;
 	const char *unit = parse_number(text, &number);

@@ -72,9 +72,6 @@ bool xt_flight_recorder_parse(const char *text, struct xt_size_bound *bound);
 /* Parses a time with a unit: 1h, 5m, 30s, 1.5ms, 20us or 7ns. False if malformed or 0. */
 bool xt_time_parse(const char *text, size_t length, uint64_t *time_ns);
 
-/* Parses a factor above 1, such as 3x or 2.5x. False if malformed, or not below a million. */
-bool xt_factor_parse(const char *text, size_t length, double *factor);
-
 #define XT_SNAPSHOT_TRIGGERS_MAX 16
 #define XT_SNAPSHOT_TEXT_BYTES	 4096 /* of all triggers, with the final 0 */
 

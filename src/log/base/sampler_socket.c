@@ -21,7 +21,13 @@ struct sampler_address {
 	socklen_t bytes;
 };
 
-bool process_origin_read(pid_t pid, struct process_origin *origin)
+struct process_origin {
+	pid_t parent;
+	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
+};
+
+/* Reads /proc/PID/stat. False if there is no such process. */
+static bool process_origin_read(pid_t pid, struct process_origin *origin)
 {
 	char path[64], text[1024];
 	const char *end;

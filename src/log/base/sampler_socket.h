@@ -12,14 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct process_origin {
-	pid_t parent;
-	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
-};
-
-/* Reads /proc/PID/stat. False if there is no such process. */
-bool process_origin_read(pid_t pid, struct process_origin *origin);
-
 /*
  * Claims a process for this sampler. Returns the listening descriptor, which the caller closes, or
  * -errno. The error is -EADDRINUSE if another sampler has the process, and -ESRCH if there is no

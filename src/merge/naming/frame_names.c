@@ -283,7 +283,8 @@ static const char *last_separator(const char *path)
 	return backslash && (!slash || backslash > slash) ? backslash : slash;
 }
 
-const char *redact_path(struct redaction *redaction, const char *path)
+/* Returns the path to show: path itself if redaction is NULL. Valid until the next call. */
+static const char *redact_path(struct redaction *redaction, const char *path)
 {
 	const char *file = path ? last_separator(path) : NULL, *kept;
 	uint32_t number;

@@ -102,9 +102,6 @@ struct redaction {
 void redaction_begin(struct redaction *redaction, struct inputs *inputs);
 void redaction_free(struct redaction *redaction); /* accepts zeros */
 
-/* Returns the path to show: path itself if redaction is NULL. Valid until the next call. */
-const char *redact_path(struct redaction *redaction, const char *path);
-
 /* Redacts paths in names of functions, after they were resolved. */
 void redact_names(struct redaction *redaction, struct model *model, struct addresses *addresses);
 

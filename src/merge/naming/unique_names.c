@@ -301,24 +301,18 @@ static const char *clone_of(const struct sorting *s, uint32_t a)
 static int compare_builds(const struct sorting *s, uint32_t i, uint32_t j)
 {
 	const struct module *x = module_of(s, i), *y = module_of(s, j);
-	int by_path = ORDER(x->path, y->path);
 
-	return by_path ? by_path : ORDER(x->build_id, y->build_id);
+	return ORDER(x->path, y->path) ?: ORDER(x->build_id, y->build_id);
 }
 
 static int compare_functions(const void *a, const void *b, void *context)
 {
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
 	const struct sorting *s = context;
-	int order = compare_names(s, i, j);
 
-	if (!order)
-		order = compare_builds(s, i, j);
-	if (!order)
-		order = strcmp(clone_of(s, i), clone_of(s, j));
-	if (!order)
-		order = ORDER(s->addresses->list[i].start, s->addresses->list[j].start);
-	return order ? order : ORDER(i, j);
+	return compare_names(s, i, j) ?: compare_builds(s, i, j)
+	       ?: strcmp(clone_of(s, i), clone_of(s, j))
+	       ?: ORDER(s->addresses->list[i].start, s->addresses->list[j].start) ?: ORDER(i, j);
 }
 
 /*
@@ -644,11 +638,10 @@ static int compare_named(const void *a, const void *b, void *context)
 {
 	const struct named *x = a, *y = b;
 	const struct assignment *s = context;
-	int order = strcmp(text_of(s, x->shortened), text_of(s, y->shortened));
 
-	if (!order)
-		order = strcmp(text_of(s, x->full), text_of(s, y->full));
-	return order ? order : (x->mangled > y->mangled) - (x->mangled < y->mangled);
+	return strcmp(text_of(s, x->shortened), text_of(s, y->shortened))
+		       ?: strcmp(text_of(s, x->full), text_of(s, y->full))
+		       ?: ORDER(x->mangled, y->mangled);
 }
 
 /* Adds a mangled name, unless it equals the last one added. */

@@ -236,8 +236,9 @@ char *collective_text(const struct run *run, const struct communicator *communic
 	return text;
 }
 
-char *absent_members_text(const struct run *run, const struct communicator *communicator,
-			  size_t number)
+/* The labels of the members that never reached a collective; "" if all did. */
+static char *absent_members_text(const struct run *run, const struct communicator *communicator,
+				 size_t number)
 {
 	struct cell_list absent = {0};
 	size_t count = 0;

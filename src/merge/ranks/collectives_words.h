@@ -24,10 +24,6 @@ char *incomplete_text(const struct run *run);
 char *collective_text(const struct run *run, const struct communicator *communicator, size_t number,
 		      uint8_t operation);
 
-/* The labels of the members that never reached a collective; "" if all did. */
-char *absent_members_text(const struct run *run, const struct communicator *communicator,
-			  size_t number);
-
 /* "rank", "moving", "link", "hang", "unknown" or "none". */
 const char *verdict_kind_name(enum verdict_kind kind);
 

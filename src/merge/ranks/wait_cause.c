@@ -54,14 +54,16 @@ static int leaf_of(const struct paths *paths, uint32_t node, const char **name_o
 	return -1;
 }
 
-bool wait_cause_is_launch_late(const struct paths *paths, uint32_t node)
+/* Whether it ends in idle time in which the CPU had not launched the next work. */
+static bool wait_cause_is_launch_late(const struct paths *paths, uint32_t node)
 {
 	const char *name;
 
 	return leaf_of(paths, node, &name) >= 0 && !strcmp(name, idle_labels[IDLE_LAUNCH_LATE]);
 }
 
-bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
+/* Whether a call path ends in a collective: its transfers take longer. */
+static bool wait_cause_is_transfer(const struct paths *paths, uint32_t node)
 {
 	const char *name = name_of(paths, node);
 	size_t mark = strlen(LEAF_KERNEL_MARK);

@@ -16,14 +16,8 @@ struct run;
 /* Shown instead of a path for PATH_ROOT. */
 #define CAUSE_UNKNOWN "[no path takes longer than in other ranks]"
 
-/* Whether a call path ends in a collective: its transfers take longer. */
-bool wait_cause_is_transfer(const struct paths *paths, uint32_t node);
-
-/* Whether it ends in a kernel other than a collective. */
+/* Whether a call path ends in a kernel other than a collective. */
 bool wait_cause_is_kernel(const struct paths *paths, uint32_t node);
-
-/* Whether it ends in idle time in which the CPU had not launched the next work. */
-bool wait_cause_is_launch_late(const struct paths *paths, uint32_t node);
 
 /* "idle", "kernel", "collective", "copy", "memset" or "unknown": what a call path ends in. */
 const char *wait_cause_kind(const struct paths *paths, uint32_t node);

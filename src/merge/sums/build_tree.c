@@ -407,7 +407,8 @@ enum work_kind leaf_kind(const char *name, size_t length)
 		       : WORK_MEMSET;
 }
 
-bool leaf_is_collective(const char *name, size_t length)
+/* Whether it is a kernel that mostly waits for other devices (collectives.h). */
+static bool leaf_is_collective(const char *name, size_t length)
 {
 	size_t mark = strlen(LEAF_KERNEL_MARK);
 
@@ -525,16 +526,6 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 					   frames_api_name(frames, creation->stack, creation->api));
 	}
 	return add_leaf(p, node, owner);
-}
-
-static void export_total(struct reading *reading, const struct total *total, uint32_t node)
-{
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->total && sink_reads(sink, &reading->process))
-			sink->exporter->total(sink, &reading->process, total, node);
-	}
 }
 
 static uint32_t add_one_path(struct reading *reading, const struct owner *owner, bool is_rootless)
@@ -712,7 +703,7 @@ void build_tree(struct reading *reading)
 		if (paths_lacks_compiled_lines(&run->paths, node))
 			run->sums->code.compiled_unknown_gpu_ns += total->weights[WEIGHT_GPU_TIME];
 		reading->process.total = t;
-		export_total(reading, total, node);
+		EXPORT(reading, total, total, node);
 	}
 	free(p.chain);
 	free(p.nest);

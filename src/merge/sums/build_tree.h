@@ -45,9 +45,6 @@ uint32_t leaf_frame(struct names *names, const struct process *process, const st
 /* The kind of a leaf with GPU time. */
 enum work_kind leaf_kind(const char *name, size_t length);
 
-/* Whether it is a kernel that mostly waits for other devices (collectives.h). */
-bool leaf_is_collective(const char *name, size_t length);
-
 /* "kernel", "collective", "copy" or "set". */
 const char *leaf_kind_name(const char *name, size_t length);
 

@@ -330,17 +330,6 @@ static void joined_memory(struct reading *reading, const struct work *work,
 	memory_set_owner(&reading->sums.memory, work->ticket, &owner);
 }
 
-static void export_work(struct reading *reading, const struct work *work,
-			const struct launch *launch)
-{
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->on.work)
-			sink->exporter->on.work(sink, &reading->process, work, launch);
-	}
-}
-
 static void note_copy(struct reading *reading, const struct work *work, const struct launch *launch)
 {
 	const struct callsites *callsites = &reading->sums.callsites;
@@ -419,7 +408,7 @@ void attribute_work(void *context, const struct work *work, const struct launch 
 		whole_graphs_add(&reading->join.whole_graphs, work, &owner, launched_ns);
 	reading->process.total = place;
 	if (reading->plan.exports_work)
-		export_work(reading, work, launch);
+		EXPORT(reading, on.work, work, launch);
 }
 
 void reading_add_plain_sums(struct reading *reading, const struct plain_sums *sums)
@@ -451,25 +440,14 @@ void reading_ran(void *context, const struct stretch *stretch)
 		note_work(reading, stretch);
 	if (reading->run->needs.ranks && reading->model->has_collectives)
 		rank_log_add(reading, stretch);
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->on.stretch)
-			sink->exporter->on.stretch(sink, &reading->process, stretch);
-	}
+	EXPORT(reading, on.stretch, stretch);
 }
 
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
 {
 	struct reading *reading = context;
 
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->on.memory)
-			sink->exporter->on.memory(sink, &reading->process, pool, time_ns,
-						  live_bytes);
-	}
+	EXPORT(reading, on.memory, pool, time_ns, live_bytes);
 }
 
 void reading_add_wait(struct reading *reading, const struct launch *call, uint64_t own_ns)
@@ -480,16 +458,6 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 	owner_of_call(reading, call, &owner);
 	place = aggregate_index(&reading->aggregate, &owner);
 	reading->aggregate.entries[place].weights[WEIGHT_CPU_WAIT] += own_ns;
-}
-
-static void export_sample(struct reading *reading, const struct cpu_sample *sample)
-{
-	for (size_t e = 0; e < reading->sink_count; e++) {
-		struct sink *sink = &reading->sinks[e];
-
-		if (sink->exporter->on.cpu_sample && sink_reads(sink, &reading->process))
-			sink->exporter->on.cpu_sample(sink, &reading->process, sample);
-	}
 }
 
 static struct owner owner_of_sample(const struct reading *reading, const struct cpu_sample *sample)
@@ -531,7 +499,7 @@ void cpu_sums_add(struct reading *reading)
 			.weights[cpu_state_runs((enum xt_cpu_state)sample->state)
 					 ? WEIGHT_CPU_TIME
 					 : WEIGHT_OFF_CPU] += sample->weight_ns;
-		export_sample(reading, sample);
+		EXPORT(reading, on.cpu_sample, sample);
 	}
 }
 

@@ -212,4 +212,11 @@ void whole_graphs_finish(struct reading *reading);
 
 void whole_graphs_free(struct whole_graphs *graphs);
 
+/* Calls a function of each exporter that has it and reads this log. */
+#define EXPORT(reading, function, ...)                                                             \
+	for (struct sink *to = (reading)->sinks; to < (reading)->sinks + (reading)->sink_count;    \
+	     to++)                                                                                 \
+		if (to->exporter->function && sink_reads(to, &(reading)->process))                 \
+	to->exporter->function(to, &(reading)->process, ##__VA_ARGS__)
+
 #endif

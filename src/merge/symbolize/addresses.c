@@ -123,14 +123,7 @@ static void add_places(struct unnamed_modules *unnamed, const char *path, uint64
 	unnamed->list[m].place_count += place_count;
 }
 
-static int compare_unnamed(const void *a, const void *b)
-{
-	const struct unnamed_module *x = a, *y = b;
-
-	if (x->place_count != y->place_count)
-		return x->place_count > y->place_count ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
+COMPARE_BY(compare_unnamed, struct unnamed_module, DOWN(place_count) UP_TEXT(path))
 
 void unnamed_modules_add(struct unnamed_modules *unnamed, const struct model *model,
 			 const struct addresses *addresses, const uint32_t *shown)

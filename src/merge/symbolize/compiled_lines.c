@@ -295,16 +295,7 @@ struct search {
 	struct source_texts sources;
 };
 
-static int compare_wanted(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-	int difference = strcmp(x->file, y->file);
-
-	if (difference)
-		return difference;
-	return x->line < y->line ? -1 : x->line > y->line;
-}
-
+COMPARE_BY(compare_wanted, struct wanted, UP_TEXT(file) UP(line))
 COMPARE_BY(compare_lines, struct compiled_line, UP(frame) UP(trace) UP(order))
 
 /* The part of a frame's source lines that the log has already. */

@@ -42,9 +42,8 @@ static int compare_by(const void *a, const void *b, const struct embedding *e,
 {
 	const struct address *x = &e->addresses->list[*(const uint32_t *)a];
 	const struct address *y = &e->addresses->list[*(const uint32_t *)b];
-	int order = ORDER(module_id(e, x), module_id(e, y));
 
-	return order ? order : ORDER(value(e, x), value(e, y));
+	return ORDER(module_id(e, x), module_id(e, y)) ?: ORDER(value(e, x), value(e, y));
 }
 
 static uint64_t function_start(const struct embedding *e, const struct address *address)

@@ -114,16 +114,7 @@ static void read_plt(struct symbols *symbols)
 	}
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->symbol.start != y->symbol.start)
-		return x->symbol.start < y->symbol.start ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank > y->rank ? -1 : 1;
-	return strcmp(x->symbol.name, y->symbol.name);
-}
+COMPARE_BY(compare_entries, struct entry, UP(symbol.start) DOWN(rank) UP_TEXT(symbol.name))
 
 static uint64_t end_of(const struct symbol *symbol)
 {

@@ -57,7 +57,8 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
 	return name;
 }
 
-uint32_t html_known_thread(const struct html *html, size_t process, uint32_t tid)
+/* Returns the name of a thread of a process by the kernel's ids, or NAME_EMPTY. */
+static uint32_t html_known_thread(const struct html *html, size_t process, uint32_t tid)
 {
 	for (uint32_t n = NAME_EMPTY + 1; n < html->threads.names.count; n++)
 		if (html->threads.origins[n].process == process &&

@@ -243,9 +243,6 @@ uint32_t html_device(struct html *html, const struct process *process, uint32_t 
 /* Returns the name of a thread in html->threads, or NAME_EMPTY for an unknown one. */
 uint32_t html_thread(struct html *html, const struct process *process, uint32_t thread);
 
-/* Returns the name of a thread of a process by the kernel's ids, or NAME_EMPTY. */
-uint32_t html_known_thread(const struct html *html, size_t process, uint32_t tid);
-
 void html_labels_free(struct html_labels *labels);
 
 /* html_events_begin() comes first, html_events_free() last. */
