@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { checkTextsOf } from './layout.mjs';
-import { close, open, outputs, runChecks, traces } from './page.mjs';
+import { close, isThere, open, outputs, runChecks, traces } from './page.mjs';
 
 const WIDTHS = [1280, 800, 420];
 
@@ -25,9 +25,13 @@ async function checkSections(page, expected, what) {
 	assert.deepEqual(found, { ...expected, areBelow: true, areEqual: true }, what);
 }
 
-async function checkLayout(trace, titles) {
+// other: a run to compare with.
+async function checkLayout(trace, titles, other) {
 	const { html } = outputs(join(traces, trace), trace);
 	const page = await open(html, { isAsOpened: true });
+
+	if (other) await page.setInputFiles('#compare-file', outputs(join(traces, other), other).html);
+	if (other) await isThere(page, '#pair');
 	const links = titles.map((title) => (title === 'Kernels and copies' ? 'Tables' : title));
 
 	for (const width of WIDTHS)
@@ -47,5 +51,5 @@ const rest = ['Device activity', 'Flame graph', 'Kernels and copies', 'Trust'];
 
 await runChecks({
 	run: () => checkLayout('h200-gpt2.xtr', ['Lines', 'Steps', 'Findings', ...rest]),
-	job: () => checkLayout('h200-ddp-loader', ['Lines', 'Steps', 'Findings', 'Processes', 'Collectives', ...rest]),
+	job: () => checkLayout('h200-ddp-loader', ['Comparison', 'Lines', 'Steps', 'Findings', 'Processes', 'Collectives', ...rest], 'h200-ddp'),
 });

@@ -150,8 +150,10 @@ async function checkWideTable(html) {
 	}
 }
 
-// An event, a selection and its base.
-async function showMuch(page) {
+// Another run, an event, a selection and its base.
+async function showMuch(page, html) {
+	await page.setInputFiles('#compare-file', html);
+	await isThere(page, '#pair');
 	await page.click('#show-longest-gap');
 	await isThere(page, '#event-details');
 	await page.click('#use-span');
@@ -193,8 +195,9 @@ async function checkTexts(html) {
 		for (const theme of width === 390 ? [] : ['light', 'dark']) await checkAccess(page, `${width} ${theme}`, theme);
 	}
 	await page.evaluate(() => scrollTo(0, 0));
-	await showMuch(page);
+	await showMuch(page, html);
 	await checkAccess(page, 'with a comparison');
+	await checkAccess(page, 'with a comparison, dark', 'dark');
 	for (const width of [1440, 390]) await checkAt(width, 'with a comparison');
 	await close(page);
 }
