@@ -4,8 +4,8 @@
  */
 import type { Comparison, ComparisonRow } from './data';
 import { Flame } from './flame';
-import { formatChange, formatCount, formatPercent, formatWeight } from './format';
-import { Bar, CardHead, Lines } from './parts';
+import { exactWeight, formatChange, formatCount, formatPercent, formatWeight } from './format';
+import { Bar, CardHead, Lines, Tile } from './parts';
 import { showNode, showSearch, type State } from './state';
 import { type Column, comparedColumns, Table } from './table';
 import { shortName } from './tree';
@@ -78,20 +78,21 @@ function TotalTile({ row }: { row: ComparisonRow }) {
 	const now = row.new ?? 0;
 
 	return (
-		<div class="tile">
-			<div class="tile-title">{totalNames[row.frames[0]] ?? row.frames[0]}</div>
-			<div class="tile-value">{formatWeight(now, row)}</div>
-			<div class="tile-note">
-				{base === now ? (
+		<Tile
+			title={totalNames[row.frames[0]] ?? row.frames[0]}
+			value={formatWeight(now, row)}
+			exact={exactWeight(now, row)}
+			note={
+				base === now ? (
 					'unchanged'
 				) : (
 					<>
 						<b class={direction(row)}>{formatChange(base, now)}</b> from {formatWeight(base, row)}
 						{row.change ? '' : row.doubt}
 					</>
-				)}
-			</div>
-		</div>
+				)
+			}
+		/>
 	);
 }
 

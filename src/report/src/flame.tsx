@@ -9,7 +9,7 @@ import type { Weight } from './data';
 import { Filters } from './selection';
 import { exactWeight, formatChange, formatCount, formatDelta, formatPercent, formatTime, formatWeight } from './format';
 import { type Cell, cellAt, type Change, childrenOf, Hits, layOut, type Look, paint, ROW_HEIGHT, rowAt, rowTop, type Scene } from './painter';
-import { Amount, CardHead, Crumbs, Fact, Key, Select } from './parts';
+import { Amount, CardHead, Crumbs, Fact, Key, Select, Tip } from './parts';
 import { baseSums, filter, isComparing, isDark, isFiltered, isFlame, isOfBrowser, isUsualView, printing, reset, search, selected, setView, shownTree, type State, view, watchWidth, weight, zoom } from './state';
 import { frameKind, noFilter, type PathTree, patternError, shortName } from './tree';
 import type { Keep, Mode } from './views';
@@ -168,7 +168,7 @@ function Details({ state, node }: { state: State; node: number }) {
 	);
 }
 
-function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cell; x: number; y: number } }) {
+function CellTip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cell; x: number; y: number } }) {
 	const { report } = state;
 	const tree = shownTree.value!;
 	const { cell } = at;
@@ -182,12 +182,10 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
 
 	return (
-		<div class="tip" style={{ left: `${left}px`, top: `${at.y + 18}px` }}>
-			<div class="tip-name">
-				{cell.restCount
-					? `${formatCount(cell.restCount)} frames below ${tree.text(cell.node)}, each too small to show`
-					: tree.text(cell.node)}
-			</div>
+		<Tip
+			place={{ left, top: at.y + 18 }}
+			name={cell.restCount ? `${formatCount(cell.restCount)} frames below ${tree.text(cell.node)}, each too small to show` : tree.text(cell.node)}
+		>
 			<div class="tip-numbers">
 				<b>{exactWeight(total, spec)}</b>
 				<span>
@@ -211,7 +209,7 @@ function Tip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cel
 					</span>
 				) : null}
 			</div>
-		</div>
+		</Tip>
 	);
 }
 
@@ -547,7 +545,7 @@ export function Flame({ state }: { state: State }) {
 						/>
 					</div>
 				</div>
-				{hover.value ? <Tip state={state} scene={scene} at={hover.value} /> : null}
+				{hover.value ? <CellTip state={state} scene={scene} at={hover.value} /> : null}
 				{sums.total[0] ? null : (
 					<p class="empty">
 						{weightTitles[spec.name]?.none ?? 'No data for this weight'}

@@ -7,7 +7,7 @@ import { type HeadlineCost, type HeadlineGap, isPartOfRun, type Place, type Proc
 import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { hasLines } from './lines';
-import { Amount, CardHead, Fact, Lines, ShowButton } from './parts';
+import { Amount, CardHead, Fact, Lines, ShowButton, Tile } from './parts';
 import { showEvent, showProcess, type State } from './state';
 import { type Column, Table, timeColumn } from './table';
 import { countWords, doubtWords, idleName } from './words';
@@ -53,19 +53,6 @@ export function linksOf(state: State): [id: string, title: string][] {
 	];
 
 	return links.filter(([, , isPresent]) => isPresent).map(([id, title]) => [id, title]);
-}
-
-/* exact: the value with all digits. */
-function Tile({ title, value, exact, note }: { title: string; value: string; exact?: string; note?: string }) {
-	return (
-		<div class="tile">
-			<div class="tile-title">{title}</div>
-			<div class="tile-value" title={exact}>
-				{value}
-			</div>
-			{note ? <div class="tile-note">{note}</div> : null}
-		</div>
-	);
 }
 
 function Tiles({ state }: { state: State }) {

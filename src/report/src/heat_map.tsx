@@ -10,7 +10,7 @@ import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { waitColours } from './colours';
 import type { CollectiveRank, Collectives } from './data';
 import { formatCount, formatPercent, formatTime } from './format';
-import { Key } from './parts';
+import { Key, Tip } from './parts';
 import { isDark, isOfBrowser, printing, watchWidth } from './state';
 import { Times } from './times';
 import { Axis } from './tracks';
@@ -108,7 +108,7 @@ const steps: Record<string, [rows: number, bins: number]> = {
 };
 
 function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left: number; top: number }) {
-	const { row, bin, binNs } = props;
+	const { row, bin, binNs, left, top } = props;
 	const colours = waitColours[isDark.value ? 'dark' : 'light'];
 	const figures: [string, string, number][] = [
 		['waits', colours.waiting, row.waiting_percent[bin]],
@@ -116,8 +116,7 @@ function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left:
 	];
 
 	return (
-		<div class="tip" role="status" style={{ left: `${props.left}px`, top: `${props.top}px` }}>
-			<div class="tip-name">{row.process}</div>
+		<Tip role="status" place={{ left, top }} name={row.process}>
 			<div class="tip-numbers">
 				from {formatTime(bin * binNs)} to {formatTime((bin + 1) * binNs)}
 			</div>
@@ -129,7 +128,7 @@ function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left:
 					</Key>
 				))}
 			</ul>
-		</div>
+		</Tip>
 	);
 }
 

@@ -22,6 +22,29 @@ export function Amount({ value, unit = 'ns' }: { value: number; unit?: string })
 	return <span title={exactWeight(value, { unit })}>{formatWeight(value, { unit })}</span>;
 }
 
+/* A main figure. exact: the value with all digits. */
+export function Tile({ title, value, exact, note }: { title: string; value: string; exact?: string; note?: ComponentChildren }) {
+	return (
+		<div class="tile">
+			<div class="tile-title">{title}</div>
+			<div class="tile-value" title={exact}>
+				{value}
+			</div>
+			{note ? <div class="tile-note">{note}</div> : null}
+		</div>
+	);
+}
+
+/* What is under the mouse. place: in pixels. */
+export function Tip({ name, place, children, ...more }: { name: string; place: { left: number; top?: number }; class?: string; role?: 'status'; children?: ComponentChildren }) {
+	return (
+		<div {...more} class={`tip ${more.class ?? ''}`} style={place}>
+			<div class="tip-name">{name}</div>
+			{children}
+		</div>
+	);
+}
+
 /* A colour and what it means, in a list. */
 export function Key({ colour, title, children }: { colour?: string; title?: string; children: ComponentChildren }) {
 	return (

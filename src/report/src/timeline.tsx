@@ -9,7 +9,7 @@ import { EventRows, type Piece } from './event_rows';
 import type { Shape } from './data';
 import type { Events, Hit } from './events';
 import { readLook } from './flame';
-import { Amount, Crumbs, Fact, Key, ShowButton } from './parts';
+import { Amount, Crumbs, Fact, Key, ShowButton, Tip } from './parts';
 import { exactTime, formatBytes, formatCount, formatPercent, formatRate, formatTime } from './format';
 import { Shades } from './selection';
 import { filter, isDark, isOfBrowser, picked, pointTo, printing, showNode, type State, wanted, watchWidth } from './state';
@@ -207,8 +207,7 @@ function EventTip(props: { state: State; events: Events; rows: EventRows; hit: H
 	const node = hit.kind === 'frame' ? 0 : nodeOf(events, hit);
 
 	return (
-		<div class="tip" style={{ left: `${Math.max(Math.min(x + 14, width - 330), 0)}px`, top: `${y + 18}px` }}>
-			<div class="tip-name">{(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}</div>
+		<Tip place={{ left: Math.max(Math.min(x + 14, width - 330), 0), top: y + 18 }} name={(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}>
 			<div class="tip-numbers">
 				<b>{hit.kind === 'frame' ? '' : exactTime(hit.endNs - hit.startNs)}</b>
 				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${exactTime(hit.startNs)}`}</span>
@@ -216,7 +215,7 @@ function EventTip(props: { state: State; events: Events; rows: EventRows; hit: H
 				<span>click for the whole path</span>
 			</div>
 			{node ? <div class="tip-path">{shortPath(state, node)}</div> : null}
-		</div>
+		</Tip>
 	);
 }
 

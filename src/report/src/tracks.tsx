@@ -7,7 +7,7 @@ import { ticks } from 'd3-array';
 import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { idleColours, trackColours } from './colours';
-import { Amount, Key } from './parts';
+import { Amount, Key, Tip } from './parts';
 import { axisTime, exactTime, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { filter, isDark, isOfBrowser, printing, type State, timeView, usualTime, watchWidth } from './state';
 import { moved, type Span, stretch, Times, type TimeView } from './times';
@@ -170,15 +170,9 @@ function paintChart(canvas: HTMLCanvasElement, chart: Chart, times: Times, span:
 }
 
 function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left: number }) {
-	if (!part)
-		return (
-			<div class="tip below" style={{ left: `${left}px` }}>
-				<div class="tip-name">gap: nothing was recorded here</div>
-			</div>
-		);
+	if (!part) return <Tip class="below" place={{ left }} name="gap: nothing was recorded here" />;
 	return (
-		<div class="tip below" style={{ left: `${left}px` }}>
-			<div class="tip-name">at {axisTime(part.fromNs)}</div>
+		<Tip class="below" place={{ left }} name={`at ${axisTime(part.fromNs)}`}>
 			<ul class="tip-rows">
 				{chart.series.map((s) => {
 					const value = valueIn(chart, s.values, part);
@@ -192,7 +186,7 @@ function Reading({ chart, part, left }: { chart: Chart; part: Span | null; left:
 					);
 				})}
 			</ul>
-		</div>
+		</Tip>
 	);
 }
 
