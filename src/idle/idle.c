@@ -37,8 +37,8 @@ static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
 	return !memcmp(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
 }
 
-/* Record that the thread was in this state from the last checkpoint until time_ns. */
-static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state,
+/* Record that the thread was in this state and call from the last checkpoint until time_ns. */
+static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state, uint32_t call,
 			  uint64_t time_ns)
 {
 	struct timeline_checkpoint *last =
@@ -54,7 +54,7 @@ static int add_checkpoint(struct thread_timeline *timeline, enum thread_state st
 	if (grow(timeline->checkpoints, timeline->capacity, timeline->count + 1) < 0)
 		return -ENOMEM;
 	checkpoint = &timeline->checkpoints[timeline->count++];
-	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns};
+	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns, .call = call};
 	if (timeline->count == 1)
 		return 0;
 	memcpy(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
@@ -80,6 +80,7 @@ static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline
 	sums.time_ns = time_ns;
 	if (!next || next == timeline->count)
 		return sums;
+	sums.call = after->call;
 	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
 		sums.spent_ns[s] +=
 			(uint64_t)((unsigned __int128)(after->spent_ns[s] - sums.spent_ns[s]) *
@@ -87,11 +88,10 @@ static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline
 	return sums;
 }
 
-/* True if the whole time since the previous checkpoint is THREAD_IN_OWN_CODE. */
-static bool is_own_code_before(const struct timeline_checkpoint *checkpoint)
+/* True if the whole time since the previous checkpoint has this state. */
+static bool is_all_in(enum thread_state state, const struct timeline_checkpoint *checkpoint)
 {
-	return checkpoint->spent_ns[THREAD_IN_OWN_CODE] -
-		       checkpoint[-1].spent_ns[THREAD_IN_OWN_CODE] ==
+	return checkpoint->spent_ns[state] - checkpoint[-1].spent_ns[state] ==
 	       checkpoint->time_ns - checkpoint[-1].time_ns;
 }
 
@@ -106,7 +106,7 @@ static void rewind_to(struct thread_timeline *timeline, uint64_t time_ns)
 	if (next == timeline->count)
 		return;
 	if (next && timeline->checkpoints[next - 1].time_ns < time_ns &&
-	    !is_own_code_before(&timeline->checkpoints[next])) {
+	    !is_all_in(THREAD_IN_OWN_CODE, &timeline->checkpoints[next])) {
 		timeline->checkpoints[next] = sums_at(timeline, next, time_ns);
 		next++;
 	}
@@ -124,7 +124,7 @@ static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
 	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
 
-	return add_checkpoint(timeline, own_code_state(last_ns, enter_ns), enter_ns);
+	return add_checkpoint(timeline, own_code_state(last_ns, enter_ns), 0, enter_ns);
 }
 
 /*
@@ -149,7 +149,7 @@ static int add_span(struct thread_timeline *timeline, const struct call_span *sp
 		}
 		timeline->spans[timeline->span_count++] = *span;
 	}
-	return add_checkpoint(timeline, span->state, span->until_ns);
+	return add_checkpoint(timeline, span->state, span->call, span->until_ns);
 }
 
 /* Number of the latest pieces that are nested in a call. */
@@ -164,10 +164,11 @@ static size_t spans_within(const struct thread_timeline *timeline, uint64_t ente
 	return (size_t)(end - span);
 }
 
-int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
-			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns)
+int thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
+			     uint64_t *own_ns)
 {
-	struct call_span inner[CALL_SPANS_MAX], own = {enter_ns, enter_ns, state};
+	struct call_span inner[CALL_SPANS_MAX], own = *call;
+	uint64_t enter_ns = call->from_ns, exit_ns = call->until_ns;
 	size_t inner_count;
 	int error;
 
@@ -221,7 +222,7 @@ void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns
 {
 	size_t next = checkpoint_after(timeline, before_ns), first = next ? next - 1 : 0;
 
-	/* is_own_code_before() and nested calls look at one more. */
+	/* is_all_in(THREAD_IN_OWN_CODE, ) and nested calls look at one more. */
 	first -= first != 0;
 	if (first < THIN_MIN || first < timeline->count / 2)
 		return;
@@ -247,7 +248,7 @@ static uint64_t short_own_code(const struct thread_timeline *timeline, size_t ne
 	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
 	uint64_t end_ns;
 
-	if (!next || next == timeline->count || !is_own_code_before(after))
+	if (!next || next == timeline->count || !is_all_in(THREAD_IN_OWN_CODE, after))
 		return 0;
 	end_ns = smaller(after->time_ns, until_ns);
 	return end_ns - from_ns <= THREAD_BUSY_MAX_NS ? smaller(end_ns, upto_ns) - from_ns : 0;
@@ -327,7 +328,7 @@ enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uin
 	if (next == timeline->count)
 		return own_code_state(larger(before->time_ns, from_ns), until_ns);
 	after = &timeline->checkpoints[next];
-	if (is_own_code_before(after))
+	if (is_all_in(THREAD_IN_OWN_CODE, after))
 		return own_code_state(larger(before->time_ns, from_ns),
 				      smaller(after->time_ns, until_ns));
 	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
@@ -335,6 +336,28 @@ enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uin
 		    after->time_ns - before->time_ns)
 			return (enum thread_state)s;
 	return THREAD_BUSY;
+}
+
+uint32_t thread_timeline_longest(const struct thread_timeline *timeline, enum thread_state state,
+				 uint64_t from_ns, uint64_t until_ns)
+{
+	size_t first = checkpoint_after(timeline, from_ns);
+	uint64_t longest_ns = 0;
+	uint32_t call = 0;
+
+	for (size_t i = first ? first : 1; i < timeline->count; i++) {
+		const struct timeline_checkpoint *after = &timeline->checkpoints[i];
+		uint64_t begin_ns = larger(after[-1].time_ns, from_ns);
+		uint64_t end_ns = smaller(after->time_ns, until_ns);
+
+		if (begin_ns >= until_ns)
+			break;
+		if (!is_all_in(state, after) || end_ns - begin_ns <= longest_ns)
+			continue;
+		longest_ns = end_ns - begin_ns;
+		call = after->call;
+	}
+	return call;
 }
 
 const enum idle_class idle_order[IDLE_CLASSES] = {

@@ -48,13 +48,15 @@ static inline bool thread_state_waits(enum thread_state state)
 struct timeline_checkpoint {
 	uint64_t time_ns;
 	uint64_t spent_ns[THREAD_STATES_COUNTED]; /* since the first checkpoint */
+	uint32_t call; /* of the time before it, as in struct call_span; 0: none */
 };
 
-/* A time in one call, without nested calls. */
+/* A call, or a time in one call without nested calls. */
 struct call_span {
 	uint64_t from_ns;
 	uint64_t until_ns;
 	enum thread_state state;
+	uint32_t call; /* any number that identifies the call; 0: none */
 };
 
 /* Zeros are a thread without calls. */
@@ -73,8 +75,8 @@ struct thread_timeline {
  * innermost call. *own_ns is the time of this call without nested ones. If times go backwards
  * otherwise, only the new part counts. Returns 0 or -ENOMEM.
  */
-int thread_timeline_add_call(struct thread_timeline *timeline, enum thread_state state,
-			     uint64_t enter_ns, uint64_t exit_ns, uint64_t *own_ns);
+int thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
+			     uint64_t *own_ns);
 
 /* Thin out the older half of the checkpoints and free the memory. */
 void thread_timeline_thin(struct thread_timeline *timeline);
@@ -106,6 +108,10 @@ void thread_timeline_spent_upto(const struct thread_timeline *timeline, uint64_t
  */
 enum thread_state thread_timeline_at(const struct thread_timeline *timeline, uint64_t from_ns,
 				     uint64_t until_ns, uint64_t time_ns);
+
+/* Returns the call with the longest time in a state within [from_ns, until_ns), or 0. */
+uint32_t thread_timeline_longest(const struct thread_timeline *timeline, enum thread_state state,
+				 uint64_t from_ns, uint64_t until_ns);
 
 /* X(name, column of SQLite, text) for each class. */
 #define IDLE_KNOWN_CAUSES(X)                                                                       \

@@ -214,6 +214,7 @@ static void thin(struct live_gaps *gaps)
 static int live_gaps_add_call(struct live_gaps *gaps, const struct live_call *call,
 			      enum thread_state state)
 {
+	const struct call_span span = {call->enter_ns, call->exit_ns, state, 0};
 	struct thread_timeline *timeline;
 	uint64_t own_ns;
 	size_t before;
@@ -227,7 +228,7 @@ static int live_gaps_add_call(struct live_gaps *gaps, const struct live_call *ca
 		return -ENOMEM;
 	timeline = &gaps->timelines[call->thread];
 	before = timeline->count;
-	error = thread_timeline_add_call(timeline, state, call->enter_ns, call->exit_ns, &own_ns);
+	error = thread_timeline_add_call(timeline, &span, &own_ns);
 	gaps->checkpoint_count += timeline->count - before;
 	if (gaps->checkpoint_count > CHECKPOINTS_MAX)
 		thin(gaps);

@@ -133,6 +133,20 @@ static bool expects_work(const struct launch *call)
 	return (call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) == LAUNCH_EXPECTED;
 }
 
+/* The idle time in an allocation or a load belongs to that call, which --range may leave out. */
+static void add_to_thread(struct reading *reading, const struct launch *call, uint64_t exit_ns,
+			  uint64_t *own_ns)
+{
+	struct threads *threads = &reading->gaps.threads;
+	enum thread_state state = threads->states[call->api];
+	struct owner owner = {0};
+
+	if ((state == THREAD_IN_ALLOCATION || state == THREAD_IN_LOADING) &&
+	    !reading->run->settings->wanted.patterns[PATTERN_RANGE])
+		owner_of_call(reading, call, &owner);
+	threads_add_call(threads, call, exit_ns, owner.stack ? &owner : NULL, own_ns);
+}
+
 /*
  * Passes a call to everything that looks at calls, and places it in its range and thread. Returns
  * whether the user selected it. is_left_out: the call is only here for later work.
@@ -148,8 +162,7 @@ static __attribute__((noinline)) bool observe_call(struct reading *reading, stru
 		call->range = model_range_at(
 			model, &(struct range_call){call->thread, call->stack, call->enter_ns}, 0);
 	if (run_wants(reading->run, WEIGHT_GPU_IDLE) || run_wants(reading->run, WEIGHT_CPU_WAIT))
-		threads_add_call(&reading->gaps.threads, call, call->enter_ns + duration_ns,
-				 &own_ns);
+		add_to_thread(reading, call, call->enter_ns + duration_ns, &own_ns);
 	if (reading->run->needs.ranks && model->has_collectives)
 		rank_log_add_call(reading, call, duration_ns);
 	if (!result && expects_work(call))
@@ -645,10 +658,6 @@ static void events_begin(struct reading *reading)
 	threads_init(&reading->gaps.threads, reading->model);
 	idle_paths_begin(&reading->gaps.idle_paths, reading->run->cpu->logs, reading->process.log,
 			 reading->model, &reading->gaps.threads, &reading->aggregate);
-	if (compares_ranks) {
-		reading->gaps.idle_paths.given = rank_log_add_idle;
-		reading->gaps.idle_paths.context = reading;
-	}
 	if (wants_exclusive || wants_idle) {
 		reading->gaps.timeline = timeline_new(
 			wants_exclusive, wants_idle, &reading->aggregate, &reading->gaps.threads,

@@ -29,6 +29,10 @@ static const struct {
 	{LEAF_KERNEL_MARK, "kernel", "a kernel of this line takes longer"},
 	{"[GPU_Memcpy", "copy", "a copy of this line takes longer"},
 	{"[GPU_Memset", "memset", "a memset of this line takes longer"},
+	{"[idle: allocating", "idle",
+	 "the GPU of this rank is idle longer while this line allocates memory"},
+	{"[idle: loading", "idle",
+	 "the GPU of this rank is idle longer while this line loads code"},
 	{"[idle:", "idle",
 	 "the GPU of this rank is idle longer before the work that this line launches"},
 };

@@ -166,6 +166,24 @@ static void settle_busy(struct step_device *device, uint64_t until_ns)
 	}
 }
 
+/* Adds the parts of a gap, whose order within a class is unknown, between two sums by class. */
+static void spend_idle(struct step_device *device, const struct stretch *next,
+		       const uint64_t from_ns[IDLE_CLASSES], const uint64_t upto_ns[IDLE_CLASSES])
+{
+	uint64_t sums_ns[IDLE_CLASSES] = {0};
+
+	for (size_t p = 0; p < next->gap->parts->count; p++) {
+		const struct idle_part *part = &next->gap->parts->list[p];
+		uint64_t begin_ns = sums_ns[part->class], end_ns = begin_ns + part->ns;
+
+		sums_ns[part->class] = end_ns;
+		begin_ns = larger(begin_ns, from_ns[part->class]);
+		end_ns = smaller(end_ns, upto_ns[part->class]);
+		if (end_ns > begin_ns)
+			spend(device, part->place, STEP_IDLE + part->class, end_ns - begin_ns);
+	}
+}
+
 /*
  * Adds the time up to until_ns, at most the start of the next work: busy time, then idle time.
  * idle_ns: the causes of the idle time that was added, which grow.
@@ -184,10 +202,8 @@ static void settle(struct step_device *device, const struct stretch *next, uint6
 		return;
 	}
 	stretch_idle_upto(next, until_ns, upto_ns);
-	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		spend(device, next->place, STEP_IDLE + class, upto_ns[class] - idle_ns[class]);
-		idle_ns[class] = upto_ns[class];
-	}
+	spend_idle(device, next, idle_ns, upto_ns);
+	memcpy(idle_ns, upto_ns, sizeof(upto_ns));
 	device->settled_ns = until_ns;
 }
 

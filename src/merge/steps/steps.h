@@ -57,8 +57,8 @@ struct step {
 };
 
 /*
- * Time of a part of a step that belongs to a call path: that of the work that ran, or that ended
- * the idle time. If work of one part overlaps, the time belongs to the work that ends last.
+ * Time of a part of a step that belongs to a call path: that of the work that ran, or that the idle
+ * time belongs to. If work of one part overlaps, the time belongs to the work that ends last.
  */
 struct step_note {
 	uint32_t place; /* index in the aggregate of its log; later: node in run->paths */

@@ -26,6 +26,7 @@ struct gap {
 	uint64_t from_ns, until_ns;
 	const struct cpu_log *log;
 	const struct cpu_thread *thread;
+	uint32_t callers[IDLE_CLASSES]; /* index in threads->callers + 1; 0: the owner */
 };
 
 static const struct cpu_log *own_log(const struct cpu_logs *logs, const struct input *input)
@@ -52,24 +53,47 @@ void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
 	};
 }
 
-static uint64_t *idle_of(struct idle_paths *paths, const struct owner *owner, uint32_t *place_out)
+/* Adds idle time of an owner with LEAF_IDLE. Returns its place. */
+static uint32_t add_idle(struct idle_paths *paths, struct owner owner, enum idle_class class,
+			 uint32_t path, uint64_t ns)
 {
-	*place_out = aggregate_index(paths->aggregate, owner);
-	return &paths->aggregate->entries[*place_out].weights[WEIGHT_GPU_IDLE];
+	uint32_t place;
+
+	owner.what = IDLE_WHAT(class, path);
+	place = aggregate_index(paths->aggregate, &owner);
+	paths->aggregate->entries[place].weights[WEIGHT_GPU_IDLE] += ns;
+	return place;
 }
 
-static void give(struct idle_paths *paths, const struct owner *of_work, enum idle_class class,
-		 uint32_t path, uint64_t ns)
+/* The owner of a class of the gap: the work that ended it, or a call before. */
+static struct owner owner_in(const struct idle_paths *paths, const struct gap *gap,
+			     enum idle_class class)
 {
-	struct owner owner = *of_work;
+	struct owner owner = *gap->owner;
+	const struct owner *call;
+
+	if (!gap->callers[class])
+		return owner;
+	call = &paths->threads->callers.entries[gap->callers[class] - 1].owner;
+	owner.stack = call->stack;
+	owner.range = call->range;
+	owner.thread = call->thread;
+	owner.api = call->api;
+	owner.creation = 0;
+	owner.marks = (owner.marks & OWNER_STEADY) | (call->marks & ~OWNER_STEADY);
+	return owner;
+}
+
+static uint32_t give(struct idle_paths *paths, const struct gap *gap, enum idle_class class,
+		     uint32_t path, uint64_t ns)
+{
 	uint32_t place;
 
 	if (!ns)
-		return;
-	owner.what = IDLE_WHAT(class, path);
-	*idle_of(paths, &owner, &place) += ns;
-	if (paths->given)
-		paths->given(paths->context, place, ns);
+		return 0;
+	place = add_idle(paths, owner_in(paths, gap, class), class, path, ns);
+	list_append(paths->parts, (struct idle_part){place, class, ns});
+	return place;
 }
 
 static struct idle_path_part part_of(const struct cpu_logs *logs, const struct cpu_log *log,
@@ -204,12 +228,12 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap, enum i
 		if (share->class != class)
 			continue;
 		part_ns = take_part(&left_ns, &sum_ns, share->ns);
-		give(paths, gap->owner, class, share->path, part_ns);
+		give(paths, gap, class, share->path, part_ns);
 		if (gap->until_ns - gap->from_ns >= IDLE_LONG_NS &&
 		    idle_paths_explain(paths, share->path))
 			paths->long_covered_ns += part_ns;
 	}
-	give(paths, gap->owner, class, IDLE_PATH_UNSAMPLED, ns - given_ns + left_ns);
+	give(paths, gap, class, IDLE_PATH_UNSAMPLED, ns - given_ns + left_ns);
 }
 
 static void divide_long(struct idle_paths *paths, const struct gap *gap)
@@ -228,13 +252,8 @@ static void divide_long(struct idle_paths *paths, const struct gap *gap)
 static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enum idle_class class,
 			    uint64_t ns)
 {
-	struct owner owner = *gap->owner;
-	uint32_t place;
+	uint32_t place = give(paths, gap, class, IDLE_PATH_UNSAMPLED, ns);
 
-	owner.what = IDLE_WHAT(class, IDLE_PATH_UNSAMPLED);
-	*idle_of(paths, &owner, &place) += ns;
-	if (paths->given)
-		paths->given(paths->context, place, ns);
 	xt_grow(paths->pending, paths->pending_capacity, (size_t)place + 1);
 	paths->pending[place].ns += ns;
 	return place;
@@ -292,8 +311,7 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 		if (!gap->pieces_ns[class])
 			continue;
 		if (whole)
-			give(paths, gap->owner, (enum idle_class) class, whole,
-			     gap->pieces_ns[class]);
+			give(paths, gap, (enum idle_class) class, whole, gap->pieces_ns[class]);
 		else
 			places[class] = add_pending(paths, gap, (enum idle_class) class,
 						    gap->pieces_ns[class]);
@@ -327,6 +345,21 @@ static bool find_thread(const struct idle_paths *paths, struct gap *gap)
 	return false;
 }
 
+/* Finds the calls that the time in them belongs to. */
+static void find_callers(struct gap *gap)
+{
+	const struct idle_work *work = gap->work;
+	uint64_t enter_ns = smaller(work->enter_ns, gap->until_ns);
+
+	for (int state = 0; state < THREAD_STATES_COUNTED && work->thread; state++) {
+		enum idle_class class = idle_class_of_thread[state];
+
+		if (gap->pieces_ns[class])
+			gap->callers[class] = thread_timeline_longest(
+				work->thread, (enum thread_state)state, gap->from_ns, enter_ns);
+	}
+}
+
 void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_t from_ns,
 		    const struct idle_work *work, const uint64_t pieces_ns[IDLE_CLASSES])
 {
@@ -338,11 +371,12 @@ void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_
 	bool is_of_cpu = paths->logs && work->has_call && work->enter_ns > from_ns;
 	bool is_sampled = is_of_cpu && find_thread(paths, &gap);
 
+	find_callers(&gap);
 	if (is_of_cpu && work->start_ns - from_ns >= IDLE_LONG_NS)
 		paths->long_ns += work->start_ns - from_ns;
 	if (!is_sampled) {
 		for (int class = 0; class < IDLE_CLASSES; class ++)
-			give(paths, owner, (enum idle_class) class,
+			give(paths, &gap, (enum idle_class) class,
 			     is_of_cpu ? IDLE_PATH_UNSAMPLED : IDLE_PATH_NONE, pieces_ns[class]);
 		return;
 	}
@@ -365,17 +399,18 @@ static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
 	part_ns = take_part(&sampled_ns, &pending->hit_ns, hit->weight_ns);
 	pending->ns -= part_ns;
 	total->weights[WEIGHT_GPU_IDLE] -= part_ns;
-	give(paths, &owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);
+	add_idle(paths, owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);
 }
 
 void idle_paths_finish(struct idle_paths *paths)
 {
 	for (size_t h = 0; h < paths->hit_count; h++)
 		divide_pending(paths, &paths->hits[h]);
-	free_all(paths->hits, paths->pending, paths->shares);
+	free_all(paths->hits, paths->pending, paths->shares, paths->parts.list);
 	paths->hits = NULL;
 	paths->pending = NULL;
 	paths->shares = NULL;
+	paths->parts = (struct idle_parts){0};
 	paths->hit_count = paths->hit_capacity = paths->pending_capacity = 0;
 	paths->share_count = paths->share_capacity = 0;
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "idle/idle.h"
+#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/cpu_logs.h"
@@ -64,17 +65,26 @@ struct idle_hit {
 	uint64_t weight_ns;
 };
 
+/* A part of a gap, by its owner. */
+struct idle_part {
+	uint32_t place; /* index in the aggregate */
+	enum idle_class class;
+	uint64_t ns;
+};
+
+struct idle_parts {
+	LIST(struct idle_part);
+};
+
 struct idle_paths {
-	/* Called for each part of a gap with its place in the aggregate. May be NULL. */
-	void (*given)(void *context, uint32_t place, uint64_t ns);
-	void *context;
 	const struct cpu_logs *logs; /* NULL: this process was not sampled */
 	const struct input *input;   /* the log that is read */
 	const struct model *model;
 	const struct threads *threads;
 	struct aggregate *aggregate;
 	uint64_t period_ns;
-	struct interner keys; /* each a struct idle_path; from IDLE_PATH_FIRST on */
+	struct interner keys;	 /* each a struct idle_path; from IDLE_PATH_FIRST on */
+	struct idle_parts parts; /* of the latest gap, before the short gaps are divided */
 	struct idle_share *shares;
 	size_t share_count, share_capacity;
 	struct idle_pending *pending;
@@ -97,7 +107,8 @@ void idle_paths_begin(struct idle_paths *paths, const struct cpu_logs *logs,
 
 /*
  * Adds the gap before a piece of work to the aggregate. pieces_ns are its parts by class. owner is
- * that of the work, with LEAF_IDLE.
+ * that of the work, with LEAF_IDLE. A class belongs to the longest call of that class instead, if
+ * the thread's timeline names it.
  */
 void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_t from_ns,
 		    const struct idle_work *work, const uint64_t pieces_ns[IDLE_CLASSES]);

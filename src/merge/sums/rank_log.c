@@ -89,28 +89,20 @@ static void add_entry(struct device_collector *device, const struct rank_entry *
 }
 
 /* Adds the parts of the gap before this work. */
-static void add_gap(struct rank_collector *collector, struct device_collector *device,
-		    const struct stretch *stretch)
+static void add_gap(struct device_collector *device, const struct stretch *stretch)
 {
 	struct rank_entry entry = entry_of(stretch);
 
 	entry.is_kernel = false;
 	entry.is_gap = true;
 	entry.end_ns = stretch->start_ns;
-	for (size_t g = 0; g < collector->gap.count; g++) {
-		device->idle_ns += collector->gap.list[g].ns;
-		entry.place = collector->gap.list[g].place;
-		add_entry(device, &entry, collector->gap.list[g].ns);
+	for (size_t p = 0; p < stretch->gap->parts->count; p++) {
+		const struct idle_part *part = &stretch->gap->parts->list[p];
+
+		device->idle_ns += part->ns;
+		entry.place = part->place;
+		add_entry(device, &entry, part->ns);
 	}
-	collector->gap.count = 0;
-}
-
-void rank_log_add_idle(void *context, uint32_t place, uint64_t ns)
-{
-	struct reading *reading = context;
-	struct rank_collector *collector = collector_of(&reading->sums.rank_log);
-
-	list_append(collector->gap, (struct gap_part){place, ns});
 }
 
 COMPARE_BY(compare_ends, struct cpu_wait, UP(end_ns))
@@ -500,7 +492,7 @@ void rank_log_add(struct reading *reading, const struct stretch *stretch)
 	device = &collector->devices[stretch->device];
 	log->until_ns = larger(log->until_ns, stretch->end_ns);
 	add_graph_work(collector, device, stretch);
-	add_gap(collector, device, stretch);
+	add_gap(device, stretch);
 	note_progress(device, stretch);
 	if (stretch->is_collective) {
 		add_collective(reading, device, stretch);
@@ -518,8 +510,7 @@ static void free_collector(struct rank_collector *collector)
 		return;
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++)
 		free(collector->devices[d].pending.list);
-	free_all(collector->taken.list, collector->places, collector->cpu_waits.list,
-		 collector->gap.list, collector);
+	free_all(collector->taken.list, collector->places, collector->cpu_waits.list, collector);
 }
 
 /* Encodes the entries of a collective. nodes: by place in the aggregate. */

@@ -107,9 +107,6 @@ struct rank_log {
 	struct rank_collector *collector; /* while reading */
 };
 
-/* Adds a part of the gap before the next work. For struct idle_paths; context: the reading. */
-void rank_log_add_idle(void *context, uint32_t place, uint64_t ns);
-
 /* Adds a call that may wait for the GPU. */
 void rank_log_add_call(struct reading *reading, const struct launch *call, uint64_t duration_ns);
 
@@ -165,12 +162,6 @@ struct cpu_wait {
 	bool is_launch; /* it waited only if the queue of the GPU was full */
 };
 
-/* A part of a gap between work. */
-struct gap_part {
-	uint32_t place;
-	uint64_t ns;
-};
-
 /* A collective that may still run. */
 struct running {
 	size_t index; /* in the list */
@@ -210,8 +201,7 @@ struct rank_collector {
 	uint32_t last_place; /* of the last work, index in the aggregate; UINT32_MAX: none */
 	uint32_t *places;    /* by collective: index in the aggregate */
 	size_t place_capacity;
-	LIST(struct gap_part) gap; /* parts of the gap before the next work */
-	bool is_settled;	   /* see rank_log_settle() */
+	bool is_settled; /* see rank_log_settle() */
 };
 
 /* rank_log_free() frees it. */

@@ -140,6 +140,7 @@ void threads_free(struct threads *threads)
 		thread_timeline_free(&threads->timelines[t]);
 	free(threads->timelines);
 	free(threads->states);
+	aggregate_free(&threads->callers);
 	*threads = (struct threads){0};
 }
 
@@ -170,13 +171,18 @@ uint32_t threads_note_submission(struct threads *threads, const struct launch *c
 }
 
 void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
-		      uint64_t *own_ns)
+		      const struct owner *owner, uint64_t *own_ns)
 {
 	struct thread_timeline *timeline = threads_timeline(threads, call->thread);
+	const struct call_span span = {
+		.from_ns = call->enter_ns,
+		.until_ns = exit_ns,
+		.state = threads->states[call->api],
+		.call = owner ? aggregate_index(&threads->callers, owner) + 1 : 0,
+	};
 	size_t before = timeline->count;
 
-	if (thread_timeline_add_call(timeline, threads->states[call->api], call->enter_ns, exit_ns,
-				     own_ns) < 0)
+	if (thread_timeline_add_call(timeline, &span, own_ns) < 0)
 		xt_out_of_memory(0);
 	threads->checkpoint_count += timeline->count - before;
 	if (threads->checkpoint_count > threads->checkpoints_max)
@@ -235,7 +241,7 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
-	const struct idle idle_before = *idle;
+	const struct stretch_gap gap = {*idle, &timeline->idle_paths->parts};
 	struct owner owner = timeline->aggregate->entries[item->place].owner;
 	struct stretch stretch = {
 		.device = item->device,
@@ -246,7 +252,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 		.end_ns = item->work.end_ns,
 		.gap_from_ns = idle->busy_until_ns,
 		.work = &item->work,
-		.idle_before = &idle_before,
+		.gap = &gap,
 		.callsite = item->callsite,
 		.before = item->before,
 		.call = item->call,
@@ -273,6 +279,7 @@ static void add_idle(struct timeline *timeline, const struct item *item)
 	if (owner.leaf == LEAF_LEFT_OUT)
 		return;
 	stretch.has_gap &= !is_blind;
+	timeline->idle_paths->parts.count = 0;
 	collectives_add(&timeline->collectives, &timeline->sweeps[item->device], &stretch);
 	if (stretch.has_gap) {
 		struct owner idle_owner = owner;

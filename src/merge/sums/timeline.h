@@ -70,7 +70,8 @@ struct threads {
 	size_t count;
 	size_t checkpoint_count;
 	size_t checkpoints_max;
-	uint8_t *states; /* enum thread_state by index in the model's apis */
+	uint8_t *states;	  /* enum thread_state by index in the model's apis */
+	struct aggregate callers; /* owners of calls that timelines name by index + 1; no sums */
 };
 
 /* State of a thread in a call of this API, judged by its class and name. */
@@ -99,11 +100,20 @@ static inline struct thread_timeline *threads_timeline(const struct threads *thr
  */
 uint32_t threads_note_submission(struct threads *threads, const struct launch *call);
 
-/* Adds a call. *own_ns is its duration without nested calls. */
+/*
+ * Adds a call. *own_ns is its duration without nested calls. owner: whom idle time during the call
+ * belongs to; NULL: the work that ends it.
+ */
 void threads_add_call(struct threads *threads, const struct launch *call, uint64_t exit_ns,
-		      uint64_t *own_ns);
+		      const struct owner *owner, uint64_t *own_ns);
 
 #define TIMELINE_DEVICES_MAX 256 /* larger device numbers share the last entry */
+
+/* The time before work: the state of the device, and the parts of a gap by owner. */
+struct stretch_gap {
+	struct idle before;
+	const struct idle_parts *parts;
+};
 
 /* Work on a device and the gap before it. */
 struct stretch {
@@ -117,9 +127,9 @@ struct stretch {
 	uint64_t paused_ns;		/* pauses of recording in the device's gaps so far */
 	uint64_t idle_ns[IDLE_CLASSES]; /* causes of the gap; the sum is its length */
 	const struct idle_work *work;	/* the work with its call */
-	const struct idle *idle_before; /* the state of the device before the work */
-	uint32_t callsite, before;	/* of its call, as in struct launch */
-	uint32_t call;			/* number of its call, as in struct launch; 0: unknown */
+	const struct stretch_gap *gap;
+	uint32_t callsite, before; /* of its call, as in struct launch */
+	uint32_t call;		   /* number of its call, as in struct launch; 0: unknown */
 	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: that or longer */
 	const struct owner *owner;
 	uint32_t place;	 /* index of the owner in the aggregate */
@@ -137,7 +147,7 @@ uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch);
 static inline void stretch_idle_upto(const struct stretch *stretch, uint64_t upto_ns,
 				     uint64_t idle_ns[IDLE_CLASSES])
 {
-	idle_upto(stretch->idle_before, stretch->work, upto_ns, idle_ns);
+	idle_upto(&stretch->gap->before, stretch->work, upto_ns, idle_ns);
 }
 
 /* Called for each piece of work if idle time was requested. */

@@ -319,21 +319,29 @@ class Model:
             for work in sorted(works, key=lambda work: (work.start_ns, work.order)):
                 if last and work.start_ns > busy_until and not self.is_blind(
                         busy_until, work.start_ns):
-                    for label, length_ns in self.gap(busy_until, last, work):
-                        sums[self.work_line(settings, work, label)] += length_ns
+                    for label, length_ns, call in self.gap(busy_until, last, work):
+                        sums[self.idle_line(settings, work, label, call)] += length_ns
                 if not last or work.end_ns > busy_until:
                     busy_until, last = work.end_ns, work
         return sums
+
+    def idle_line(self, settings, work, label, call):
+        if not call:
+            return self.work_line(settings, work, label)
+        return ";".join((*self.root(settings.by, call, work=work),
+                         *self.call_path(call, settings.nvtx), label))
 
     def is_blind(self, start, end):
         """True if recording was paused in that time."""
         return any(since <= end and until >= start for since, until in self.evidence.pauses)
 
     def gap(self, start, last, work):
-        """(label, ns) of the parts of an idle gap from start to the start of work."""
+        """(label, ns, call) of the parts of an idle gap from start to the start of work. The call
+        is None if the part belongs to the work.
+        """
         call = self.evidence.call_of(work.correlation)
         if not call:
-            return [("[idle: call unknown]", work.start_ns - start)]
+            return [("[idle: call unknown]", work.start_ns - start, None)]
         if call.enter_ns <= start:
             if last.kind == "copy":
                 label = "[idle: waiting on a copy]"
@@ -341,7 +349,7 @@ class Model:
                 label = "[idle: waiting for another stream]"
             else:
                 label = "[idle: submitted, not started]"
-            return [(label, work.start_ns - start)]
+            return [(label, work.start_ns - start, None)]
         return self.late_gap(start, call, work)
 
     def late_gap(self, start, call, work):
@@ -350,7 +358,7 @@ class Model:
                   "copy": "[idle: waiting on a copy]",
                   "memory": "[idle: allocating memory]", "code": "[idle: loading code]"}
         calls = self.recorded[call.thread]
-        now, pieces = start, []
+        now, pieces, longest = start, [], {}
         place = bisect.bisect_right(calls, start, key=lambda other: other.exit_ns)
         for other in calls[place:calls.index(call) + 1]:
             if other.enter_ns > now:
@@ -359,10 +367,16 @@ class Model:
                                else labels[None], own_ns))
                 now = other.enter_ns
             if other is not call:
-                pieces.append((labels[thread_state(other)], other.exit_ns - now))
+                label, length_ns = labels[thread_state(other)], other.exit_ns - now
+                pieces.append((label, length_ns))
+                if label in (labels["memory"], labels["code"]) and (
+                        label not in longest or length_ns > longest[label][0]):
+                    longest[label] = length_ns, other
                 now = other.exit_ns
         facts.expect(now == call.enter_ns, "gap", start, vars(call), pieces)
-        return [*pieces, (labels[None], work.start_ns - now)]
+        pieces.append((labels[None], work.start_ns - now))
+        return [(label, length_ns, longest.get(label, (0, None))[1])
+                for label, length_ns in pieces]
 
     # Memory.
 

@@ -97,10 +97,10 @@ class Device:
         busy_until, last = None, None
         for work in self.works:
             if last and work.start_ns > busy_until:
-                now, gap = busy_until, [("[idle: call unknown]", work.start_ns - busy_until)]
+                now, gap = busy_until, [("[idle: call unknown]", work.start_ns - busy_until, None)]
                 if not self.reference.is_blind(busy_until, work.start_ns):
                     gap = self.reference.gap(busy_until, last, work)
-                for name, length_ns in gap:
+                for name, length_ns, _ in gap:
                     self.idle.append((now, now + length_ns, COLUMNS[name]))
                     now += length_ns
             if not last or work.end_ns > busy_until:

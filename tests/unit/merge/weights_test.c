@@ -176,20 +176,28 @@ struct thread_call {
 	enum thread_state state;
 };
 
+static void add_launch(struct thread_timeline *timeline, uint64_t enter_ns)
+{
+	const struct call_span launch = {enter_ns, enter_ns, THREAD_BUSY, 0};
+	uint64_t own_ns;
+
+	assert_int_equal(thread_timeline_add_call(timeline, &launch, &own_ns), 0);
+}
+
 static struct thread_timeline timeline_of(const struct thread_call *calls)
 {
 	struct thread_timeline timeline = {0};
-
 	uint64_t own_ns;
 
 	for (; calls->exit_ns; calls++)
-		assert_int_equal(thread_timeline_add_call(&timeline, calls->state, calls->enter_ns,
-							  calls->exit_ns, &own_ns),
+		assert_int_equal(thread_timeline_add_call(&timeline,
+							  &(struct call_span){calls->enter_ns,
+									      calls->exit_ns,
+									      calls->state, 0},
+							  &own_ns),
 				 0);
 	if (calls->enter_ns)
-		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, calls->enter_ns,
-							  calls->enter_ns, &own_ns),
-				 0);
+		add_launch(&timeline, calls->enter_ns);
 	return timeline;
 }
 
@@ -283,6 +291,31 @@ static void classifies_gaps_by_thread_state(void **state)
 	}
 }
 
+static void finds_the_longest_call_of_a_state(void **state)
+{
+	static const struct call_span calls[] = {
+		{100, 200, THREAD_IN_ALLOCATION, 1}, {300, 360, THREAD_IN_ALLOCATION, 2},
+		{400, 900, THREAD_IN_LOADING, 3},    {1100, 1150, THREAD_IN_ALLOCATION, 4},
+		{1000, 1200, THREAD_IN_LOADING, 5},
+	};
+	struct thread_timeline timeline = {0};
+	uint64_t own_ns;
+
+	(void)state;
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_LOADING, 0, 1000), 0);
+	for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++)
+		assert_int_equal(thread_timeline_add_call(&timeline, &calls[c], &own_ns), 0);
+	add_launch(&timeline, 1300);
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_ALLOCATION, 0, 1300), 1);
+	/* only the part within the interval counts */
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_ALLOCATION, 150, 1300), 2);
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_ALLOCATION, 355, 1300), 4);
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_LOADING, 850, 1300), 5);
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_LOADING, 0, 400), 0);
+	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_SYNC, 0, 1300), 0);
+	thread_timeline_free(&timeline);
+}
+
 /* Add a random call after the calls nested in it. did records the state in each unit of time. */
 static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint64_t now,
 			   uint64_t until, unsigned depth)
@@ -303,8 +336,10 @@ static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint6
 		own_units -= length;
 		u += length - 1;
 	}
-	assert_int_equal(thread_timeline_add_call(timeline, in, now * UNIT, until * UNIT, &own_ns),
-			 0);
+	assert_int_equal(
+		thread_timeline_add_call(
+			timeline, &(struct call_span){now * UNIT, until * UNIT, in, 0}, &own_ns),
+		0);
 	assert_int_equal(own_ns, own_units * UNIT);
 }
 
@@ -319,7 +354,7 @@ static void matches_simple_timeline_on_random_calls(void **state)
 	(void)state;
 	for (uint64_t run = 1; run <= 1000; run++) {
 		uint8_t did[LENGTH]; /* state in each unit of time; THREAD_STATES for own code */
-		uint64_t now, end, own_ns;
+		uint64_t now, end;
 		struct thread_timeline timeline = {0};
 
 		seed = run * 77;
@@ -332,9 +367,7 @@ static void matches_simple_timeline_on_random_calls(void **state)
 			now = until + (draw(3) ? draw(7) : 0);
 		}
 		end = now;
-		assert_int_equal(thread_timeline_add_call(&timeline, THREAD_BUSY, end * UNIT,
-							  end * UNIT, &own_ns),
-				 0);
+		add_launch(&timeline, end * UNIT);
 		for (uint64_t from = 0; from < end; from++) {
 			uint64_t wanted[THREAD_STATES] = {0}, spent[THREAD_STATES] = {0},
 				 length = 0;
@@ -468,6 +501,7 @@ int main(void)
 		cmocka_unit_test(divides_time_into_equal_shares),
 		cmocka_unit_test(does_not_share_time_twice),
 		cmocka_unit_test(classifies_gaps_by_thread_state),
+		cmocka_unit_test(finds_the_longest_call_of_a_state),
 		cmocka_unit_test(matches_simple_timeline_on_random_calls),
 		cmocka_unit_test(classifies_waits_for_the_last_copy),
 		cmocka_unit_test(finds_owners_at_the_peak),
