@@ -131,7 +131,8 @@ static void set_lines(struct budget_row *list, const struct part_lines *lines)
 		if (lines->list[l].ns <= row->line_ns)
 			continue;
 		row->line = lines->list[l].frame;
-		row->line_ns = lines->list[l].ns;
+		/* Gaps of the tree may begin before the first of these steps. */
+		row->line_ns = smaller(lines->list[l].ns, row->total_ns);
 	}
 }
 
