@@ -18,8 +18,9 @@
 #include "merge/sums/path_tables.h"
 #include "merge/sums/run.h"
 
-#define SMALL_PART		1000 /* leave out parts below this share of the run */
-#define NEARLY_ALL(part, whole) ((part) >= (whole) - (whole) / 20)
+#define SMALL_PART  1000 /* leave out parts below this share of the run */
+#define SMALL_LINE  20	 /* the same for the function of a line */
+#define CALLERS_MAX 64	 /* functions with one caller may call each other */
 
 static int lines_begin(struct sink *sink)
 {
@@ -36,6 +37,7 @@ static void add_total(struct sink *sink, const struct process *process, const st
 {
 	const uint64_t *weights = total->weights;
 	struct lines *lines = sink->state;
+	struct frame_list own = {0};
 	struct line_sum *sum;
 	uint32_t key[2], id;
 	bool is_new;
@@ -43,13 +45,15 @@ static void add_total(struct sink *sink, const struct process *process, const st
 	if (!(weights[WEIGHT_COUNT] | weights[WEIGHT_GPU_TIME] | weights[WEIGHT_GPU_IDLE] |
 	      weights[WEIGHT_ALLOC_BYTES] | weights[WEIGHT_PEAK_BYTES]))
 		return;
-	key[0] = lines_place(lines, process, &total->owner, node);
+	key[0] = lines_place(lines, process, &total->owner, node, &own);
 	key[1] = node;
 	id = xt_intern(&lines->sum_keys, key, sizeof(key), &is_new);
 	xt_grow(lines->sums, lines->sum_capacity, id);
 	sum = &lines->sums[id - 1];
-	sum->place = key[0];
-	sum->node = node;
+	if (is_new)
+		*sum = (struct line_sum){.place = key[0], .node = node, .own = own};
+	else
+		free(own.list);
 	for (int w = 0; w < WEIGHTS; w++)
 		saturating_add(&sum->weights[w], weights[w]);
 	if (!(total->owner.marks & OWNER_STEADY))
@@ -94,30 +98,41 @@ static enum part_kind kind_of(struct lines *lines, const struct paths *paths, ui
 	return (enum part_kind)(lines->kinds[name] - 1);
 }
 
-/* How a line, or a function, is used. */
-struct line_use {
+/* How a function is used. */
+struct function_use {
 	uint64_t ns;
 	uint64_t hash;	   /* of the frames below it on the largest path */
 	uint64_t other_ns; /* of paths with other frames below it */
-	uint32_t caller;   /* key of a line that calls it */
-	bool has_several_callers;
+	uint32_t caller;   /* key of the last line that calls it */
+	uint32_t caller_count;
+	uint32_t line_count; /* of its own lines, without small ones */
 };
 
 struct line_uses {
 	uint32_t *modules; /* by folded name in lines.texts: the first name in run->paths */
-	struct interner functions;
+	struct interner functions, callers;
 	uint32_t *function_of; /* by key */
-	struct line_use *keys, *functions_used;
+	uint64_t *ns;	       /* by key */
+	struct function_use *used;
 };
 
-static void add_use(struct line_use *use, uint64_t ns, uint64_t hash, uint32_t caller)
+static void add_use(struct line_uses *uses, uint32_t key, uint64_t ns, uint64_t hash,
+		    uint32_t caller)
 {
+	uint32_t call[2] = {uses->function_of[key], caller};
+	struct function_use *use = &uses->used[call[0]];
+	bool is_new;
+
+	saturating_add(&uses->ns[key], ns);
 	saturating_add(&use->ns, ns);
 	use->hash = use->hash ? use->hash : hash;
 	if (use->hash != hash)
 		saturating_add(&use->other_ns, ns);
-	use->has_several_callers |= caller && use->caller && use->caller != caller;
-	use->caller = caller ? caller : use->caller;
+	if (!caller)
+		return;
+	xt_intern(&uses->callers, call, sizeof(call), &is_new);
+	use->caller_count += is_new;
+	use->caller = caller;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t more)
@@ -125,26 +140,26 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 	return (hash ^ more ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
 
-/* Follows a path outwards. The lines and the outermost operator below a line identify its way. */
+/*
+ * Follows a path outwards. The functions of own code, the lines of libraries and the outermost
+ * operator below a line identify its way.
+ */
 static void add_uses(struct line_uses *uses, struct lines *lines, const struct paths *paths,
-		     const struct line_sum *sum, const struct frame_list *own)
+		     const struct line_sum *sum)
 {
 	const struct path_node *places = lines->places.nodes;
 	uint64_t hash = 1, ns = sum->weights[WEIGHT_GPU_TIME];
 	uint32_t place = sum->place, outermost = NAME_EMPTY;
 
-	for (uint32_t n = sum->node, i = 0; ns && i < own->count; n = paths->nodes[n].parent) {
+	for (uint32_t n = sum->node, i = 0; ns && place != PATH_ROOT; n = paths->nodes[n].parent) {
 		enum part_kind kind = kind_of(lines, paths, n);
 
-		if (n == own->list[i]) {
+		if (n == sum->own.list[i]) {
 			uint32_t key = places[place].name;
-			uint32_t caller = places[places[place].parent].name;
-			uint64_t way = mix(hash, outermost);
 
-			add_use(&uses->keys[key], ns, way, caller);
-			add_use(&uses->functions_used[uses->function_of[key]], ns, way, caller);
-			hash = mix(hash, (uint64_t)key << 32);
 			place = places[place].parent;
+			add_use(uses, key, ns, mix(hash, outermost), places[place].name);
+			hash = mix(hash, (uint64_t)uses->function_of[key] << 32);
 			i++;
 		} else if (kind == PART_LINE) {
 			hash = mix(hash, paths->nodes[n].name);
@@ -154,14 +169,25 @@ static void add_uses(struct line_uses *uses, struct lines *lines, const struct p
 	}
 }
 
-/* Whether a function of own code only passes on the work of several lines that call it. */
+/*
+ * Returns how many lines call a function of own code, or its only caller, if these lines tell more
+ * than its own lines do: if it is a wrapper. Returns 0 if it is none.
+ */
+static uint32_t wrapper_callers(const struct line_uses *uses, uint32_t function, int depth)
+{
+	const struct function_use *use = &uses->used[function];
+	uint32_t count = use->caller_count;
+
+	if (!use->ns || use->other_ns > use->ns / SMALL_LINE || depth == CALLERS_MAX)
+		return 0;
+	if (count == 1)
+		count = wrapper_callers(uses, uses->function_of[use->caller], depth + 1);
+	return count > use->line_count ? count : 0;
+}
+
 static bool is_wrapper(const struct line_uses *uses, uint32_t key)
 {
-	const struct line_use *line = &uses->keys[key];
-	const struct line_use *function = &uses->functions_used[uses->function_of[key]];
-
-	return function->has_several_callers && line->ns && NEARLY_ALL(line->ns, function->ns) &&
-	       line->other_ns <= line->ns / 20;
+	return wrapper_callers(uses, uses->function_of[key], 0);
 }
 
 static enum line_pass pass_of(const struct paths *paths, uint32_t node)
@@ -243,7 +269,7 @@ static uint32_t add_row(struct lines *lines, const struct paths *paths, uint32_t
 
 /* Adds a sum to the line outside of all wrappers, and to the parts below that line. */
 static void charge(struct lines *lines, const struct paths *paths, const struct line_uses *uses,
-		   const struct line_sum *sum, struct frame_list *own)
+		   const struct line_sum *sum, struct frame_list *below)
 {
 	const struct path_node *places = lines->places.nodes;
 	uint32_t place = sum->place, part, charged = PATH_ROOT, n, last = sum->node;
@@ -256,25 +282,25 @@ static void charge(struct lines *lines, const struct paths *paths, const struct 
 		skipped++;
 	}
 	part = add_row(lines, paths, place, sum);
-	if (own->count)
-		charged = own->list[skipped];
+	if (place != PATH_ROOT)
+		charged = sum->own.list[skipped];
 	if (sum->weights[WEIGHT_GPU_IDLE])
 		last = path_of_idle_class(paths, sum->node);
 	else if (!sum->weights[WEIGHT_COUNT])
 		return;
-	for (own->count = 0, n = sum->node; n != charged; n = paths->nodes[n].parent) {
+	for (below->count = 0, n = sum->node; n != charged; n = paths->nodes[n].parent) {
 		enum part_kind kind = kind_of(lines, paths, n);
 
 		if (kind == PART_LINE)
-			list_append(*own, n);
+			list_append(*below, n);
 		else if (kind != PART_NONE && (!inner[kind] || kind == PART_OPERATOR))
 			inner[kind] = n;
 	}
 	inner[PART_OPERATOR] = inner[PART_NODE] ? inner[PART_NODE] : inner[PART_OPERATOR];
 	inner[PART_NODE] = 0;
 	inner[PART_WORK] = last;
-	while (own->count)
-		part = add_part(lines, paths, part, paths->nodes[own->list[--own->count]].name,
+	while (below->count)
+		part = add_part(lines, paths, part, paths->nodes[below->list[--below->count]].name,
 				PART_LINE, sum);
 	for (enum part_kind kind = PART_MODULE; kind <= PART_WORK; kind++)
 		if (inner[kind]) {
@@ -401,18 +427,27 @@ static void find_functions(struct line_uses *uses, const struct lines *lines)
 	bool is_new;
 
 	uses->function_of = xt_calloc(lines->keys.count + 1, sizeof(*uses->function_of));
-	uses->keys = xt_calloc(lines->keys.count + 1, sizeof(*uses->keys));
-	uses->functions_used = xt_calloc(lines->keys.count + 1, sizeof(*uses->functions_used));
+	uses->ns = xt_calloc(lines->keys.count + 1, sizeof(*uses->ns));
+	uses->used = xt_calloc(lines->keys.count + 1, sizeof(*uses->used));
 	for (uint32_t k = 1; k <= lines->keys.count; k++)
 		uses->function_of[k] = xt_intern(&uses->functions, lines_key(lines, k),
 						 offsetof(struct line_key, line), &is_new);
+}
+
+static void count_lines(struct line_uses *uses, const struct lines *lines)
+{
+	for (uint32_t k = 1; k <= lines->keys.count; k++) {
+		struct function_use *use = &uses->used[uses->function_of[k]];
+
+		use->line_count += uses->ns[k] > use->ns / SMALL_LINE;
+	}
 }
 
 static void lines_end(struct sink *sink, const struct run *run)
 {
 	struct lines *lines = sink->state;
 	struct line_uses uses = {0};
-	struct frame_list own = {0};
+	struct frame_list below = {0};
 	const struct line_part least = {
 		.gpu_ns = table_sum(&run->paths, WEIGHT_GPU_TIME) / SMALL_PART + 1,
 		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
@@ -420,20 +455,19 @@ static void lines_end(struct sink *sink, const struct run *run)
 	find_functions(&uses, lines);
 	fold_modules(&uses, lines, &run->paths);
 	SORT(lines->sums, lines->sum_keys.count, compare_sums);
+	for (size_t s = 0; s < lines->sum_keys.count; s++)
+		add_uses(&uses, lines, &run->paths, &lines->sums[s]);
+	count_lines(&uses, lines);
 	for (size_t s = 0; s < lines->sum_keys.count; s++) {
-		lines_own_frames(&run->paths, lines->sums[s].node, &own);
-		add_uses(&uses, lines, &run->paths, &lines->sums[s], &own);
-	}
-	for (size_t s = 0; s < lines->sum_keys.count; s++) {
-		lines_own_frames(&run->paths, lines->sums[s].node, &own);
 		lines->sums[s].pass = pass_of(&run->paths, lines->sums[s].node);
-		charge(lines, &run->paths, &uses, &lines->sums[s], &own);
+		charge(lines, &run->paths, &uses, &lines->sums[s], &below);
 	}
 	link_children(lines);
 	list_parts(lines, &(struct line_part){.first_child = lines->parts[0].first_child}, &least);
 	line_sources_read(lines, run);
 	interner_free(&uses.functions);
-	free_all(uses.modules, uses.function_of, uses.keys, uses.functions_used, own.list);
+	interner_free(&uses.callers);
+	free_all(uses.modules, uses.function_of, uses.ns, uses.used, below.list);
 }
 
 static void lines_free_state(struct sink *sink)
@@ -442,6 +476,8 @@ static void lines_free_state(struct sink *sink)
 
 	for (size_t i = 0; i < lines->order_count; i++)
 		free(lines->parts[lines->order[i]].source.texts.texts);
+	for (size_t s = 0; s < lines->sum_keys.count; s++)
+		free(lines->sums[s].own.list);
 	names_free(&lines->texts);
 	paths_free(&lines->places);
 	paths_free(&lines->tree);

@@ -43,8 +43,9 @@ struct line_part {
 
 /* Work with the same path and the same lines of own code. */
 struct line_sum {
-	uint32_t place; /* of its innermost line */
-	uint32_t node;	/* in run->paths */
+	uint32_t place;	       /* of its innermost line */
+	uint32_t node;	       /* in run->paths */
+	struct frame_list own; /* the frames of the place: later logs may mark more as own code */
 	enum line_pass pass;
 	struct step_weights steps;
 	uint64_t weights[WEIGHTS];

@@ -40,7 +40,7 @@ static void list_marked(const struct paths *paths, uint32_t node, unsigned mark,
 	}
 }
 
-void lines_own_frames(const struct paths *paths, uint32_t node, struct frame_list *own)
+static void list_own(const struct paths *paths, uint32_t node, struct frame_list *own)
 {
 	list_marked(paths, node, MARK_USER_FILE, own);
 	if (!own->count)
@@ -134,21 +134,20 @@ static uint32_t key_of(struct lines *lines, const struct process *process, uint3
 }
 
 uint32_t lines_place(struct lines *lines, const struct process *process, const struct owner *owner,
-		     uint32_t node)
+		     uint32_t node, struct frame_list *own)
 {
 	const struct paths *paths = process->paths;
-	struct frame_list own = {0};
 	struct stack_lines stack = {0};
 	bool is_exact = true;
-	uint32_t place = PATH_ROOT;
+	uint32_t place = PATH_ROOT, *keys;
 
 	xt_grow(lines->known, lines->known_capacity, (size_t)node + 1);
 	if (lines->known[node])
 		return lines->known[node] - 1;
-	lines_own_frames(paths, node, &own);
-	for (size_t i = 0; i < own.count && is_exact; i++)
-		is_exact = !paths_is_user_code(paths, paths->nodes[own.list[i]].name) ||
-			   paths_line(paths, paths->nodes[own.list[i]].name)->line != LINE_SEVERAL;
+	list_own(paths, node, own);
+	for (size_t i = 0; i < own->count && is_exact; i++)
+		is_exact = !paths_is_user_code(paths, paths->nodes[own->list[i]].name) ||
+			   paths_line(paths, paths->nodes[own->list[i]].name)->line != LINE_SEVERAL;
 	/* The stack of a sample of the CPU is not the owner's. */
 	if (!is_exact && !(owner->leaf == LEAF_IDLE && IDLE_WHAT_PATH(owner->what))) {
 		list_stack(process, owner->stack, &stack);
@@ -156,13 +155,14 @@ uint32_t lines_place(struct lines *lines, const struct process *process, const s
 			list_stack(process, process->model->nodes.creations[owner->creation].stack,
 				   &stack);
 	}
-	for (size_t i = 0; i < own.count; i++)
-		own.list[i] = key_of(lines, process, paths->nodes[own.list[i]].name, &stack);
-	while (own.count)
-		place = paths_child(&lines->places, place, own.list[--own.count]);
+	keys = xt_calloc(own->count + 1, sizeof(*keys));
+	for (size_t i = 0; i < own->count; i++)
+		keys[i] = key_of(lines, process, paths->nodes[own->list[i]].name, &stack);
+	for (size_t i = own->count; i-- > 0;)
+		place = paths_child(&lines->places, place, keys[i]);
 	if (is_exact)
 		lines->known[node] = place + 1;
-	free_all(own.list, stack.list);
+	free_all(keys, stack.list);
 	return place;
 }
 

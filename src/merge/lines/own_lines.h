@@ -36,12 +36,12 @@ static inline const char *frame_text(const struct paths *paths, uint32_t node)
 	return names_text(&paths->names, paths->nodes[node].name, NULL);
 }
 
-/* The place of the innermost own frame of a path. */
+/*
+ * Returns the place of the innermost own frame of a path. Lists its own frames, unless the place of
+ * the path was returned before. The caller frees the list.
+ */
 uint32_t lines_place(struct lines *lines, const struct process *process, const struct owner *owner,
-		     uint32_t node);
-
-/* Lists the frames of own code of a path. */
-void lines_own_frames(const struct paths *paths, uint32_t node, struct frame_list *own);
+		     uint32_t node, struct frame_list *own);
 
 const struct line_key *lines_key(const struct lines *lines, uint32_t key);
 
