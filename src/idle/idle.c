@@ -69,22 +69,50 @@ static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t 
 	return FIRST_NOT(i, 0, timeline->count, timeline->checkpoints[i].time_ns <= time_ns);
 }
 
+/*
+ * Adds the first time_ns of an interval to spent_ns. lengths_ns are its parts by state. Each further
+ * ns goes to one state (Jefferson's method), so no sum shrinks as time_ns grows.
+ */
+static void divide_interval(const uint64_t lengths_ns[THREAD_STATES], uint64_t interval_ns,
+			    uint64_t time_ns, uint64_t spent_ns[THREAD_STATES_COUNTED])
+{
+	uint64_t parts_ns[THREAD_STATES], rest_ns = time_ns;
+
+	for (int s = 0; s < THREAD_STATES; s++) {
+		parts_ns[s] = (uint64_t)((unsigned __int128)lengths_ns[s] * time_ns / interval_ns);
+		rest_ns -= parts_ns[s];
+	}
+	for (; rest_ns; rest_ns--) {
+		int next = 0;
+
+		for (int s = 1; s < THREAD_STATES; s++)
+			if ((unsigned __int128)lengths_ns[s] * (parts_ns[next] + 1) >
+			    (unsigned __int128)lengths_ns[next] * (parts_ns[s] + 1))
+				next = s;
+		parts_ns[next]++;
+	}
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
+		spent_ns[s] += parts_ns[s];
+}
+
 /* Interpolate the sums at time_ns. next is the first checkpoint after it. */
 static struct timeline_checkpoint sums_at(const struct thread_timeline *timeline, size_t next,
 					  uint64_t time_ns)
 {
 	const struct timeline_checkpoint *after = &timeline->checkpoints[next];
 	struct timeline_checkpoint sums = timeline->checkpoints[next ? next - 1 : 0];
-	uint64_t before_ns = sums.time_ns;
+	uint64_t before_ns = sums.time_ns, lengths_ns[THREAD_STATES];
 
 	sums.time_ns = time_ns;
 	if (!next || next == timeline->count)
 		return sums;
 	sums.call = after->call;
-	for (int s = 0; s < THREAD_STATES_COUNTED; s++)
-		sums.spent_ns[s] +=
-			(uint64_t)((unsigned __int128)(after->spent_ns[s] - sums.spent_ns[s]) *
-				   (time_ns - before_ns) / (after->time_ns - before_ns));
+	lengths_ns[THREAD_BUSY] = after->time_ns - before_ns;
+	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
+		lengths_ns[s] = after->spent_ns[s] - sums.spent_ns[s];
+		lengths_ns[THREAD_BUSY] -= lengths_ns[s];
+	}
+	divide_interval(lengths_ns, after->time_ns - before_ns, time_ns - before_ns, sums.spent_ns);
 	return sums;
 }
 
@@ -222,7 +250,7 @@ void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns
 {
 	size_t next = checkpoint_after(timeline, before_ns), first = next ? next - 1 : 0;
 
-	/* is_all_in(THREAD_IN_OWN_CODE, ) and nested calls look at one more. */
+	/* is_all_in() and nested calls look at one more. */
 	first -= first != 0;
 	if (first < THIN_MIN || first < timeline->count / 2)
 		return;
@@ -298,12 +326,8 @@ void thread_timeline_spent_upto(const struct thread_timeline *timeline, uint64_t
 		short_own_code(timeline, next, from_ns, until_ns, upto_ns);
 	rest_ns = upto_ns - from_ns;
 	for (int s = 0; s < THREAD_STATES_COUNTED; s++) {
-		uint64_t part_ns = upto.spent_ns[s] - from.spent_ns[s];
-
-		/* Interpolated sums are rounded separately and may exceed the rest. */
-		part_ns = smaller(part_ns, rest_ns);
-		spent_ns[s] += part_ns;
-		rest_ns -= part_ns;
+		spent_ns[s] += upto.spent_ns[s] - from.spent_ns[s];
+		rest_ns -= upto.spent_ns[s] - from.spent_ns[s];
 	}
 	spent_ns[THREAD_BUSY] += rest_ns;
 }

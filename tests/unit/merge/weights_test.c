@@ -343,6 +343,26 @@ static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint6
 	assert_int_equal(own_ns, own_units * UNIT);
 }
 
+/* The sums of a part only grow with its end, however the time between checkpoints is divided. */
+static void assert_sums_grow(const struct thread_timeline *timeline, uint64_t from_ns,
+			     uint64_t until_ns)
+{
+	uint64_t last[THREAD_STATES] = {0};
+
+	for (uint64_t upto_ns = from_ns; upto_ns <= until_ns;
+	     upto_ns += draw(2) ? 1 : draw(UNIT / 2)) {
+		uint64_t spent[THREAD_STATES] = {0}, sum_ns = 0;
+
+		thread_timeline_spent_upto(timeline, from_ns, until_ns, upto_ns, spent);
+		for (int s = 0; s < THREAD_STATES; s++) {
+			assert_true(spent[s] >= last[s]);
+			sum_ns += spent[s];
+		}
+		assert_int_equal(sum_ns, upto_ns - from_ns);
+		memcpy(last, spent, sizeof(last));
+	}
+}
+
 /*
  * Compare random calls with a record of each ns. After thinning out, the sums must stay complete,
  * and intervals that begin at a remaining checkpoint must stay exact.
@@ -391,6 +411,8 @@ static void matches_simple_timeline_on_random_calls(void **state)
 			for (int s = 0; s < THREAD_STATES; s++)
 				sum += spent[s];
 			assert_int_equal(sum, end * UNIT - from);
+			if (!draw(16))
+				assert_sums_grow(&timeline, from, end * UNIT);
 		}
 		thread_timeline_free(&timeline);
 	}
