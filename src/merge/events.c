@@ -633,7 +633,7 @@ static void events_begin(struct reading *reading)
 {
 	struct work_receiver receiver = {attribute_work, reading, reading->model->times.from_ns};
 	struct memory_listener memory_listener = {reading_memory_changed, reading};
-	struct timeline_listener timeline_listener = {reading_ran, reading};
+	struct timeline_listener timeline_listener = {reading_ran, reading_idle_moved, reading};
 	bool wants_exclusive = run_wants(reading->run, WEIGHT_GPU_EXCLUSIVE);
 	bool wants_idle = run_wants(reading->run, WEIGHT_GPU_IDLE);
 	bool compares_ranks = reading->run->needs.ranks && reading->model->has_collectives;

@@ -21,6 +21,7 @@ struct cpu_sample;
 struct demangle_cache;
 struct exporter;
 struct frames;
+struct idle_move;
 struct iterations;
 struct launch;
 struct model;
@@ -145,6 +146,8 @@ struct exporter {
 		/* For the work of each device, in order of start. Only with USES_ALL_WEIGHTS. */
 		void (*stretch)(struct sink *sink, const struct process *process,
 				const struct stretch *stretch);
+		/* After all stretches, as a change of their idle time. */
+		void (*idle_moved)(struct sink *sink, const struct idle_move *move);
 		/* For the NVTX events of a thread in order. */
 		void (*range)(struct sink *sink, const struct process *process,
 			      const struct xt_row_range *row);

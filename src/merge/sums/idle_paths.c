@@ -387,25 +387,33 @@ void idle_paths_add(struct idle_paths *paths, const struct owner *owner, uint64_
 }
 
 /* Gives each sample its part of the time of its owner and class. */
-static void divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
+static struct idle_move divide_pending(struct idle_paths *paths, const struct idle_hit *hit)
 {
 	struct total *total = &paths->aggregate->entries[hit->place];
 	struct idle_pending *pending = &paths->pending[hit->place];
 	struct owner owner = total->owner;
-	uint64_t sampled_ns = pending->hit_ns, part_ns;
+	struct idle_move move = {.from = hit->place, .class = IDLE_WHAT_CLASS(owner.what)};
+	uint64_t sampled_ns = pending->hit_ns;
 
 	if (sampled_ns > pending->ns / HITS_FEW)
 		sampled_ns = pending->ns;
-	part_ns = take_part(&sampled_ns, &pending->hit_ns, hit->weight_ns);
-	pending->ns -= part_ns;
-	total->weights[WEIGHT_GPU_IDLE] -= part_ns;
-	add_idle(paths, owner, IDLE_WHAT_CLASS(owner.what), hit->path, part_ns);
+	move.ns = take_part(&sampled_ns, &pending->hit_ns, hit->weight_ns);
+	move.of_ns = total->weights[WEIGHT_GPU_IDLE];
+	pending->ns -= move.ns;
+	total->weights[WEIGHT_GPU_IDLE] -= move.ns;
+	move.to = add_idle(paths, owner, move.class, hit->path, move.ns);
+	return move;
 }
 
-void idle_paths_finish(struct idle_paths *paths)
+void idle_paths_finish(struct idle_paths *paths,
+		       void (*moved)(void *context, const struct idle_move *move), void *context)
 {
-	for (size_t h = 0; h < paths->hit_count; h++)
-		divide_pending(paths, &paths->hits[h]);
+	for (size_t h = 0; h < paths->hit_count; h++) {
+		const struct idle_move move = divide_pending(paths, &paths->hits[h]);
+
+		if (moved && move.ns)
+			moved(context, &move);
+	}
 	free_all(paths->hits, paths->pending, paths->shares, paths->parts.list);
 	paths->hits = NULL;
 	paths->pending = NULL;
@@ -417,8 +425,8 @@ void idle_paths_finish(struct idle_paths *paths)
 
 void idle_paths_free(struct idle_paths *paths)
 {
-	idle_paths_finish(&(struct idle_paths){
-		.hits = paths->hits, .pending = paths->pending, .shares = paths->shares});
+	paths->hit_count = 0;
+	idle_paths_finish(paths, NULL, NULL);
 	interner_free(&paths->keys);
 	*paths = (struct idle_paths){0};
 }

@@ -76,6 +76,13 @@ struct idle_parts {
 	LIST(struct idle_part);
 };
 
+/* Idle time whose owner changes once all samples of its owner and class are known. */
+struct idle_move {
+	uint32_t from, to; /* index in the aggregate */
+	enum idle_class class;
+	uint64_t ns, of_ns; /* so much of what `from` has at this time */
+};
+
 struct idle_paths {
 	const struct cpu_logs *logs; /* NULL: this process was not sampled */
 	const struct input *input;   /* the log that is read */
@@ -123,8 +130,9 @@ struct idle_path idle_paths_follow(const struct cpu_logs *logs, const struct cpu
  */
 bool idle_paths_explain(const struct idle_paths *paths, uint32_t path);
 
-/* Divides the short gaps. Call it after the last gap. */
-void idle_paths_finish(struct idle_paths *paths);
+/* Divides the short gaps. Call it after the last gap. moved: called for each change, or NULL. */
+void idle_paths_finish(struct idle_paths *paths,
+		       void (*moved)(void *context, const struct idle_move *move), void *context);
 
 void idle_paths_free(struct idle_paths *paths);
 

@@ -443,6 +443,15 @@ void reading_ran(void *context, const struct stretch *stretch)
 	EXPORT(reading, on.stretch, stretch);
 }
 
+void reading_idle_moved(void *context, const struct idle_move *move)
+{
+	struct reading *reading = context;
+
+	for (size_t e = 0; e < reading->sink_count; e++)
+		if (reading->sinks[e].exporter->on.idle_moved)
+			reading->sinks[e].exporter->on.idle_moved(&reading->sinks[e], move);
+}
+
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes)
 {
 	struct reading *reading = context;

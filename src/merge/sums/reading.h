@@ -180,6 +180,7 @@ void reading_add_wait(struct reading *reading, const struct launch *call, uint64
 void attribute_work(void *context, const struct work *work, const struct launch *launch);
 void attribute_work_with_id(void *context, const struct work *work, const struct launch *launch);
 void reading_ran(void *context, const struct stretch *stretch);
+void reading_idle_moved(void *context, const struct idle_move *move);
 void reading_memory_changed(void *context, uint32_t pool, uint64_t time_ns, uint64_t live_bytes);
 
 /*

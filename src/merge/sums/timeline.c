@@ -392,6 +392,7 @@ uint64_t timeline_finish(struct timeline *timeline)
 		missed_count += timeline->exclusive[d].dropped_count;
 	}
 	if (timeline->wants_idle)
-		idle_paths_finish(timeline->idle_paths);
+		idle_paths_finish(timeline->idle_paths, timeline->listener.moved,
+				  timeline->listener.context);
 	return missed_count;
 }

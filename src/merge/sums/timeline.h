@@ -153,6 +153,7 @@ static inline void stretch_idle_upto(const struct stretch *stretch, uint64_t upt
 /* Called for each piece of work if idle time was requested. */
 struct timeline_listener {
 	void (*ran)(void *context, const struct stretch *stretch);
+	void (*moved)(void *context, const struct idle_move *move); /* after all work; or NULL */
 	void *context;
 };
 

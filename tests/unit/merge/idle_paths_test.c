@@ -129,7 +129,7 @@ static void divides_a_long_gap(void **state)
 	    &(struct cpu_sample){25000000, 25000000, .tid = OWN_PID, .stack = 2, .state = 1});
 	sort(&f);
 	add_gap(&f, 10000000, 50000000, 50000000, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	/* From 10 to 17.5 ms, from there to 32.5 ms. */
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), 7500000);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST + 1), 15000000);
@@ -162,7 +162,7 @@ static void counts_paths_that_tell_something_as_covered(void **state)
 	}
 	sort(&f);
 	add_gap(&f, 10000000, 90000000, 90000000, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	assert_int_equal(f.paths.keys.count, 3);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, running), 20000000);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, lock), 20000000);
@@ -188,7 +188,7 @@ static void follows_a_wait_to_another_process(void **state)
 	add(&f, 1, &(struct cpu_sample){5000000, 60000000, .tid = 7, .stack = 9, .state = 3});
 	sort(&f);
 	add_gap(&f, 10000000, 50000000, 50000000, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	assert_int_equal(f.paths.keys.count, 1);
 	path = idle_paths_get(&f.paths, IDLE_PATH_FIRST);
 	assert_true(path->has_other);
@@ -209,7 +209,7 @@ static void leaves_time_of_the_gpu_alone(void **state)
 	    &(struct cpu_sample){15000000, 15000000, .tid = OWN_PID, .stack = 1, .state = 1});
 	sort(&f);
 	add_gap(&f, 10000000, 50000000, 5000000, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	assert_int_equal(idle_of(&f, IDLE_NOT_STARTED, IDLE_PATH_NONE), 40000000);
 	assert_int_equal(f.paths.keys.count, 0);
 	end(&f);
@@ -262,7 +262,7 @@ static void keeps_the_time_of_each_class(void **state)
 			add_gap(&f, from_ns, now_ns, from_ns + draw(now_ns - from_ns + 1000),
 				(uint32_t)draw(3), pieces_ns);
 		}
-		idle_paths_finish(&f.paths);
+		idle_paths_finish(&f.paths, NULL, NULL);
 		for (int class = 0; class < IDLE_CLASSES; class ++)
 			assert_int_equal(idle_of(&f, (enum idle_class) class, -1),
 					 wanted_ns[class]);
@@ -286,7 +286,7 @@ static void survives_covers_whose_sum_overflows(void **state)
 					 .state = XT_CPU_RUNNING});
 	sort(&f);
 	add_gap(&f, 100, 100 + gap_ns, 100 + gap_ns, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), gap_ns);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, IDLE_PATH_FIRST), gap_ns);
 	end(&f);
@@ -307,7 +307,7 @@ static void survives_weights_whose_sum_overflows(void **state)
 					 .stack = 1, .state = XT_CPU_RUNNING});
 	sort(&f);
 	add_gap(&f, 1000, 2000, 2000, 1, pieces_ns);
-	idle_paths_finish(&f.paths);
+	idle_paths_finish(&f.paths, NULL, NULL);
 	assert_int_equal(idle_of(&f, IDLE_NOT_SUBMITTED, -1), 1000);
 	end(&f);
 }
