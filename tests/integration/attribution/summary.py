@@ -57,7 +57,7 @@ class Summary:
                 title, is_head = re.sub(r" \(top .*\)|:.*", "", line), True
             elif is_head:
                 is_head = False  # the overview's first line has the number of processes
-                if not title.startswith(("Losses", "Warnings")):
+                if not title.startswith("Warnings"):
                     continue
                 self.tables[title].append(re.split(r"  +", line.strip()))
             else:
@@ -196,7 +196,7 @@ class Checker:
         facts.expect_same(found, wanted, "summary: memory")
 
     def losses(self):
-        lost = {row[0]: int(row[1].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
+        lost = {row[1]: int(row[0].replace(",", "")) for row in self.tables.get("Losses by cause", ())}
         by_device = lost.pop("kernels, copies and memsets launched by the GPU", 0)
         # A kernel is missing only if the simulator corrupted or dropped its record. A graph without
         # kernels also counts as missing some if another graph had its id and kernels.
