@@ -273,7 +273,7 @@ static void put_steps(struct table_rows *rows, struct cells *cells, bool is_torc
 {
 	const struct steps *steps = steps_of(rows->run);
 	const struct line_part *row = rows->record;
-	uint64_t count = steps ? steps->steady_count : 0;
+	uint64_t count = steps ? steps->steady.count : 0;
 
 	cells_put(cells, cell_known(count, row->steps.gpu_ns / larger(count, 1u)));
 	cells_put(cells, cell_text_share(true, row->steps.gpu_ns, rows->whole));

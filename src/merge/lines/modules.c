@@ -281,7 +281,7 @@ static void modules_put_row(struct table_rows *rows, struct cells *cells)
 	const struct steps *steps = steps_of(rows->run);
 
 	cells_put(cells,
-		  steps ? cell_number(row->own[SUM_STEPS] / steps->steady_count) : CELL_ABSENT);
+		  steps ? cell_number(row->own[SUM_STEPS] / steps->steady.count) : CELL_ABSENT);
 	cells_put(cells, cell_share(row->own[SUM_ALL], rows->run->sums->events.work.gpu_ns));
 }
 

@@ -64,17 +64,6 @@ static void join_lines(struct part_lines *lines)
 	lines->count = lines->count ? kept + 1 : 0;
 }
 
-static uint32_t part_of_idle(const struct paths *paths, uint32_t node)
-{
-	const char *label =
-		names_text(&paths->names, paths->nodes[path_of_idle_class(paths, node)].name, NULL);
-
-	for (uint32_t class = 0; class < IDLE_CLASSES; class ++)
-		if (!strcmp(label, idle_labels[class]))
-			return STEP_IDLE + class;
-	return STEP_UNEXPLAINED;
-}
-
 /* The lines of the notes. The caller frees the list. */
 static struct part_lines lines_of_notes(const struct paths *paths, const struct step_notes *notes)
 {
@@ -83,17 +72,6 @@ static struct part_lines lines_of_notes(const struct paths *paths, const struct 
 	for (size_t n = 0; n < notes->count; n++)
 		add_line(&lines, paths, notes->list[n].place, notes->list[n].part,
 			 notes->list[n].ns);
-	join_lines(&lines);
-	return lines;
-}
-
-/* The lines of the CPU code that idle GPUs waited for, after the warm-up. The caller frees it. */
-static struct part_lines lines_of_idle(const struct steps *steps, const struct paths *paths)
-{
-	struct part_lines lines = {0};
-
-	for (uint32_t n = PATH_ROOT + 1; n < steps->weight_capacity && n < paths->node_count; n++)
-		add_line(&lines, paths, n, part_of_idle(paths, n), steps->weights[n].idle_ns);
 	join_lines(&lines);
 	return lines;
 }
@@ -131,8 +109,7 @@ static void set_lines(struct budget_row *list, const struct part_lines *lines)
 		if (lines->list[l].ns <= row->line_ns)
 			continue;
 		row->line = lines->list[l].frame;
-		/* Gaps of the tree may begin before the first of these steps. */
-		row->line_ns = smaller(lines->list[l].ns, row->total_ns);
+		row->line_ns = lines->list[l].ns;
 	}
 }
 
@@ -140,28 +117,21 @@ static void open_budget(struct table_rows *rows)
 {
 	const struct steps *steps = steps_of(rows->run);
 	const struct paths *paths = &rows->run->paths;
-	struct part_lines lines, idle;
+	struct part_lines lines;
 	struct budget_row *list;
 
 	if (!steps)
 		return;
 	list = rows->memory = xt_calloc(STEP_PARTS, sizeof(*list));
-	rows->whole = steps->steady_ns;
-	for (size_t i = 0; i < steps->all.count; i++)
-		for (int part = 0; part < STEP_PARTS && !steps->all.list[i].is_warmup; part++)
-			list[part].total_ns += steps->all.list[i].parts_ns[part];
+	rows->whole = steps->steady.wall_ns;
 	lines = lines_of_notes(paths, &steps->sums);
-	idle = lines_of_idle(steps, paths);
-	for (size_t l = 0; l < lines.count; l++)
-		if (lines.list[l].part >= STEP_IDLE && idle.count)
-			lines.list[l].ns = 0;
 	set_lines(list, &lines);
-	set_lines(list, &idle);
-	free_all(lines.list, idle.list);
+	free(lines.list);
 	table_records(rows, list, 0);
 	for (uint32_t part = 0; part < STEP_PARTS; part++) {
 		list[part].part = part;
-		list[part].step_ns = list[part].total_ns / steps->steady_count;
+		list[part].total_ns = steps->steady.parts_ns[part];
+		list[part].step_ns = list[part].total_ns / steps->steady.count;
 		list[part].median_ns = steps->median->parts_ns[part];
 		list[part].slowest_ns = steps->slowest->parts_ns[part];
 		if (list[part].total_ns)
@@ -231,8 +201,8 @@ static const struct column_def step_columns[] = {
 
 static bool is_slow(const struct slow_step *slow, const struct step *step)
 {
-	return slow->process == step->process && slow->device == step->device &&
-	       slow->number == step->number;
+	return slow->step.process == step->process && slow->step.device == step->device &&
+	       slow->step.number == step->number;
 }
 
 /* The line that grew most in a part, compared with the mean of all steps. */
@@ -247,7 +217,7 @@ static uint32_t line_of_cause(const struct paths *paths, const struct steps *ste
 	for (size_t l = 0; l < here.count; l++) {
 		const struct part_line *row = &here.list[l];
 		const struct part_line *all = SEARCH(row, usual.list, usual.count, compare_lines);
-		uint64_t mean_ns = all ? all->ns / steps->steady_count : 0;
+		uint64_t mean_ns = all ? all->ns / steps->steady.count : 0;
 
 		if (row->part == part && row->ns > mean_ns && row->ns - mean_ns > most_ns) {
 			most_ns = row->ns - mean_ns;
@@ -288,32 +258,22 @@ static void open_steps(struct table_rows *rows)
 		table_records(rows, steps->all.list, steps->all.count);
 }
 
-static int compare_walls(const void *a, const void *b, void *context)
-{
-	const struct step *x = (const struct step *)context + *(const size_t *)a;
-	const struct step *y = (const struct step *)context + *(const size_t *)b;
-
-	return x->wall_ns != y->wall_ns ? ORDER(y->wall_ns, x->wall_ns) : ORDER(x, y);
-}
+COMPARE_BY(compare_slow, struct slow_step,
+	   DOWN(step.wall_ns) UP(step.process) UP(step.device) UP(step.number))
 
 /* The slowest steps, slowest first. */
 static void open_slow_steps(struct table_rows *rows)
 {
 	const struct steps *steps = steps_of(rows->run);
-	size_t *order;
+	struct slow_step *list;
 
 	if (!steps)
 		return;
-	order = xt_calloc(steps->slow.count + 1, sizeof(*order));
-	table_records(rows, steps->all.list, 0);
-	for (size_t i = 0, count = 0; i < steps->all.count; i++)
-		for (size_t k = 0; k < steps->slow.count && count < steps->slow.count; k++)
-			if (is_slow(&steps->slow.list[k], &steps->all.list[i]))
-				order[count++] = i;
-	SORT_BY(order, steps->slow.count, compare_walls, steps->all.list);
-	for (size_t i = 0; i < steps->slow.count && i < STEPS_SLOW; i++)
-		table_add(rows, order[i]);
-	free(order);
+	list = rows->memory = xt_malloc((steps->slow.count + 1) * sizeof(*list));
+	if (steps->slow.count)
+		memcpy(list, steps->slow.list, steps->slow.count * sizeof(*list));
+	SORT(list, steps->slow.count, compare_slow);
+	table_records(rows, list, smaller(steps->slow.count, STEPS_SLOW));
 }
 
 static void put_cause(struct table_rows *rows, struct cells *cells, const struct steps *steps,
@@ -378,116 +338,113 @@ static const char *const source_texts[] = {
 /* The first process with steps after the warm-up. */
 static const struct step_process *first_process(const struct steps *steps)
 {
-	const struct step_process *process = steps->processes.list;
+	const struct step_device_sums *device = steps->devices.list;
 
-	while (!process->device_count)
-		process++;
-	return process;
+	while (!device->steady.count)
+		device++;
+	return &steps->processes.list[device->process];
 }
 
-/* Number of devices with steps, by process. */
+/* Number of devices with steps after the warm-up, by process. */
 static uint64_t count_devices(const struct steps *steps)
 {
 	uint64_t count = 0;
 
-	for (size_t p = 0; p < steps->processes.count; p++)
-		count += steps->processes.list[p].device_count;
+	for (size_t d = 0; d < steps->devices.count; d++)
+		count += steps->devices.list[d].steady.count != 0;
 	return count;
 }
 
-/* Describes the number of steps of each GPU: "20 steps" or "18 to 20 steps on each of 4 GPUs". */
-static char *counts_text(const struct steps *steps)
+/* " on each of 4 GPUs", " on 1 of 2 GPUs", " in each of 3 processes on 1 GPU", or "". */
+static char *gpus_text(const struct steps *steps, size_t gpu_count)
 {
-	uint64_t least = UINT64_MAX, most = 0, count = 0, devices = count_devices(steps);
-	char from[32] = "", of[48] = "";
+	uint64_t shares = count_devices(steps), gpus = steps->gpu_count;
+	uint64_t all = larger(gpu_count, gpus);
+	char in[48] = "", of[32] = "";
 
-	for (size_t i = 0; i < steps->all.count; i++) {
-		const struct step *step = &steps->all.list[i], *next = step + 1;
+	if (shares < 2 && all < 2)
+		return xt_strdup("");
+	if (gpus < shares)
+		snprintf(in, sizeof(in), " in each of %" PRIu64 " processes", shares);
+	if (gpus < all)
+		snprintf(of, sizeof(of), "%" PRIu64 " of ", gpus);
+	return xt_asprintf("%s on %s%s%" PRIu64 " GPU%s", in,
+			   gpus == shares && gpus > 1 ? "each of " : "", of, all,
+			   all == 1 ? "" : "s");
+}
 
-		count += !step->is_warmup;
-		if (i + 1 < steps->all.count && next->process == step->process &&
-		    next->device == step->device)
-			continue;
+/* "20 steps", or "18 to 20 steps" if GPUs have different numbers. */
+static void format_counts(char text[64], const struct steps *steps)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	char from[32] = "";
+
+	for (size_t d = 0; d < steps->devices.count; d++) {
+		uint64_t count = steps->devices.list[d].steady.count;
+
 		least = count ? smaller(least, count) : least;
 		most = larger(most, count);
-		count = 0;
 	}
 	if (least < most)
 		snprintf(from, sizeof(from), "%" PRIu64 " to ", least);
-	if (devices > 1)
-		snprintf(of, sizeof(of), " on each of %" PRIu64 " GPUs", devices);
-	return xt_asprintf("%s%" PRIu64 " steps%s", from, most, of);
+	snprintf(text, 64, "%s%" PRIu64 " step%s", from, most, most == 1 ? "" : "s");
 }
 
-char *steps_text(const struct steps *steps)
+char *steps_text(const struct steps *steps, size_t gpu_count)
 {
 	const struct step_process *first = first_process(steps);
-	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES];
-	char *counts = counts_text(steps), *text;
-	uint64_t busy_ns = 0;
+	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES], of[48] = "";
+	char counts[64], *gpus = gpus_text(steps, gpu_count), *text;
 
-	for (size_t i = 0; i < steps->all.count; i++)
-		if (!steps->all.list[i].is_warmup)
-			busy_ns += step_busy_ns(&steps->all.list[i]);
+	for (size_t d = 0; d < steps->devices.count; d++)
+		if (steps->devices.list[d].steady.count > STEPS_MAX)
+			snprintf(of, sizeof(of), " of the first %u", STEPS_MAX);
+	format_counts(counts, steps);
 	format_time_short(median, steps->median->wall_ns);
 	format_time_short(slowest, steps->slowest->wall_ns);
-	text = xt_asprintf("%s of %s (median; slowest %s, step %" PRIu32 "), GPU busy %s; by %s%s",
-			   counts, median, slowest, steps->slowest->number + 1,
-			   format_share(busy, busy_ns, steps->steady_ns),
-			   source_texts[first->source], first->name ? first->name : "");
-	free(counts);
+	text = xt_asprintf(
+		"%s of %s%s (median%s; slowest %s, step %" PRIu32 "), GPU busy %s; by %s%s", counts,
+		median, gpus, of, slowest, steps->slowest->number + 1,
+		format_share(busy, step_busy_ns(steps->steady.parts_ns), steps->steady.wall_ns),
+		source_texts[first->source], first->name ? first->name : "");
+	free(gpus);
 	return text;
-}
-
-/* The part of the warm-up that took longest. */
-static uint32_t longest_part(const struct steps *steps, uint64_t *part_ns)
-{
-	uint64_t sums_ns[STEP_PARTS] = {0};
-	uint32_t longest = 0;
-
-	for (size_t i = 0; i < steps->all.count; i++)
-		for (uint32_t p = 0; p < STEP_PARTS && steps->all.list[i].is_warmup; p++)
-			sums_ns[p] += steps->all.list[i].parts_ns[p];
-	for (uint32_t p = 0; p < STEP_PARTS; p++)
-		if (sums_ns[p] > sums_ns[longest])
-			longest = p;
-	*part_ns = sums_ns[longest];
-	return longest;
 }
 
 char *steps_warmup_text(const struct steps *steps)
 {
-	uint64_t count = 0, wall_ns = 0, part_ns, devices = count_devices(steps);
-	uint32_t part = longest_part(steps, &part_ns);
+	const struct step_sums *sums = &steps->warmup;
+	uint64_t devices = count_devices(steps);
+	uint32_t longest = 0;
 	char wall[TIME_BYTES], share[SHARE_BYTES];
 
-	for (size_t i = 0; i < steps->all.count; i++) {
-		count += steps->all.list[i].is_warmup;
-		wall_ns += steps->all.list[i].is_warmup ? steps->all.list[i].wall_ns : 0;
-	}
-	if (!count)
+	if (!sums->count)
 		return NULL;
-	format_time_short(wall, wall_ns / devices);
-	return xt_asprintf("%" PRIu64 " step%s before, %s%s; %s of it %s", count / devices,
-			   count / devices == 1 ? "" : "s", wall, devices > 1 ? " each" : "",
-			   format_share(share, part_ns, wall_ns), step_part_names[part]);
+	for (uint32_t p = 0; p < STEP_PARTS; p++)
+		if (sums->parts_ns[p] > sums->parts_ns[longest])
+			longest = p;
+	format_time_short(wall, sums->wall_ns / devices);
+	return xt_asprintf("%" PRIu64 " step%s before, %s%s; %s of it %s", sums->count / devices,
+			   sums->count / devices == 1 ? "" : "s", wall, devices > 1 ? " each" : "",
+			   format_share(share, sums->parts_ns[longest], sums->wall_ns),
+			   step_part_names[longest]);
 }
 
-void steps_put_json(struct json *json, const struct steps *steps)
+void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count)
 {
 	static const char *const sources[] = {[ITERATIONS_RANGE] = "nvtx",
 					      [ITERATIONS_OPTIMIZER] = "optimizer",
 					      [ITERATIONS_PERIOD] = "period"};
 	const struct step_process *first = first_process(steps);
-	char *text = steps_text(steps);
+	char *text = steps_text(steps, gpu_count);
 
 	json_begin_object(json, "steps");
 	json_string(json, "text", text);
 	json_string(json, "source", sources[first->source]);
 	json_string(json, "name", first->name ? first->name : "");
-	json_u64(json, "gpu_count", count_devices(steps));
-	json_u64(json, "step_count", steps->steady_count);
-	json_u64(json, "wall_ns", steps->steady_ns);
+	json_u64(json, "gpu_count", steps->gpu_count);
+	json_u64(json, "step_count", steps->steady.count);
+	json_u64(json, "wall_ns", steps->steady.wall_ns);
 	json_u64(json, "median_ns", steps->median->wall_ns);
 	json_u64(json, "slowest_ns", steps->slowest->wall_ns);
 	json_u64(json, "slowest_step", steps->slowest->number + 1);

@@ -23,11 +23,6 @@ const char *const step_part_names[STEP_PARTS] = {[STEP_COMPUTE] = "compute",
 							 "not explained"};
 #undef IDLE_PART
 
-static struct step_process *last_process(struct steps *s)
-{
-	return &s->processes.list[s->processes.count - 1];
-}
-
 static void steps_process(struct sink *sink, const struct process *process)
 {
 	static const struct iterations none;
@@ -41,6 +36,7 @@ static void steps_process(struct sink *sink, const struct process *process)
 				     ? sink->settings->wanted.from_ns + (uint64_t)process->origin_ns
 				     : 0;
 	s->reading.sums_from = s->sums.count;
+	s->reading.has_ended = false;
 	s->reading.is_cut = sink->settings->wanted.until_ns;
 	if (!s->reading.devices)
 		s->reading.devices = xt_calloc(STEPS_DEVICES_MAX, sizeof(*s->reading.devices));
@@ -82,14 +78,10 @@ static void add_note(struct step_notes *notes, uint32_t place, uint32_t part, ui
 /* Keeps the step that ends if it is among the slowest of the device. */
 static void keep_slow(struct step_device *device)
 {
-	const struct step *step = &device->step;
-	struct slow_step slow = {.process = step->process,
-				 .device = step->device,
-				 .number = step->number,
-				 .wall_ns = step->wall_ns};
+	struct slow_step slow = {.step = device->step};
 	size_t at = STEPS_SLOW;
 
-	while (at && device->slow[at - 1].wall_ns < step->wall_ns)
+	while (at && device->slow[at - 1].step.wall_ns < slow.step.wall_ns)
 		at--;
 	if (at == STEPS_SLOW)
 		return;
@@ -102,16 +94,31 @@ static void keep_slow(struct step_device *device)
 	device->slow[at] = slow;
 }
 
+static void add_sums(struct step_sums *sums, const struct step_sums *more)
+{
+	sums->count += more->count;
+	saturating_add(&sums->wall_ns, more->wall_ns);
+	for (int part = 0; part < STEP_PARTS; part++)
+		saturating_add(&sums->parts_ns[part], more->parts_ns[part]);
+}
+
 static void end_step(struct step_device *device)
 {
 	struct step *step = &device->step;
+	struct step_sums *sums = step->is_warmup ? &device->sums.warmup : &device->sums.steady;
+	struct step_sums own = {.count = 1};
 
 	if (!device->is_in_step)
 		return;
 	device->is_in_step = false;
 	for (int part = 0; part < STEP_PARTS; part++)
 		step->wall_ns += step->parts_ns[part];
-	list_append(device->ended, *step);
+	own.wall_ns = step->wall_ns;
+	memcpy(own.parts_ns, step->parts_ns, sizeof(own.parts_ns));
+	add_sums(sums, &own);
+	device->sums.busy_count += step_busy_ns(step->parts_ns) != 0;
+	if (sums->count <= STEPS_MAX)
+		list_append(device->ended, *step);
 	if (!step->is_warmup)
 		keep_slow(device);
 	device->notes.count = 0;
@@ -124,7 +131,7 @@ static void begin_step(struct steps *s, struct step_device *device, uint32_t num
 	size_t iteration = device->next++;
 
 	end_step(device);
-	if (iteration >= s->reading.iterations->found_count || iteration >= STEPS_MAX ||
+	if (iteration >= s->reading.iterations->found_count ||
 	    s->reading.iterations->starts_ns[iteration] < s->reading.from_ns)
 		return;
 	device->is_in_step = true;
@@ -263,25 +270,46 @@ static void steps_stretch(struct sink *sink, const struct process *process,
 	}
 }
 
+static void steps_idle_moved(struct sink *sink, const struct idle_move *move)
+{
+	struct steps *s = sink->state;
+	size_t from = (size_t)move->from * STEP_PARTS + STEP_IDLE + move->class;
+	size_t to = (size_t)move->to * STEP_PARTS + STEP_IDLE + move->class;
+
+	for (uint32_t d = 0; d < STEPS_DEVICES_MAX; d++) {
+		struct step_device *device = &s->reading.devices[d];
+		uint64_t moved_ns;
+
+		if (from >= device->sum_capacity || !device->sums_ns[from])
+			continue;
+		moved_ns = (uint64_t)((unsigned __int128)device->sums_ns[from] * move->ns /
+				      move->of_ns);
+		xt_grow(device->sums_ns, device->sum_capacity, to + 1);
+		device->sums_ns[from] -= moved_ns;
+		device->sums_ns[to] += moved_ns;
+	}
+}
+
 /* Adds the steps of a device to the run, unless it ran work in less than half of them. */
 static void keep_device(struct steps *s, struct step_device *device)
 {
-	bool has_steady = false;
-	size_t busy_count = 0;
+	struct step_device_sums *sums = &device->sums;
+	bool is_kept =
+		sums->busy_count && sums->busy_count * 2 >= sums->warmup.count + sums->steady.count;
 
-	for (size_t i = 0; i < device->ended.count; i++)
-		busy_count += step_busy_ns(&device->ended.list[i]) != 0;
-	for (size_t i = 0; i < device->ended.count && busy_count * 2 >= device->ended.count; i++) {
-		has_steady |= !device->ended.list[i].is_warmup;
+	for (size_t i = 0; i < device->ended.count && is_kept; i++)
 		list_append(s->all, device->ended.list[i]);
+	if (is_kept) {
+		sums->process = device->step.process;
+		sums->device = device->step.device;
+		list_append(s->devices, *sums);
 	}
-	last_process(s)->device_count += has_steady;
-	for (size_t i = 0; i < device->sum_capacity && has_steady; i++)
+	for (size_t i = 0; i < device->sum_capacity && is_kept; i++)
 		if (device->sums_ns[i])
 			add_note(&s->sums, (uint32_t)(i / STEP_PARTS), i % STEP_PARTS,
 				 device->sums_ns[i]);
 	for (size_t i = 0; i < STEPS_SLOW; i++)
-		if (has_steady && device->slow[i].wall_ns)
+		if (is_kept && device->slow[i].step.wall_ns)
 			list_append(s->slow, device->slow[i]);
 		else
 			free(device->slow[i].notes.list);
@@ -290,6 +318,9 @@ static void keep_device(struct steps *s, struct step_device *device)
 /* Ends the steps that last at the end of the log. A step that the user cut is left out. */
 static void end_log(struct steps *s)
 {
+	if (s->reading.has_ended)
+		return;
+	s->reading.has_ended = true;
 	for (uint32_t d = 0; s->reading.devices && d < STEPS_DEVICES_MAX; d++) {
 		struct step_device *device = &s->reading.devices[d];
 
@@ -309,51 +340,108 @@ static void pack_notes(struct pack *pack, struct step_notes *notes)
 		pack_check(pack, notes->list[n].part < STEP_PARTS);
 }
 
-static void pack_slow(struct pack *pack, struct slow_step *slow)
+/* Whether the parts of a step, or of several, add up. */
+static bool adds_up(const uint64_t parts_ns[STEP_PARTS], uint64_t wall_ns)
 {
-	PACK(pack, slow->device);
-	PACK(pack, slow->number);
-	PACK(pack, slow->wall_ns);
+	uint64_t sum_ns = 0;
+
+	for (int part = 0; part < STEP_PARTS; part++)
+		saturating_add(&sum_ns, parts_ns[part]);
+	return sum_ns == wall_ns;
+}
+
+static void check_step(struct pack *pack, struct step *step, uint32_t process)
+{
+	pack_check_bool(pack, &step->is_warmup);
+	pack_check(pack, adds_up(step->parts_ns, step->wall_ns));
+	step->process = process;
+}
+
+static void pack_slow(struct pack *pack, struct slow_step *slow, uint32_t process)
+{
+	PACK(pack, slow->step);
+	check_step(pack, &slow->step, process);
 	pack_notes(pack, &slow->notes);
+}
+
+/* The counts of a device are at least those of its rows, which decide whether it has steps. */
+static void read_devices(struct pack *pack, struct steps *s, const struct steps *log,
+			 uint32_t process)
+{
+	for (size_t d = 0; d < log->devices.count; d++) {
+		struct step_device_sums *sums = &log->devices.list[d];
+		uint64_t rows[2] = {0}; /* steady, warm-up */
+
+		for (size_t i = 0; i < log->all.count; i++)
+			if (log->all.list[i].device == sums->device)
+				rows[log->all.list[i].is_warmup]++;
+		pack_check(pack, rows[false] == smaller(sums->steady.count, STEPS_MAX) &&
+					 rows[true] == smaller(sums->warmup.count, STEPS_MAX) &&
+					 adds_up(sums->steady.parts_ns, sums->steady.wall_ns) &&
+					 adds_up(sums->warmup.parts_ns, sums->warmup.wall_ns));
+		sums->process = process;
+		list_append(s->devices, *sums);
+	}
+}
+
+static void read_steps(struct pack *pack, struct steps *s, uint32_t process)
+{
+	struct steps log = {0};
+
+	PACK_LIST(pack, log.devices, STEPS_DEVICES_MAX);
+	PACK_LIST(pack, log.all, 2 * STEPS_MAX * STEPS_DEVICES_MAX);
+	for (size_t i = 0; i < log.all.count; i++) {
+		check_step(pack, &log.all.list[i], process);
+		list_append(s->all, log.all.list[i]);
+	}
+	read_devices(pack, s, &log, process);
+	pack_notes(pack, &log.sums);
+	for (size_t n = 0; n < log.sums.count; n++)
+		list_append(s->sums, log.sums.list[n]);
+	free_all(log.devices.list, log.all.list, log.sums.list);
 }
 
 /* A state that is written has one log. */
 static void pack_steps(struct sink *sink, const struct process *process, struct pack *pack)
 {
-	struct steps *s = sink->state, log = {0};
+	struct steps *s = sink->state;
 	uint32_t index = (uint32_t)(s->processes.count - 1);
 	size_t slow_count;
 
 	(void)process;
 	end_log(s);
 	slow_count = s->slow.count;
-	PACK(pack, last_process(s)->device_count);
 	PACK(pack, slow_count);
 	pack_check(pack, slow_count <= STEPS_SLOW * STEPS_DEVICES_MAX);
 	if (!pack->is_reading) {
-		PACK_LIST(pack, s->all, STEPS_MAX * STEPS_DEVICES_MAX);
+		PACK_LIST(pack, s->devices, STEPS_DEVICES_MAX);
+		PACK_LIST(pack, s->all, 2 * STEPS_MAX * STEPS_DEVICES_MAX);
 		pack_notes(pack, &s->sums);
 		for (size_t i = 0; i < slow_count; i++)
-			pack_slow(pack, &s->slow.list[i]);
+			pack_slow(pack, &s->slow.list[i], index);
 		return;
 	}
-	PACK_LIST(pack, log.all, STEPS_MAX * STEPS_DEVICES_MAX);
-	for (size_t i = 0; i < log.all.count; i++) {
-		pack_check_bool(pack, &log.all.list[i].is_warmup);
-		log.all.list[i].process = index;
-		list_append(s->all, log.all.list[i]);
-	}
-	s->reading.sums_from = s->sums.count;
-	pack_notes(pack, &log.sums);
-	for (size_t n = 0; n < log.sums.count; n++)
-		list_append(s->sums, log.sums.list[n]);
+	read_steps(pack, s, index);
 	for (size_t i = 0; i < slow_count && !pack->error; i++) {
 		struct slow_step *slow = list_new(s->slow);
 
-		*slow = (struct slow_step){.process = index};
-		pack_slow(pack, slow);
+		*slow = (struct slow_step){0};
+		pack_slow(pack, slow, index);
 	}
-	free_all(log.all.list, log.sums.list);
+}
+
+/* Whether a device of the log that is read has steps after the warm-up. */
+static bool has_steps(const struct steps *s, uint32_t device)
+{
+	for (size_t d = s->devices.count; d-- > 0;) {
+		const struct step_device_sums *sums = &s->devices.list[d];
+
+		if (sums->process != s->processes.count - 1)
+			break;
+		if (sums->device == device)
+			return sums->steady.count;
+	}
+	return false;
 }
 
 static void steps_total(struct sink *sink, const struct process *process, const struct total *total,
@@ -362,15 +450,16 @@ static void steps_total(struct sink *sink, const struct process *process, const 
 	struct steps *s = sink->state;
 	struct step_weights *weights;
 
+	end_log(s);
 	xt_grow(s->reading.nodes, s->reading.node_capacity, (size_t)process->total + 1);
 	s->reading.nodes[process->total] = node + 1;
-	if (!(total->owner.marks & OWNER_STEADY))
+	if (!(total->owner.marks & OWNER_STEADY) ||
+	    !has_steps(s, model_device(process->model, total->owner.stream)))
 		return;
 	xt_grow(s->weights, s->weight_capacity, (size_t)node + 1);
 	weights = &s->weights[node];
 	saturating_add(&weights->gpu_ns, total->weights[WEIGHT_GPU_TIME]);
 	saturating_add(&weights->count, total->weights[WEIGHT_COUNT]);
-	saturating_add(&weights->idle_ns, total->weights[WEIGHT_GPU_IDLE]);
 }
 
 /* Replaces the places in the aggregate by nodes of run->paths. */
@@ -385,16 +474,32 @@ static void name_notes(const struct steps *s, struct step_notes *notes, size_t f
 	join_notes(notes);
 }
 
+/* Counts the GPUs of the log that have steps, unless a log before has steps on them, too. */
+static void count_gpus(struct steps *s, const struct model *model)
+{
+	for (size_t d = 0; d < s->devices.count; d++) {
+		const struct step_device_sums *sums = &s->devices.list[d];
+		const char *uuid = model_gpu(model, sums->device, "uuid");
+		bool is_new = true;
+
+		if (sums->process != s->processes.count - 1 || !sums->steady.count)
+			continue;
+		if (*uuid)
+			xt_intern(&s->uuids, uuid, strlen(uuid), &is_new);
+		s->gpu_count += is_new;
+	}
+}
+
 static void steps_process_end(struct sink *sink, const struct process *process)
 {
 	struct steps *s = sink->state;
 	uint32_t index = (uint32_t)(s->processes.count - 1);
 
-	(void)process;
 	end_log(s);
+	count_gpus(s, process->model);
 	name_notes(s, &s->sums, s->reading.sums_from);
 	for (size_t i = 0; i < s->slow.count; i++)
-		if (s->slow.list[i].process == index)
+		if (s->slow.list[i].step.process == index)
 			name_notes(s, &s->slow.list[i].notes, 0);
 	if (s->reading.node_capacity)
 		memset(s->reading.nodes, 0, s->reading.node_capacity * sizeof(*s->reading.nodes));
@@ -407,25 +512,46 @@ static int compare_walls(const void *a, const void *b)
 	return (*x)->wall_ns != (*y)->wall_ns ? ORDER((*x)->wall_ns, (*y)->wall_ns) : ORDER(*y, *x);
 }
 
+/* Finds the steps in the middle and at the end of the order by time. */
+static void find_typical(struct steps *s)
+{
+	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->all.count; i++)
+		if (!s->all.list[i].is_warmup)
+			order[count++] = &s->all.list[i];
+	qsort(order, count, sizeof(*order), compare_walls);
+	if (count) {
+		s->median = order[(count - 1) / 2];
+		s->slowest = order[count - 1];
+	}
+	free(order);
+	/* A step without a row may be slower. */
+	for (size_t i = 0; i < s->slow.count && s->slowest; i++)
+		if (s->slow.list[i].step.wall_ns > s->slowest->wall_ns)
+			s->slowest = &s->slow.list[i].step;
+}
+
 static void steps_end(struct sink *sink, const struct run *run)
 {
 	struct steps *s = sink->state;
-	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
 	const char *wanted = run->settings->iterations.iteration;
 	bool is_missing = wanted && s->processes.count;
 
-	for (size_t i = 0; i < s->all.count; i++) {
-		if (s->all.list[i].is_warmup)
+	for (size_t d = 0; d < s->devices.count; d++) {
+		add_sums(&s->warmup, &s->devices.list[d].warmup);
+		add_sums(&s->steady, &s->devices.list[d].steady);
+	}
+	find_typical(s);
+	for (size_t n = 0; n < s->sums.count; n++) {
+		const struct step_note *note = &s->sums.list[n];
+
+		if (note->part < STEP_IDLE || note->part == STEP_UNEXPLAINED)
 			continue;
-		order[s->steady_count++] = &s->all.list[i];
-		s->steady_ns += s->all.list[i].wall_ns;
+		xt_grow(s->weights, s->weight_capacity, (size_t)note->place + 1);
+		saturating_add(&s->weights[note->place].idle_ns, note->ns);
 	}
-	qsort(order, s->steady_count, sizeof(*order), compare_walls);
-	if (s->steady_count) {
-		s->median = order[(s->steady_count - 1) / 2];
-		s->slowest = order[s->steady_count - 1];
-	}
-	free(order);
 	for (size_t i = 0; i < s->processes.count; i++)
 		is_missing &= s->processes.list[i].source == ITERATIONS_MISSING;
 	if (is_missing)
@@ -444,14 +570,17 @@ static void steps_free_state(struct sink *sink)
 		free(s->slow.list[i].notes.list);
 	for (size_t i = 0; i < s->processes.count; i++)
 		free(s->processes.list[i].name);
-	free_all(s->all.list, s->slow.list, s->processes.list, s->sums.list, s->weights);
+	free_all(s->all.list, s->slow.list, s->processes.list, s->devices.list, s->sums.list,
+		 s->weights);
+	interner_free(&s->uuids);
 	free_all(s->reading.devices, s->reading.nodes);
 }
 
-const struct exporter analysis_steps = {.uses = USES_ITERATIONS,
+const struct exporter analysis_steps = {.uses = USES_ITERATIONS | USES_ORIGINS,
 					.state_bytes = sizeof(struct steps),
 					.process = steps_process,
 					.on.stretch = steps_stretch,
+					.on.idle_moved = steps_idle_moved,
 					.total = steps_total,
 					.pack = pack_steps,
 					.process_end = steps_process_end,
@@ -462,14 +591,14 @@ const struct steps *steps_of(const struct run *run)
 {
 	const struct steps *s = run_analysis(run, &analysis_steps);
 
-	return s && s->steady_count ? s : NULL;
+	return s && s->median && s->steady.count ? s : NULL;
 }
 
-uint64_t step_busy_ns(const struct step *step)
+uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS])
 {
 	uint64_t busy_ns = 0;
 
 	for (int part = 0; part < STEP_WORK_PARTS; part++)
-		busy_ns += step->parts_ns[part];
+		saturating_add(&busy_ns, parts_ns[part]);
 	return busy_ns;
 }

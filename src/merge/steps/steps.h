@@ -41,7 +41,7 @@ _Static_assert(STEP_UNEXPLAINED == STEP_PARTS - 1, "the last part is what is not
 /* "compute", "idle: launch late (CPU busy)", "not explained". */
 extern const char *const step_part_names[STEP_PARTS];
 
-#define STEPS_MAX	  (1u << 16) /* of each device; later ones are left out */
+#define STEPS_MAX	  (1u << 16) /* rows of each device and kind; later steps have only sums */
 #define STEPS_SLOW	  3	     /* slow steps of each device that are explained */
 #define STEP_NOTES_MAX	  (1u << 20) /* notes of one step; later events have none */
 #define STEPS_DEVICES_MAX 64	     /* larger device numbers have no steps */
@@ -73,9 +73,20 @@ struct step_notes {
 
 /* A slow step, with all of its time. */
 struct slow_step {
-	uint32_t process, device, number;
-	uint64_t wall_ns;
+	struct step step;
 	struct step_notes notes;
+};
+
+struct step_sums {
+	uint64_t count, wall_ns;
+	uint64_t parts_ns[STEP_PARTS];
+};
+
+/* All steps of a device, also those without a row. */
+struct step_device_sums {
+	uint32_t process, device;
+	uint64_t busy_count; /* steps in which it ran work */
+	struct step_sums warmup, steady;
 };
 
 /* A device of the log that is being read. */
@@ -86,6 +97,7 @@ struct step_device {
 	/* The work of each part that ends last: its end and its place. */
 	uint64_t until_ns[STEP_WORK_PARTS];
 	uint32_t places[STEP_WORK_PARTS];
+	struct step_device_sums sums;
 	struct step step;	 /* the one that lasts */
 	struct step_notes notes; /* of it */
 	LIST(struct step) ended;
@@ -101,10 +113,12 @@ struct step_process {
 	enum iterations_source source;
 	char *name; /* of the NVTX range, or NULL; owned */
 	uint64_t found_count, warmup_count;
-	uint64_t device_count; /* with steps after the warm-up */
 };
 
-/* Sums of a call path over the steps after the warm-up, of all processes and devices. */
+/*
+ * Sums of a call path over the steps after the warm-up, of all processes, and of devices that have
+ * such steps. Idle times of known causes add up to those of the budget.
+ */
 struct step_weights {
 	uint64_t gpu_ns, count, idle_ns;
 };
@@ -112,6 +126,7 @@ struct step_weights {
 /* The log that is being read. */
 struct steps_reading {
 	const struct iterations *iterations;
+	bool has_ended;
 	uint64_t from_ns;	     /* the user left out what is before */
 	bool is_cut;		     /* or what is after some time */
 	struct step_device *devices; /* STEPS_DEVICES_MAX */
@@ -125,12 +140,14 @@ struct steps {
 	LIST(struct step) all;	     /* by process, device and number */
 	LIST(struct slow_step) slow; /* of each device the slowest ones */
 	LIST(struct step_process) processes;
-	struct step_notes sums;	      /* of the steps after the warm-up */
-	struct step_weights *weights; /* by node in run->paths */
+	LIST(struct step_device_sums) devices; /* by process */
+	struct step_notes sums;		       /* of the steps after the warm-up */
+	struct step_weights *weights;	       /* by node in run->paths */
 	size_t weight_capacity;
-	uint64_t steady_count; /* steps after the warm-up, each on one device */
-	uint64_t steady_ns;    /* their time */
-	/* Of the steps after the warm-up, by their time: */
+	struct step_sums warmup, steady; /* of all devices. A step counts once on each of them */
+	struct interner uuids;		 /* of GPUs with steps after the warm-up */
+	size_t gpu_count;		 /* with steps after the warm-up; processes may share one */
+	/* Of the steps after the warm-up, by their time. The median is that of the rows. */
 	const struct step *median, *slowest;
 	struct steps_reading reading;
 };
@@ -140,16 +157,19 @@ extern const struct exporter analysis_steps;
 /* Returns the steps, or NULL if the run has none after a warm-up. */
 const struct steps *steps_of(const struct run *run);
 
-/* "20 steps of 12.1 ms (median; slowest 14.0 ms, step 7), GPU busy 15 %". The caller frees it. */
-char *steps_text(const struct steps *steps);
+/*
+ * "20 steps of 12.1 ms (median; slowest 14.0 ms, step 7), GPU busy 15 %". gpu_count: those of the
+ * run. The caller frees it.
+ */
+char *steps_text(const struct steps *steps, size_t gpu_count);
 
 /* Describes the steps of the warm-up. NULL if there are none. The caller frees it. */
 char *steps_warmup_text(const struct steps *steps);
 
 /* Writes the figures of steps_text() as an object "steps". */
-void steps_put_json(struct json *json, const struct steps *steps);
+void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count);
 
-/* The time in which the device ran anything. */
-uint64_t step_busy_ns(const struct step *step);
+/* The time of a step, or of several, in which the device ran anything. */
+uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS]);
 
 #endif

@@ -157,7 +157,7 @@ static char *headline_part_text(const struct run *run)
 static void add_steps(struct headline_texts *texts, const struct run *run)
 {
 	const struct steps *steps = steps_of(run);
-	char *text = steps ? steps_text(steps) : NULL;
+	char *text = steps ? steps_text(steps, run->found->headline.uuids.count) : NULL;
 	char *warmup = steps ? steps_warmup_text(steps) : NULL;
 
 	if (text)
@@ -460,7 +460,7 @@ void put_headline_json(struct json *json, const struct run *run)
 	json_u64(json, "own_code_gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_string(json, "trust", trust_level_name(run->trust->level));
 	if (steps_of(run))
-		steps_put_json(json, steps_of(run));
+		steps_put_json(json, steps_of(run), run->found->headline.uuids.count);
 	put_gap_json(json, "start_up", run, &headline->start_up, false);
 	put_gap_json(json, "longest_gap", run, &headline->longest, true);
 	put_costs_json(json, run);
