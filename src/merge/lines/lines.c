@@ -56,11 +56,6 @@ static void add_total(struct sink *sink, const struct process *process, const st
 		free(own.list);
 	for (int w = 0; w < WEIGHTS; w++)
 		saturating_add(&sum->weights[w], weights[w]);
-	if (!(total->owner.marks & OWNER_STEADY))
-		return;
-	saturating_add(&sum->steps.gpu_ns, weights[WEIGHT_GPU_TIME]);
-	saturating_add(&sum->steps.count, weights[WEIGHT_COUNT]);
-	saturating_add(&sum->steps.idle_ns, weights[WEIGHT_GPU_IDLE]);
 }
 
 static enum part_kind find_kind(const struct paths *paths, uint32_t node)
@@ -377,6 +372,58 @@ static int compare_sums(const void *a, const void *b)
 				    : (x->place > y->place) - (x->place < y->place);
 }
 
+/* Returns the part of *left that a share of *whole has, and takes both away. */
+static uint64_t take_part(uint64_t *left, uint64_t *whole, uint64_t share)
+{
+	uint64_t part;
+
+	if (!*whole)
+		return 0;
+	share = smaller(share, *whole); /* a sum may be saturated */
+	part = (uint64_t)((unsigned __int128)*left * share / *whole);
+	*left -= part;
+	*whole -= share;
+	return part;
+}
+
+/*
+ * Divides the times in steps among the lines of each path, in proportion to the whole run. Nearly
+ * all paths have one line.
+ */
+static void find_steps(struct lines *lines, const struct steps *steps)
+{
+	size_t count = lines->sum_keys.count, capacity = steps ? steps->weight_capacity : 0;
+	struct step_weights *left = xt_calloc(capacity + 1, sizeof(*left));
+	struct step_weights *whole = xt_calloc(capacity + 1, sizeof(*whole));
+
+	if (capacity)
+		memcpy(left, steps->weights, capacity * sizeof(*left));
+	for (size_t s = 0; s < count; s++) {
+		const struct line_sum *sum = &lines->sums[s];
+
+		if (sum->node >= capacity)
+			continue;
+		saturating_add(&whole[sum->node].gpu_ns, sum->weights[WEIGHT_GPU_TIME]);
+		saturating_add(&whole[sum->node].count, sum->weights[WEIGHT_COUNT]);
+		saturating_add(&whole[sum->node].idle_ns, sum->weights[WEIGHT_GPU_IDLE]);
+	}
+	for (size_t s = 0; s < count; s++) {
+		struct line_sum *sum = &lines->sums[s];
+		const uint64_t *weights = sum->weights;
+		struct step_weights *from, *of;
+
+		if (sum->node >= capacity)
+			continue;
+		from = &left[sum->node];
+		of = &whole[sum->node];
+		sum->steps.gpu_ns = take_part(&from->gpu_ns, &of->gpu_ns, weights[WEIGHT_GPU_TIME]);
+		sum->steps.count = take_part(&from->count, &of->count, weights[WEIGHT_COUNT]);
+		sum->steps.idle_ns =
+			take_part(&from->idle_ns, &of->idle_ns, weights[WEIGHT_GPU_IDLE]);
+	}
+	free_all(left, whole);
+}
+
 static const char *module_path(const struct paths *paths, uint32_t name)
 {
 	const char *text = names_text(&paths->names, name, NULL);
@@ -452,6 +499,7 @@ static void lines_end(struct sink *sink, const struct run *run)
 		.gpu_ns = table_sum(&run->paths, WEIGHT_GPU_TIME) / SMALL_PART + 1,
 		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
 
+	find_steps(lines, steps_of(run));
 	find_functions(&uses, lines);
 	fold_modules(&uses, lines, &run->paths);
 	SORT(lines->sums, lines->sum_keys.count, compare_sums);
