@@ -280,6 +280,8 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		      const struct step *step)
 {
 	struct slow_cause cause = cause_of(&rows->run->paths, steps, step);
+	const char *owner =
+		steps->processes.count > 1 ? steps->processes.list[step->process].label : "";
 	char more[TIME_BYTES], *line, *place;
 
 	if (!cause.more_ns) {
@@ -296,9 +298,11 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 	cells_put(cells, cell_number(cause.more_ns));
 	cells_put(cells, cell_owned(rows, line));
 	place = paths_place_first(line);
-	cells_put(cells, cell_owned(rows, xt_asprintf("%s +%s%s%.*s", step_part_names[cause.part],
-						      more, line[0] ? ", in " : "",
-						      (int)strcspn(place, " "), place)));
+	cells_put(cells,
+		  cell_owned(rows,
+			     xt_asprintf("%s%s%s +%s%s%.*s", owner, owner[0] ? ": " : "",
+					 step_part_names[cause.part], more, line[0] ? ", in " : "",
+					 (int)strcspn(place, " "), place)));
 	free(place);
 }
 

@@ -9,6 +9,7 @@ import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, format
 import { hasLines } from './lines';
 import { Amount, CardHead, Fact, Lines, ShowButton, Tile } from './parts';
 import { showEvent, showProcess, type State } from './state';
+import { busyNs } from './steps';
 import { type Column, Table, timeColumn } from './table';
 import { countWords, doubtWords, idleName } from './words';
 
@@ -77,6 +78,7 @@ function Tiles({ state }: { state: State }) {
 		: '';
 
 	const steps = state.report.summary.headline?.steps;
+	const busyOfSteps = steps && busyNs(state.report.summary.budget?.rows ?? []);
 
 	return (
 		<div class="tiles">
@@ -91,9 +93,15 @@ function Tiles({ state }: { state: State }) {
 			<Tile title="GPU time" value={formatTime(totals.gpu_time_ns)} exact={exactTime(totals.gpu_time_ns)} note={ownCode + backward} />
 			<Tile
 				title="GPU busy"
-				value={formatPercent(busy, spanNs)}
-				exact={`${exactTime(busy)} of ${exactTime(spanNs)}`}
-				note={isPart ? `of the ${formatTime(spanNs)} of this part` : `${formatTime(idle)} idle`}
+				value={formatPercent(busyOfSteps ?? busy, steps?.wall_ns ?? spanNs)}
+				exact={`${exactTime(busyOfSteps ?? busy)} of ${exactTime(steps?.wall_ns ?? spanNs)}`}
+				note={
+					steps
+						? `in steps; ${formatPercent(busy, spanNs)} of the whole run`
+						: isPart
+							? `of the ${formatTime(spanNs)} of this part`
+							: `${formatTime(idle)} idle`
+				}
 			/>
 			{collectives ? (
 				<Tile

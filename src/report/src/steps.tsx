@@ -27,15 +27,22 @@ function budgetColumns(wholeNs: number): Column<BudgetRow>[] {
 	];
 }
 
+/* GPU time in the steps, of work of any kind. */
+export function busyNs(rows: BudgetRow[]): number {
+	return rows.reduce((sum, row) => sum + (/^(idle|not explained)/.test(row.part) ? 0 : row.total_ns), 0);
+}
+
 /* The slowest steps with what took longer in them. */
 function Slow({ rows }: { rows: StepsRow[] }) {
 	const slow = rows.filter((row) => row.cause).sort((a, b) => b.wall_ns - a.wall_ns).slice(0, SLOW);
+	const isOfSeveral = rows.some((row) => row.process !== rows[0].process);
 
 	return slow.length ? (
 		<ul class="lines" id="slow-steps">
 			{slow.map((row) => (
 				<li data-step={row.step}>
-					Step {row.step} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
+					Step {row.step}
+					{isOfSeveral ? ` of ${row.process}` : ''} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
 					{row.cause_line ? (
 						<>
 							, most in <code>{row.cause_line}</code>
