@@ -372,56 +372,30 @@ static int compare_sums(const void *a, const void *b)
 				    : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Returns the part of *left that a share of *whole has, and takes both away. */
-static uint64_t take_part(uint64_t *left, uint64_t *whole, uint64_t share)
+static uint64_t part_of(uint64_t steps, uint64_t share, uint64_t whole)
 {
-	uint64_t part;
-
-	if (!*whole)
-		return 0;
-	share = smaller(share, *whole); /* a sum may be saturated */
-	part = (uint64_t)((unsigned __int128)*left * share / *whole);
-	*left -= part;
-	*whole -= share;
-	return part;
+	return whole ? (uint64_t)((unsigned __int128)steps * smaller(share, whole) / whole) : 0;
 }
 
-/*
- * Divides the times in steps among the lines of each path, in proportion to the whole run. Nearly
- * all paths have one line.
- */
-static void find_steps(struct lines *lines, const struct steps *steps)
+/* Divides the times in steps among the lines of a path, of which nearly all paths have one. */
+static void find_steps(struct lines *lines, const struct run *run)
 {
-	size_t count = lines->sum_keys.count, capacity = steps ? steps->weight_capacity : 0;
-	struct step_weights *left = xt_calloc(capacity + 1, sizeof(*left));
-	struct step_weights *whole = xt_calloc(capacity + 1, sizeof(*whole));
+	const struct steps *steps = steps_of(run);
 
-	if (capacity)
-		memcpy(left, steps->weights, capacity * sizeof(*left));
-	for (size_t s = 0; s < count; s++) {
-		const struct line_sum *sum = &lines->sums[s];
-
-		if (sum->node >= capacity)
-			continue;
-		saturating_add(&whole[sum->node].gpu_ns, sum->weights[WEIGHT_GPU_TIME]);
-		saturating_add(&whole[sum->node].count, sum->weights[WEIGHT_COUNT]);
-		saturating_add(&whole[sum->node].idle_ns, sum->weights[WEIGHT_GPU_IDLE]);
-	}
-	for (size_t s = 0; s < count; s++) {
+	for (size_t s = 0; s < lines->sum_keys.count; s++) {
 		struct line_sum *sum = &lines->sums[s];
-		const uint64_t *weights = sum->weights;
-		struct step_weights *from, *of;
+		const uint64_t *own = sum->weights, *all = run->paths.nodes[sum->node].weights;
+		const struct step_weights *path;
 
-		if (sum->node >= capacity)
+		if (!steps || sum->node >= steps->weight_capacity)
 			continue;
-		from = &left[sum->node];
-		of = &whole[sum->node];
-		sum->steps.gpu_ns = take_part(&from->gpu_ns, &of->gpu_ns, weights[WEIGHT_GPU_TIME]);
-		sum->steps.count = take_part(&from->count, &of->count, weights[WEIGHT_COUNT]);
+		path = &steps->weights[sum->node];
+		sum->steps.gpu_ns =
+			part_of(path->gpu_ns, own[WEIGHT_GPU_TIME], all[WEIGHT_GPU_TIME]);
+		sum->steps.count = part_of(path->count, own[WEIGHT_COUNT], all[WEIGHT_COUNT]);
 		sum->steps.idle_ns =
-			take_part(&from->idle_ns, &of->idle_ns, weights[WEIGHT_GPU_IDLE]);
+			part_of(path->idle_ns, own[WEIGHT_GPU_IDLE], all[WEIGHT_GPU_IDLE]);
 	}
-	free_all(left, whole);
 }
 
 static const char *module_path(const struct paths *paths, uint32_t name)
@@ -499,7 +473,7 @@ static void lines_end(struct sink *sink, const struct run *run)
 		.gpu_ns = table_sum(&run->paths, WEIGHT_GPU_TIME) / SMALL_PART + 1,
 		.idle_ns = table_sum(&run->paths, WEIGHT_GPU_IDLE) / SMALL_PART + 1};
 
-	find_steps(lines, steps_of(run));
+	find_steps(lines, run);
 	find_functions(&uses, lines);
 	fold_modules(&uses, lines, &run->paths);
 	SORT(lines->sums, lines->sum_keys.count, compare_sums);
