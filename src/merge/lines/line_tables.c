@@ -338,7 +338,7 @@ static const struct table_def shown_step_parts =
 const struct table_def table_lines = LINES_TABLE(TITLE, SHOWN, open_lines, NULL);
 const struct table_def text_lines = LINES_TABLE(TITLE, SHOWN, open_busy_lines, &shown_parts);
 const struct table_def text_step_lines =
-	LINES_TABLE(TITLE, SHOWN_OF_STEPS, open_busy_lines, &shown_step_parts);
+	LINES_TABLE(TITLE ", in a step", SHOWN_OF_STEPS, open_busy_lines, &shown_step_parts);
 
 static const struct column_def part_columns[] = {
 	COLUMN("line_id", CODE, FROM(line_part, line_id), "`id` of the line in `lines`"),

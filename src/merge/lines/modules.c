@@ -267,7 +267,7 @@ static void open_modules(struct table_rows *rows)
 	add_paths(&modules);
 	fold_layers(&modules);
 	add_chains(&modules);
-	give_rows(rows, &modules, rows->def == &table_modules ? &modules.folded : &modules.layers);
+	give_rows(rows, &modules, rows->def == &table_module_layers ? &modules.layers : &modules.folded);
 	for (uint32_t c = 1; c < modules.keys.count; c++)
 		free(modules.chains[c].path);
 	for (int n = 0; n < 3; n++)
@@ -284,6 +284,8 @@ static void modules_put_row(struct table_rows *rows, struct cells *cells)
 		  steps ? cell_number(row->own[SUM_STEPS] / steps->steady.count) : CELL_ABSENT);
 	cells_put(cells, cell_share(row->own[SUM_ALL], rows->run->sums->events.work.gpu_ns));
 }
+
+#define MODULES_TOP 3
 
 #define SUM_COLUMNS                                                                                \
 	COLUMN("own_gpu_time_ns", NS, FROM(module_row, own[SUM_ALL]),                              \
@@ -339,6 +341,22 @@ const struct table_def table_modules = {
 	.shows = SHOWN "layer_count module",
 	.is_complete = true,
 	.open = open_modules,
+	.row = modules_put_row,
+};
+
+static void open_top_modules(struct table_rows *rows)
+{
+	open_modules(rows);
+	rows->count = smaller(rows->count, MODULES_TOP);
+}
+
+/* For text that has to be short. */
+const struct table_def text_top_modules = {
+	.name = "modules",
+	.title = "Costliest PyTorch modules",
+	HAS_COLUMNS(folded_columns),
+	.shows = "own_step_ns own_gpu_time_ns share layer_count module",
+	.open = open_top_modules,
 	.row = modules_put_row,
 };
 

@@ -476,7 +476,7 @@ static const struct column_def columns[] = {
 	COLUMN("min_ns", NS, OTHER, "shortest", OPTIONAL),
 	COLUMN("p50_ns", NS, OTHER, "half of them are not longer; exact to 1 %", OPTIONAL),
 	COLUMN("p99_ns", NS, OTHER, "99 % of them are not longer; exact to 1 %", OPTIONAL),
-	COLUMN("max_ns", NS, OTHER, "longest", OPTIONAL),
+	COLUMN("max_ns", NS, OTHER, "longest", WIDE("longest", 12, 60), OPTIONAL),
 	COLUMN("launch_count", COUNT, OTHER,
 	       "those whose own launch is in the log, so not those "
 	       "of graphs",
@@ -526,6 +526,29 @@ static const struct kernel_row *durations_of(const struct table_rows *rows,
 	return place && kernels->rows[place - 1].durations.count == leaf->count
 		       ? &kernels->rows[place - 1]
 		       : &unknown;
+}
+
+const char *kernels_longest(const struct run *run, uint64_t *ns_out)
+{
+	const struct kernels *kernels = run_analysis(run, &analysis_kernels);
+	const char *longest = NULL;
+	size_t length;
+
+	*ns_out = 0;
+	for (uint32_t id = 0; kernels && id < kernels->place_capacity; id++) {
+		const char *name = names_text(&run->paths.names, id, &length);
+		uint32_t place = kernels->places[id];
+		uint64_t ns = place ? kernels->rows[place - 1].durations.max_ns : 0;
+
+		if (ns <= *ns_out || strcmp(leaf_kind_name(name, length), "kernel") != 0)
+			continue;
+		name = leaf_name(&run->paths, id, &length);
+		if (*name == '[') /* a whole graph */
+			continue;
+		longest = name;
+		*ns_out = ns;
+	}
+	return longest;
 }
 
 static struct cell cell_histogram(struct table_rows *rows, const struct durations *durations)
@@ -610,7 +633,7 @@ const struct table_def table_kernels = {
 	.title = "GPU time by kernel, copy and memset",
 	.what = "Kernels, copies and memsets by name, longest time first.",
 	HAS_COLUMNS(columns),
-	.shows = "gpu_time_ns share count name",
+	.shows = "gpu_time_ns share count max_ns name",
 	.view = "kernels",
 	.open = open_rows,
 	.row = kernels_put_row,

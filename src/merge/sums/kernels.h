@@ -80,4 +80,10 @@ struct occupancy shape_occupancy(const struct device_limits *limits, const struc
  */
 extern const struct exporter analysis_kernels;
 
+/*
+ * Returns the name of the kernel with the longest execution, collectives apart. NULL: there is
+ * none, or no output needs durations.
+ */
+const char *kernels_longest(const struct run *run, uint64_t *ns_out);
+
 #endif

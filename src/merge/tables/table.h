@@ -176,7 +176,7 @@ extern const struct table_def text_time_by_path, text_untimed, text_held_at_end,
 
 /* The same rows as another table, chosen and sorted for text. */
 extern const struct table_def text_costly_ranks, text_idle, text_mpi_ranks, text_large_causes,
-	text_lines, text_slow_steps, text_sorted_communicators, text_step_lines;
+	text_lines, text_slow_steps, text_sorted_communicators, text_step_lines, text_top_modules;
 
 extern const struct table_def table_accounts, table_all_paths, table_budget, table_by_process,
 	table_calls, table_clocks, table_collective_groups, table_communicators, table_cpu_idle,

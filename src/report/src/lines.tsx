@@ -157,7 +157,7 @@ export function Lines({ state }: { state: State }) {
 		<section id="own-lines" class="card">
 			<CardHead
 				title="Lines"
-				what={`GPU time by line of your own code${isFiltered.value ? ', of the whole run, not of the selection' : ''}. Pick a line to see its source and what it calls.`}
+				what={`GPU time by line of your own code${isFiltered.value ? ', of the whole run, not of the selection' : ', in the whole run and per step'}. Pick a line to see its source and what it calls.`}
 			/>
 			<Table
 				id="table-lines"

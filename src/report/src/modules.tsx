@@ -40,10 +40,12 @@ export function Modules({ state }: { state: State }) {
 	]);
 	const mark = (r: Row) => (r.layers.length > 1 ? (unfolded.value.has(r.group) ? '▾ ' : '▸ ') : r.sums === r.group ? '' : '\u2003\u2003');
 	const hasRecompute = modules!.rows.some((row) => row.recompute_ns);
+	const hasSteps = modules!.rows.some((row) => row.own_step_ns !== undefined);
 	const hasModels = modules!.rows.some((row) => row.model !== modules!.rows[0].model);
 	const columns: Column<Row>[] = [
 		timeColumn('Own time', (r) => r.sums.own_gpu_time_ns, { what: 'GPU time without submodules. Adds up to the GPU time inside modules.' }),
 		shareColumn((r) => r.sums.own_gpu_time_ns, totals.gpu_time_ns),
+		...(hasSteps ? [timeColumn<Row>('Per step', (r) => r.sums.own_step_ns, { what: 'Own time in a step after the warm-up' })] : []),
 		timeColumn('Forward', (r) => r.sums.own_forward_ns, { what: 'Own time in the forward pass' }),
 		timeColumn('Backward', (r) => r.sums.own_backward_ns, { what: 'Own time in the backward pass' }),
 		...(hasRecompute ? [timeColumn<Row>('Recompute', (r) => r.sums.own_recompute_ns, { what: 'Own time of what a checkpoint runs again', isDetail: true })] : []),

@@ -190,13 +190,14 @@ const factColumns = (tree: Tree, linked: Set<string> | null): Column<LeafRow>[] 
 	},
 ];
 
-/* The slowest single execution, and the way to it. linked: see namesWithLongest(). */
+/* The slowest single execution of a kernel, and the way to it. linked: see namesWithLongest(). */
 function Longest({ tree, rows, linked }: { tree: Tree; rows: LeafRow[]; linked: Set<string> | null }) {
-	const longest = rows.reduce<LeafRow | null>((a, b) => ((b.facts?.max_ns ?? 0) > (a?.facts?.max_ns ?? 0) ? b : a), null);
+	const timeOf = (row: LeafRow | null) => (row?.facts?.kind === 'kernel' ? (row.facts.max_ns ?? 0) : 0);
+	const longest = rows.reduce<LeafRow | null>((a, b) => (timeOf(b) > timeOf(a) ? b : a), null);
 
 	return longest ? (
 		<p class="sub" id="longest">
-			The longest execution takes <Amount value={longest.facts!.max_ns!} />: <code>{shortName(longest.name)}</code>{' '}
+			The longest execution of a kernel takes <Amount value={longest.facts!.max_ns!} />: <code>{shortName(longest.name)}</code>{' '}
 			{!linked || linked.has(longest.name) ? (
 				<ShowButton onClick={() => showLongest(tree, 'name', tree.names.indexOf(longest.name))}>Show in the timeline</ShowButton>
 			) : null}

@@ -28,6 +28,7 @@
 #include "merge/sums/calls.h"
 #include "merge/lines/lines.h"
 #include "merge/sums/cpu_logs.h"
+#include "merge/sums/kernels.h"
 #include "merge/sums/run.h"
 
 #define TEXT_TOP	     5
@@ -478,7 +479,7 @@ static void put_short(struct sink *sink, const struct run *run)
 {
 	const struct table_def *const tables[] = {&table_budget, &text_slow_steps,
 						  steps_of(run) ? &text_step_lines : &text_lines,
-						  NULL};
+						  &text_top_modules, NULL};
 	struct sink start, end;
 	size_t lines;
 
@@ -548,6 +549,6 @@ const struct exporter exporter_text = {
 		"also GPU time by call path and kernel, copies, API calls, attribution and losses",
 	.uses = USES_PATHS | USES_TOP | USES_WEIGHT | USES_FINDINGS | USES_ALL_TABLES,
 	.analyses = (const struct exporter *const[]){&analysis_calls, &analysis_steps,
-						     &analysis_lines, NULL},
+						     &analysis_kernels, &analysis_lines, NULL},
 	.end = summary_end,
 };

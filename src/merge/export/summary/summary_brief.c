@@ -22,6 +22,7 @@
 #include "merge/export/formats.h"
 #include "merge/findings/headline.h"
 #include "merge/ranks/compared_ranks.h"
+#include "merge/sums/kernels.h"
 #include "merge/sums/run.h"
 
 #define BRIEF_BYTES_MAX 8000
@@ -196,6 +197,7 @@ const struct exporter exporter_brief = {
 	.what = "Write the headline, the findings and the largest rows of tables as Markdown of at "
 		"most 8 KB, with the queries that give all rows",
 	.uses = USES_PATHS | USES_FINDINGS,
-	.analyses = (const struct exporter *const[]){&analysis_steps, &analysis_lines, NULL},
+	.analyses = (const struct exporter *const[]){&analysis_steps, &analysis_lines,
+						     &analysis_kernels, NULL},
 	.end = brief_end,
 };

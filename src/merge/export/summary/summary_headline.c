@@ -16,6 +16,7 @@
 #include "merge/steps/steps.h"
 #include "merge/sums/trust.h"
 #include "merge/findings/headline.h"
+#include "merge/sums/kernels.h"
 #include "merge/sums/run.h"
 #include "merge/sums/settings.h"
 
@@ -261,6 +262,17 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 	free(cpu);
 }
 
+static void add_longest(struct headline_texts *texts, const struct run *run)
+{
+	char time[TIME_BYTES];
+	uint64_t ns;
+	const char *name = kernels_longest(run, &ns);
+
+	if (name)
+		add_text(texts, "longest work", "kernel of %s: %s", format_time_short(time, ns),
+			 name);
+}
+
 static void add_launches(struct headline_texts *texts, const struct run *run)
 {
 	const struct headline *headline = &run->found->headline;
@@ -295,6 +307,7 @@ void headline_texts(struct headline_texts *texts, const struct run *run)
 	add_activity(texts, run);
 	add_gap(texts, run, "start-up", &headline->start_up);
 	add_gap(texts, run, "longest gap", &headline->longest);
+	add_longest(texts, run);
 	add_launches(texts, run);
 }
 
