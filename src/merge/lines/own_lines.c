@@ -25,9 +25,10 @@
 static void list_marked(const struct paths *paths, uint32_t node, unsigned mark,
 			struct frame_list *own)
 {
-	size_t length;
-	const char *leaf = leaf_name(paths, paths->nodes[node].name, &length);
+	const char *leaf = frame_text(paths, node);
 
+	/* Idle time may end in a frame of the CPU. */
+	leaf = begins_with(leaf, LEAF_KERNEL_MARK) ? leaf + strlen(LEAF_KERNEL_MARK) : "";
 	for (own->count = 0; node != PATH_ROOT; node = paths->nodes[node].parent) {
 		const char *text = frame_text(paths, node);
 
