@@ -3,12 +3,14 @@
  * GPU time by line of own code. A line unfolds level by level into lines of libraries, modules,
  * operators and kernels. A link opens the line in an editor.
  */
+import { group } from 'd3-array';
 import { useMemo } from 'preact/hooks';
 import { signal, useSignal } from '@preact/signals';
 import type { LinePartsRow as PartRow, LinesRow as LineRow } from './data';
 import { CardHead } from './parts';
 import { isFiltered, showSearch, type State } from './state';
 import { type Column, countColumn, percentColumn, shareColumn, Table, timeColumn } from './table';
+import { kernelMark } from './tree';
 
 interface Row {
 	name: string;
@@ -45,7 +47,9 @@ function setEditor(template: string): void {
 /* The link to a line. Null for a template that would run a script. */
 function editorLink({ file, line }: LineRow): string | null {
 	if (!file?.startsWith('/') || !/^(?!javascript|data)[a-z][\w+.-]*:/i.test(editor.value)) return null;
-	return editor.value.replace('{file}', encodeURI(file)).replace('{line}', String(line));
+	const path = encodeURI(file).replace(/[#?']/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+
+	return editor.value.replaceAll('{file}', () => path).replaceAll('{line}', String(line));
 }
 
 function lineName({ file, line, function: name }: LineRow): string {
@@ -73,7 +77,7 @@ function Source({ line }: { line: LineRow }) {
 				</label>
 			</p>
 			{line.source ? (
-				<pre>
+				<pre tabIndex={0}>
 					{line.source.map((text, i) => {
 						const number = `${String(line.source_from! + i).padStart(6)}  ${text}\n`;
 
@@ -100,15 +104,11 @@ export function Lines({ state }: { state: State }) {
 	const { line_parts, totals } = state.report.summary;
 	const unfolded = useSignal<ReadonlySet<number>>(new Set());
 	const shown = useSignal<LineRow | null>(null);
-	const partsOf = useMemo(() => {
-		const map = new Map<number, PartRow[]>();
-
-		for (const part of line_parts?.rows ?? []) map.set(part.parent, [...(map.get(part.parent) ?? []), part]);
-		return map;
-	}, []);
-	const busy = busyLines(state);
-	const tops = new Map(
-		busy.map((line): [LineRow, Row] => [line, { name: lineName(line), depth: 0, sums: line, line, parts: partsOf.get(line.id) ?? [] }]),
+	const partsOf = useMemo(() => group(line_parts?.rows ?? [], (part) => part.parent), []);
+	const busy = useMemo(() => busyLines(state), []);
+	const tops = useMemo(
+		() => new Map(busy.map((line): [LineRow, Row] => [line, { name: lineName(line) + origin(line), depth: 0, sums: line, line, parts: partsOf.get(line.id) ?? [] }])),
+		[],
 	);
 	const withParts = (row: Row): Row[] => [
 		row,
@@ -118,6 +118,7 @@ export function Lines({ state }: { state: State }) {
 				)
 			: []),
 	];
+	const rows = useMemo(() => busy.flatMap((line) => withParts(tops.get(line)!)), [unfolded.value]);
 	const top = (r: Row) => (r.depth ? undefined : r.line);
 	const mark = (r: Row) => '\u2003'.repeat(r.depth) + (r.parts.length ? (unfolded.value.has(r.sums.id) ? '▾ ' : '▸ ') : '');
 	const hasPasses = busy.some((row) => row.backward_ns);
@@ -145,8 +146,8 @@ export function Lines({ state }: { state: State }) {
 			title: 'Line',
 			what: 'The innermost line of your own code',
 			value: (r) => r.name,
-			show: (r) => mark(r) + r.name + (r.depth ? '' : origin(r.line)),
-			plain: (r) => r.name,
+			show: (r) => mark(r) + r.name,
+			plain: (r) => '> '.repeat(r.depth) + r.name,
 			isText: true,
 			isMain: true,
 		},
@@ -163,13 +164,13 @@ export function Lines({ state }: { state: State }) {
 				id="table-lines"
 				title="GPU time by line of own code"
 				columns={columns}
-				rows={busy.flatMap((line) => withParts(tops.get(line)!))}
+				rows={rows}
 				sortAs={(r) => tops.get(r.line)!}
 				onPick={({ sums, line, parts, name }) => {
 					const now = new Set(unfolded.value);
 
 					shown.value = line;
-					if (!parts.length) return showSearch(name);
+					if (!parts.length) return showSearch(state.tree.names.includes(name) ? name : kernelMark + name);
 					if (!now.delete(sums.id)) now.add(sums.id);
 					unfolded.value = now;
 				}}

@@ -243,7 +243,7 @@ export function Table<Row>(props: {
 		if (box.current) box.current.scrollTop = 0;
 		top.value = 0;
 		focused.value = -1;
-	}, [sorted]);
+	}, [sort.value, pattern.value]); /* rows that unfold stay in place */
 
 	if (!rows.length) return <p class="empty">{props.none}</p>;
 	const onScroll = () => {
@@ -573,14 +573,15 @@ export interface Tab {
 }
 
 export function Tabs({ state, tabs }: { state: State; tabs: Tab[] }) {
-	const open = useSignal(tabs[0].id);
+	const chosen = useSignal(tabs[0]?.id);
+	const open = tabs.some((tab) => tab.id === chosen.value) ? chosen.value : tabs[0]?.id; /* tabs may vanish */
 	const onKeyDown = (event: KeyboardEvent) => {
 		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-		const place = tabs.findIndex((tab) => tab.id === open.value) + step;
+		const place = tabs.findIndex((tab) => tab.id === open) + step;
 
 		if (!step || !tabs[place]) return;
-		open.value = tabs[place].id;
-		document.getElementById(`tab-${open.value}`)?.focus();
+		chosen.value = tabs[place].id;
+		document.getElementById(`tab-${chosen.value}`)?.focus();
 		event.preventDefault();
 	};
 
@@ -592,17 +593,17 @@ export function Tabs({ state, tabs }: { state: State; tabs: Tab[] }) {
 						type="button"
 						role="tab"
 						id={`tab-${tab.id}`}
-						aria-selected={open.value === tab.id}
+						aria-selected={open === tab.id}
 						aria-controls={`panel-${tab.id}`}
-						tabIndex={open.value === tab.id ? 0 : -1}
-						onClick={() => (open.value = tab.id)}
+						tabIndex={open === tab.id ? 0 : -1}
+						onClick={() => (chosen.value = tab.id)}
 					>
 						{tab.title}
 					</button>
 				))}
 			</div>
 			{tabs.map((tab) =>
-				printing.value || open.value === tab.id ? (
+				printing.value || open === tab.id ? (
 					<div role="tabpanel" id={`panel-${tab.id}`} aria-labelledby={`tab-${tab.id}`}>
 						{printing.value ? <h3>{tab.title}</h3> : null}
 						{tab.note?.(state) ? <p class="sub">{tab.note(state)}</p> : null}

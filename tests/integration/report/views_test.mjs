@@ -491,7 +491,6 @@ async function checkModules() {
 	await close(page);
 }
 
-// Lines have the rows of the summary, unfold into their parts, and link to an editor.
 // The parts of the budget, and what made the slowest steps slow.
 async function checkSteps(page, { headline, budget, steps }) {
 	const order = [...budget.rows].sort((a, b) => b.step_ns - a.step_ns);
@@ -505,6 +504,7 @@ async function checkSteps(page, { headline, budget, steps }) {
 	assert.match(await page.textContent('#steps .sub'), new RegExp(`^${headline.steps.step_count} steps of `));
 }
 
+// Lines have the rows of the summary, unfold into their parts, and link to an editor.
 async function checkOwnLines() {
 	const { html, summary } = outputs(join(traces, 'h200-gpt2.xtr'), 'lines');
 	const page = await open(html);
@@ -520,10 +520,25 @@ async function checkOwnLines() {
 	await page.click('#table-lines tbody .pick');
 	assert.deepEqual(await found(), [shown(first), ...parts.map((row) => [row.name, row.gpu_time_ns, row.gpu_idle_ns]), ...busy.slice(1).map(shown)]);
 	assert.equal(await page.getAttribute('.source a', 'href'), `vscode://file/${first.file}:${first.line}`);
+	for (let i = 0; i < 4; i++) await page.locator('#table-lines .pick', { hasText: '▸' }).last().click();
+	assert.deepEqual(await page.$eval('#table-lines .table-scroll', (box) => [box.scrollTop > 0, document.activeElement.className]), [true, 'pick'], 'unfolding keeps scroll and focus');
+	await page.locator('#table-lines .pick').first().click();
+	await page.fill('.source input', "x:{file}#{line}{line}$&");
+	await page.locator('.source input').blur();
+	assert.equal(await page.getAttribute('.source a', 'href'), `x:${first.file}#${first.line}${first.line}$&`);
 	await page.fill('.source input', 'javascript:alert(1)//{file}');
 	await page.locator('.source input').blur();
 	assert.equal(await page.locator('.source a').count(), 0);
 	assert.match(await page.textContent('.source .empty'), /not in this report/);
+	await close(page);
+}
+
+// A kernel below a line is found in the flame graph.
+async function checkLineKernel() {
+	const page = await open(llm.html);
+
+	for (const place of [0, 1, 2]) await page.locator('#table-lines .pick').nth(place).click();
+	await isNumber(page, '#found', llm.summary.kernels.rows.find((row) => row.name === 'matmul_kernel').gpu_time_ns);
 	await close(page);
 }
 
@@ -544,6 +559,7 @@ async function checkHidden() {
 await runChecks({
 	checkHidden,
 	checkOwnLines,
+	checkLineKernel,
 	checkModules,
 	checkControls: async () => {
 		const page = await open(llm.html);
