@@ -97,7 +97,7 @@ function Tiles({ state }: { state: State }) {
 				exact={`${exactTime(busyOfSteps ?? busy)} of ${exactTime(steps?.wall_ns ?? spanNs)}`}
 				note={
 					steps
-						? `in steps; ${formatPercent(busy, spanNs)} of the whole run`
+						? `in steps; ${formatPercent(busy, spanNs)} of ${isPart ? 'this part' : 'the whole run'}`
 						: isPart
 							? `of the ${formatTime(spanNs)} of this part`
 							: `${formatTime(idle)} idle`
@@ -245,6 +245,9 @@ function Headline({ state }: { state: State }) {
 					find={(events) => events.longestGap()}
 				/>
 			) : null}
+			<Fact name="Warm-up" id="warm-up">
+				{(headline.steps as { warm_up?: string } | undefined)?.warm_up}
+			</Fact>
 			{slowest ? (
 				<Fact name="Slowest">
 					<b>{slowest}</b>{' '}

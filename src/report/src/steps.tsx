@@ -27,22 +27,27 @@ function budgetColumns(wholeNs: number): Column<BudgetRow>[] {
 	];
 }
 
-/* GPU time in the steps, of work of any kind. */
+/* GPU time in the steps. A device that only waits for other ranks is not busy. */
 export function busyNs(rows: BudgetRow[]): number {
-	return rows.reduce((sum, row) => sum + (/^(idle|not explained)/.test(row.part) ? 0 : row.total_ns), 0);
+	return rows.reduce((sum, row) => sum + (/^(idle|not explained|collectives alone)/.test(row.part) ? 0 : row.total_ns), 0);
 }
 
 /* The slowest steps with what took longer in them. */
 function Slow({ rows }: { rows: StepsRow[] }) {
-	const slow = rows.filter((row) => row.cause).sort((a, b) => b.wall_ns - a.wall_ns).slice(0, SLOW);
+	const longest = new Map<number, StepsRow>(); /* of the rows of each step, which has one for each rank */
 	const isOfSeveral = rows.some((row) => row.process !== rows[0].process);
+	const owner = ({ process, device }: StepsRow) =>
+		[isOfSeveral ? process : '', rows.some((row) => row.process === process && row.device !== device) ? `device ${device}` : ''].filter(Boolean).join(', ');
+
+	for (const row of rows) if (row.cause && row.wall_ns > (longest.get(row.step)?.wall_ns ?? 0)) longest.set(row.step, row);
+	const slow = [...longest.values()].sort((a, b) => b.wall_ns - a.wall_ns).slice(0, SLOW);
 
 	return slow.length ? (
 		<ul class="lines" id="slow-steps">
 			{slow.map((row) => (
 				<li data-step={row.step}>
 					Step {row.step}
-					{isOfSeveral ? ` of ${row.process}` : ''} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
+					{owner(row) ? ` of ${owner(row)}` : ''} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
 					{row.cause_line ? (
 						<>
 							, most in <code>{row.cause_line}</code>
