@@ -175,7 +175,8 @@ static void read_rows(struct pair_items *items, const struct pair_def *def, cons
 		for (size_t v = 0; def->values[v].column; v++)
 			item->values[v] = number_of(json_member(row, def->values[v].column));
 		/* What is not of steps has only a value of the whole run. */
-		if (def->steps > 0 && !json_member(row, def->values[0].column))
+		item->is_of_run = def->steps > 0 && !json_member(row, def->values[0].column);
+		if (item->is_of_run)
 			item->values[0] = item->values[1];
 	}
 }
@@ -243,9 +244,18 @@ static double score_of(const struct pair_item *a, const struct pair_item *b)
 	return score + (strcmp(a->name, b->name) ? 0.0 : a->line > 0.0 ? 0.5 : PAIR_VALUES + 2.0);
 }
 
+/* A row of steps and one that is not are compared by their values in the whole run. */
+static void use_one_base(struct pair_item *a, struct pair_item *b)
+{
+	if (a->is_of_run == b->is_of_run)
+		return;
+	a->values[0] = a->values[1];
+	b->values[0] = b->values[1];
+}
+
 /* Aligns two groups: best[i][j] is the best sum of scores of the rows from i and from j on. */
-static void align(struct pair_table *table, const struct pair_item *a, size_t a_count,
-		  const struct pair_item *b, size_t b_count)
+static void align(struct pair_table *table, struct pair_item *a, size_t a_count,
+		  struct pair_item *b, size_t b_count)
 {
 	bool is_small = (a_count + 1) * (b_count + 1) <= CELLS_MAX;
 	size_t width = b_count + 1, i = 0, j = 0;
@@ -264,6 +274,8 @@ static void align(struct pair_table *table, const struct pair_item *a, size_t a_
 
 		xt_append(table->rows, table->count, table->capacity,
 			  (struct pair_row){{is_new ? NULL : &a[i], is_gone ? NULL : &b[j]}});
+		if (!is_new && !is_gone)
+			use_one_base(&a[i], &b[j]);
 		i += !is_new;
 		j += !is_gone;
 	}

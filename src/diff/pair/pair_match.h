@@ -6,6 +6,7 @@
 #define XT_DIFF_PAIR_MATCH_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena;
@@ -48,7 +49,8 @@ struct pair_item {
 	const char *loose; /* without numbers */
 	double line;	   /* order among rows of one loose name; 0 without lines */
 	double values[PAIR_VALUES];
-	size_t place; /* from 1, in the order of the table; 0: sorted by change */
+	bool is_of_run; /* values[0] is not of steps, unlike in other rows of the table */
+	size_t place;	/* from 1, in the order of the table; 0: sorted by change */
 };
 
 struct pair_items {

@@ -267,7 +267,8 @@ static void open_modules(struct table_rows *rows)
 	add_paths(&modules);
 	fold_layers(&modules);
 	add_chains(&modules);
-	give_rows(rows, &modules, rows->def == &table_module_layers ? &modules.layers : &modules.folded);
+	give_rows(rows, &modules,
+		  rows->def == &table_module_layers ? &modules.layers : &modules.folded);
 	for (uint32_t c = 1; c < modules.keys.count; c++)
 		free(modules.chains[c].path);
 	for (int n = 0; n < 3; n++)

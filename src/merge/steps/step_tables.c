@@ -265,7 +265,9 @@ COMPARE_BY(compare_slow, struct slow_step,
 static void open_slow_steps(struct table_rows *rows)
 {
 	const struct steps *steps = steps_of(rows->run);
+	const bool are_ranks = rows->run->inputs->logs[0].rank != RANK_UNKNOWN;
 	struct slow_step *list;
+	size_t count = 0;
 
 	if (!steps)
 		return;
@@ -273,7 +275,16 @@ static void open_slow_steps(struct table_rows *rows)
 	if (steps->slow.count)
 		memcpy(list, steps->slow.list, steps->slow.count * sizeof(*list));
 	SORT(list, steps->slow.count, compare_slow);
-	table_records(rows, list, smaller(steps->slow.count, STEPS_SLOW));
+	/* Ranks take each step together: only the slowest of them says more. */
+	for (size_t i = 0; i < steps->slow.count && count < STEPS_SLOW; i++) {
+		bool is_known = false;
+
+		for (size_t k = 0; are_ranks && k < count; k++)
+			is_known |= list[k].step.number == list[i].step.number;
+		if (!is_known)
+			list[count++] = list[i];
+	}
+	table_records(rows, list, count);
 }
 
 static void put_cause(struct table_rows *rows, struct cells *cells, const struct steps *steps,
@@ -397,7 +408,10 @@ static void format_counts(char text[64], const struct steps *steps)
 char *steps_text(const struct steps *steps, size_t gpu_count)
 {
 	const struct step_process *first = first_process(steps);
-	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES], of[48] = "";
+	uint64_t alone_ns = steps->steady.parts_ns[STEP_COLLECTIVE];
+	uint64_t busy_ns = step_busy_ns(steps->steady.parts_ns) - alone_ns;
+	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES], alone[SHARE_BYTES];
+	char of[48] = "";
 	char counts[64], *gpus = gpus_text(steps, gpu_count), *text;
 
 	for (size_t d = 0; d < steps->devices.count; d++)
@@ -406,11 +420,13 @@ char *steps_text(const struct steps *steps, size_t gpu_count)
 	format_counts(counts, steps);
 	format_time_short(median, steps->median->wall_ns);
 	format_time_short(slowest, steps->slowest->wall_ns);
-	text = xt_asprintf(
-		"%s of %s%s (median%s; slowest %s, step %" PRIu32 "), GPU busy %s; by %s%s", counts,
-		median, gpus, of, slowest, steps->slowest->number + 1,
-		format_share(busy, step_busy_ns(steps->steady.parts_ns), steps->steady.wall_ns),
-		source_texts[first->source], first->name ? first->name : "");
+	text = xt_asprintf("%s of %s%s (median%s; slowest %s, step %" PRIu32
+			   "), GPU busy %s%s%s; by %s%s",
+			   counts, median, gpus, of, slowest, steps->slowest->number + 1,
+			   format_share(busy, busy_ns, steps->steady.wall_ns),
+			   alone_ns ? ", collectives alone " : "",
+			   alone_ns ? format_share(alone, alone_ns, steps->steady.wall_ns) : "",
+			   source_texts[first->source], first->name ? first->name : "");
 	free(gpus);
 	return text;
 }
@@ -440,10 +456,12 @@ void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_cou
 					      [ITERATIONS_OPTIMIZER] = "optimizer",
 					      [ITERATIONS_PERIOD] = "period"};
 	const struct step_process *first = first_process(steps);
-	char *text = steps_text(steps, gpu_count);
+	char *text = steps_text(steps, gpu_count), *warmup = steps_warmup_text(steps);
 
 	json_begin_object(json, "steps");
 	json_string(json, "text", text);
+	if (warmup)
+		json_string(json, "warm_up", warmup);
 	json_string(json, "source", sources[first->source]);
 	json_string(json, "name", first->name ? first->name : "");
 	json_u64(json, "gpu_count", steps->gpu_count);
@@ -453,5 +471,5 @@ void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_cou
 	json_u64(json, "slowest_ns", steps->slowest->wall_ns);
 	json_u64(json, "slowest_step", steps->slowest->number + 1);
 	json_end_object(json);
-	free(text);
+	free_all(text, warmup);
 }
