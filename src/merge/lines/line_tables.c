@@ -39,7 +39,9 @@ static const struct column_def line_columns[] = {
 	COLUMN("optimizer_ns", NS, OTHER, "part of it in `torch.optim`", OPTIONAL),
 	COLUMN("backward_share", SHARE, OTHER, "backward pass and recomputing", HEAD("backw.", 7),
 	       OPTIONAL, TEXT_ONLY),
-	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns), "idle time of the GPU that it caused",
+	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns),
+	       "idle time of the GPU: with CPU samples, while it ran, else before work that it "
+	       "launched",
 	       HEAD("idle", 10)),
 	COLUMN("count", COUNT, FROM(line_part, count), "kernels, copies and memsets",
 	       WIDE("count", 9, 100)),
