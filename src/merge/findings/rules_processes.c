@@ -385,6 +385,7 @@ void findings_compare_ranks(struct run *run)
 	const struct findings *findings = &run->found->findings;
 	uint64_t steps_cost_ns = step_cost_ns(run);
 	struct finding *finding;
+	uint64_t job_cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns);
 	char cost[96], step[TIME_BYTES];
 
 	if (verdict->kind == VERDICT_HANG)
@@ -394,7 +395,7 @@ void findings_compare_ranks(struct run *run)
 		return;
 	finding = add_rank_finding(
 		run, RULE_LATE_RANK, verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
-		steps_cost_ns ?: (uint64_t)(verdict->share * report->times.ranks_ns),
+		steps_cost_ns ?: job_cost_ns,
 		steps_cost_ns ? findings->steps_ns : (uint64_t)report->times.ranks_ns);
 	if (!finding)
 		return;
@@ -411,5 +412,5 @@ void findings_compare_ranks(struct run *run)
 	if (verdict->kind != VERDICT_LINK)
 		finding_add_evidence(finding, "waiting_rank_count",
 				     count_waiting(report, run->inputs->count));
-	finding_add_evidence(finding, "all_ranks_lost_ns", verdict->cost_ns);
+	finding_add_evidence(finding, "all_ranks_lost_ns", job_cost_ns);
 }

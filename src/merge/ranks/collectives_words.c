@@ -15,8 +15,9 @@
 
 #define RANKS_MAX     1000000 /* larger numbers are no ranks */
 #define ABSENT_SHOWN  8	      /* ranks that a sentence names */
-#define FREE_WAITS    2	      /* waits that cost less than 1/2 of their length */
-#define NOTABLE_WAITS 0.05    /* of the time of all ranks */
+#define PART_BYTES    32
+#define FREE_WAITS    2	   /* waits that cost less than 1/2 of their length */
+#define NOTABLE_WAITS 0.05 /* of the time of all ranks */
 
 /* Returns the items with commas between them, and frees the list. */
 static char *joined(const struct cell_list *list)
@@ -109,14 +110,21 @@ const char *verdict_kind_name(enum verdict_kind kind)
 	return names[kind];
 }
 
-static double percent_of(uint64_t ns, const struct rank_verdict *verdict)
+/* " (93 %)", of what the ranks lost in the job. "" for the cost of steps, which is another time. */
+static void format_part(char text[PART_BYTES], const struct rank_verdict *verdict, uint64_t ns,
+			const char *of, bool is_of_steps)
 {
-	return verdict->cost_ns ? 100 * (double)ns / (double)verdict->cost_ns : 0;
+	double percent = verdict->cost_ns ? 100 * (double)ns / (double)verdict->cost_ns : 0;
+
+	text[0] = '\0';
+	if (!is_of_steps)
+		snprintf(text, PART_BYTES, " (%.0f %%%s)", percent, of);
 }
 
 /* " Main cause (93 %): load_batch (data.py:88); a kernel of this line takes longer." or "". */
-static char *cause_text(const struct run *run, const struct rank_verdict *verdict)
+static char *cause_text(const struct run *run, const struct rank_verdict *verdict, bool is_of_steps)
 {
+	char launches[PART_BYTES], place[PART_BYTES], part[PART_BYTES];
 	char *where = wait_cause_where(&run->paths, verdict->node), *text;
 	const char *what = wait_cause_what(&run->paths, verdict->node);
 
@@ -124,17 +132,18 @@ static char *cause_text(const struct run *run, const struct rank_verdict *verdic
 		free(where);
 		return xt_strdup(" No call path takes longer than in the other ranks.");
 	}
+	format_part(launches, verdict, verdict->launch_late_ns, " of this", is_of_steps);
+	format_part(place, verdict, verdict->place_ns, "", is_of_steps);
+	format_part(part, verdict, verdict->place_ns, " of this", is_of_steps);
 	if (verdict->is_of_launches)
-		text = xt_asprintf(" Main cause (%.0f %% of this): the CPU launches work too "
-				   "slowly, most in %s (%.0f %%).",
-				   percent_of(verdict->launch_late_ns, verdict), where,
-				   percent_of(verdict->place_ns, verdict));
+		text = xt_asprintf(" Main cause%s: the CPU launches work too slowly, most in "
+				   "%s%s.",
+				   launches, where, place);
 	else if (!verdict_has_place(verdict))
 		text = xt_asprintf(" No line stands out.");
 	else
-		text = xt_asprintf(" Main cause (%.0f %% of this): %s%s%s.",
-				   percent_of(verdict->place_ns, verdict), where,
-				   what[0] ? "; " : "", what);
+		text = xt_asprintf(" Main cause%s: %s%s%s.", part, where, what[0] ? "; " : "",
+				   what);
 	free(where);
 	return text;
 }
@@ -307,7 +316,7 @@ char *verdict_text(const struct run *run, const char *step_cost)
 			"whom.");
 	if (verdict->kind == VERDICT_NONE)
 		return xt_strdup("The ranks hardly wait for each other in collectives.");
-	cause = cause_text(run, verdict);
+	cause = cause_text(run, verdict, step_cost);
 	if (verdict->kind == VERDICT_RANK)
 		text = xt_asprintf("%s costs %s%s: the other ranks wait for it in collectives.%s",
 				   run->labels[verdict->log], step_cost ? "" : "the job ",
