@@ -405,13 +405,25 @@ static void format_counts(char text[64], const struct steps *steps)
 	snprintf(text, 64, "%s%" PRIu64 " step%s", from, most, most == 1 ? "" : "s");
 }
 
+/* "; mean 58.3 ms", if it is not about the median: costs are given as means of a step. */
+static void format_mean(char text[48], const struct steps *steps)
+{
+	uint64_t mean_ns = steps->steady.wall_ns / steps->steady.count;
+	uint64_t median_ns = steps->median->wall_ns;
+	char mean[TIME_BYTES];
+
+	text[0] = '\0';
+	if (larger(mean_ns, median_ns) - smaller(mean_ns, median_ns) > median_ns / 10)
+		snprintf(text, 48, "; mean %s", format_time_short(mean, mean_ns));
+}
+
 char *steps_text(const struct steps *steps, size_t gpu_count)
 {
 	const struct step_process *first = first_process(steps);
 	uint64_t alone_ns = steps->steady.parts_ns[STEP_COLLECTIVE];
 	uint64_t busy_ns = step_busy_ns(steps->steady.parts_ns) - alone_ns;
 	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES], alone[SHARE_BYTES];
-	char of[48] = "";
+	char of[48] = "", mean[48];
 	char counts[64], *gpus = gpus_text(steps, gpu_count), *text;
 
 	for (size_t d = 0; d < steps->devices.count; d++)
@@ -420,9 +432,10 @@ char *steps_text(const struct steps *steps, size_t gpu_count)
 	format_counts(counts, steps);
 	format_time_short(median, steps->median->wall_ns);
 	format_time_short(slowest, steps->slowest->wall_ns);
-	text = xt_asprintf("%s of %s%s (median%s; slowest %s, step %" PRIu32
+	format_mean(mean, steps);
+	text = xt_asprintf("%s of %s%s (median%s%s; slowest %s, step %" PRIu32
 			   "), GPU busy %s%s%s; by %s%s",
-			   counts, median, gpus, of, slowest, steps->slowest->number + 1,
+			   counts, median, gpus, of, mean, slowest, steps->slowest->number + 1,
 			   format_share(busy, busy_ns, steps->steady.wall_ns),
 			   alone_ns ? ", collectives alone " : "",
 			   alone_ns ? format_share(alone, alone_ns, steps->steady.wall_ns) : "",
