@@ -22,10 +22,11 @@ struct detection {
 	struct reading *reading;
 	struct callsites *callsites;
 	uint64_t whole_ns;
-	uint64_t step_count;   /* of the steps that the costs are of; 0: the whole run */
-	uint32_t marks;	       /* enum owner_mark of the totals that count */
-	uint32_t other_marks;  /* totals with any of these do not */
-	uint64_t device_count; /* devices with work; the gain on one device is divided by it */
+	uint64_t step_count;	/* of the steps that the costs are of; 0: the whole run */
+	uint64_t *step_idle_ns; /* idle time in these steps, by total; NULL: no steps */
+	uint64_t idle_ns;	/* at most the cost of idle time, on average over the devices */
+	bool is_outside;	/* of the time outside the steps */
+	uint64_t device_count;	/* devices with work; the gain on one device is divided by it */
 	struct candidate *candidates;
 	size_t candidate_count;
 	size_t candidate_capacity;

@@ -16,6 +16,7 @@
 #include "merge/findings/rules.h"
 #include "merge/findings/rules_cpu.h"
 #include "merge/findings/rules_processes.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
@@ -64,19 +65,22 @@ static uint64_t longest_ns(const struct detection *detection)
 	return longest_ns;
 }
 
-static void add_costs(struct detection *detection, bool is_thread_time)
+static void add_costs(struct detection *detection, const struct rule_spec *rule)
 {
+	/* Gaps before the first of the steps do not count. */
+	uint64_t limit_ns = rule->is_about_idle ? smaller(detection->idle_ns, detection->whole_ns)
+						: detection->whole_ns;
 	uint64_t sum_ns = 0;
 
 	for (size_t c = 0; c < detection->candidate_count; c++)
 		saturating_add(&sum_ns, detection->candidates[c].cost_ns);
 	if (!detection->has_cost)
 		detection->cost_ns = sum_ns;
-	if (is_thread_time) {
+	if (rule->is_thread_time) {
 		detection->cost_ns /= detection->device_count;
 		detection->cost_ns = smaller(detection->cost_ns, longest_ns(detection));
 	}
-	detection->cost_ns = smaller(detection->cost_ns, detection->whole_ns);
+	detection->cost_ns = smaller(detection->cost_ns, limit_ns);
 	for (size_t c = 0; c < detection->candidate_count; c++)
 		detection->candidates[c].cost_ns =
 			scale_ns(detection->candidates[c].cost_ns, detection->cost_ns, sum_ns);
@@ -112,7 +116,7 @@ static void apply_rule(struct detection *detection, enum rule rule)
 	if (reading->gaps.is_blind && rule_specs[rule].is_about_idle)
 		return;
 	detect(detection, &callsite_rules[rule]);
-	add_costs(detection, rule_specs[rule].is_thread_time);
+	add_costs(detection, &rule_specs[rule]);
 	if (!detection->candidate_count)
 		return;
 	finding = finding_add(reading->run, rule, reading->process.index, detection->cost_ns,
@@ -144,12 +148,6 @@ static bool has_mostly_steps(const struct aggregate *totals)
 	return steady_ns > all_ns / 2;
 }
 
-/* The time of the steps. The CPU may have launched their work long before it ran. */
-static uint64_t steps_ns(const struct reading *reading)
-{
-	return larger(reading->plan.steady_ns, devices_span_ns(&reading->sums.steady));
-}
-
 /*
  * Judges the steps after the warm-up if they are most of the run: a start-up or warm-up has
  * problems of its own, which the steps do not pay for.
@@ -157,20 +155,23 @@ static uint64_t steps_ns(const struct reading *reading)
 static void choose_steps(struct detection *detection)
 {
 	struct reading *reading = detection->reading;
-	const struct iterations *list = &reading->plan.iterations;
+	struct step_sums steps = {0};
+	uint64_t device_count = steps_of_log(reading->run, &steps);
 
 	/* The report has no steps for a part of the call paths. */
-	if (wanted_has_patterns(&reading->run->settings->wanted) ||
+	if (wanted_has_patterns(&reading->run->settings->wanted) || !device_count ||
 	    !reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
 		return;
 	/* If the CPU runs far ahead, work of many steps runs at once. */
-	if (steps_ns(reading) / 2 > reading->plan.steady_ns)
+	if (steps.wall_ns / device_count / 2 > reading->plan.steady_ns)
 		return;
 	detection->callsites = &reading->sums.steady;
-	detection->whole_ns = steps_ns(reading);
-	detection->step_count = list->found_count - list->warmup_count;
-	detection->marks = OWNER_STEADY;
-	callsites_finish(detection->callsites, &reading->aggregate, detection->marks);
+	detection->device_count = device_count;
+	detection->whole_ns = steps.wall_ns / device_count;
+	detection->step_count = steps.count / device_count;
+	detection->idle_ns = step_idle_ns(steps.parts_ns) / device_count;
+	detection->step_idle_ns = steps_idle_of_log(reading->run, reading->aggregate.count);
+	callsites_finish(detection->callsites, &reading->aggregate, OWNER_STEADY);
 }
 
 static void note_steps(struct findings *findings, const struct detection *detection)
@@ -185,9 +186,6 @@ static void note_steps(struct findings *findings, const struct detection *detect
 /* Errors matter wherever they occur. */
 static void apply_rules(struct detection *detection, bool are_errors)
 {
-	const struct callsites *callsites = detection->callsites;
-
-	detection->device_count = callsites->device_count ? callsites->device_count : 1;
 	for (int rule = 0; rule < RULE_CPU_FIRST; rule++)
 		if (rule_specs[rule].is_error == are_errors)
 			apply_rule(detection, (enum rule)rule);
@@ -196,7 +194,9 @@ static void apply_rules(struct detection *detection, bool are_errors)
 void findings_detect(struct reading *reading)
 {
 	struct callsites *callsites = &reading->sums.callsites;
-	struct detection detection = {.reading = reading};
+	uint64_t device_count = larger(callsites->device_count, (size_t)1);
+	struct detection detection = {
+		.reading = reading, .idle_ns = UINT64_MAX, .device_count = device_count};
 
 	if (!callsites->by_stack || callsites->first_ns >= callsites->last_ns)
 		return;
@@ -212,13 +212,13 @@ void findings_detect(struct reading *reading)
 	if (!reading->gaps.is_blind && detection.step_count) {
 		/* Causes outside the steps, such as compilation, delay the run as a whole. */
 		detection.step_count = 0;
-		detection.other_marks = detection.marks;
-		detection.marks = 0;
+		detection.is_outside = true;
+		detection.device_count = device_count;
 		cpu_findings_detect(&detection);
 	}
 	if (reading->process.process_count > 1)
 		findings_note_devices(&detection);
-	free(detection.candidates);
+	free_all(detection.candidates, detection.step_idle_ns);
 }
 
 static bool is_same(const struct finding *a, const struct finding *b)

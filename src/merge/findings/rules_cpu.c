@@ -519,13 +519,12 @@ static void note_process(struct cpu_group *group, const struct idle_path *path)
 
 /* Adds the idle time of one path. The place of a group is that of its most expensive path. */
 static void add_path(struct detection *detection, struct cpu_groups *groups,
-		     const struct total *total)
+		     const struct total *total, uint64_t ns)
 {
 	struct reading *reading = detection->reading;
 	struct run *run = reading->run;
 	const struct idle_path *path =
 		idle_paths_get(&reading->gaps.idle_paths, IDLE_WHAT_PATH(total->owner.what));
-	uint64_t ns = total->weights[WEIGHT_GPU_IDLE] / detection->device_count;
 	enum rule rule = cpu_cause(run, path, IDLE_WHAT_CLASS(total->owner.what));
 	struct finding_place place = {0};
 	struct cpu_group *group;
@@ -617,7 +616,7 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 	if (!finding)
 		return;
 	finding->step_count = detection->step_count;
-	finding->is_outside = detection->other_marks != 0;
+	finding->is_outside = detection->is_outside;
 	finding->place_all_count = count;
 	for (size_t g = 0; g < count && g < FINDING_PLACES_MAX; g++) {
 		struct finding_place *place = &finding->places[finding->place_count++];
@@ -631,17 +630,29 @@ static void add_finding(struct detection *detection, struct cpu_group *groups, s
 	describe(reading->run, groups, count, finding);
 }
 
+/* Idle time of a total in the part of the run that is judged. */
+static uint64_t idle_ns_of(const struct detection *detection, uint32_t index)
+{
+	uint64_t ns = detection->reading->aggregate.entries[index].weights[WEIGHT_GPU_IDLE];
+
+	if (detection->is_outside)
+		return ns - smaller(detection->step_idle_ns[index], ns);
+	return detection->step_count ? detection->step_idle_ns[index] : ns;
+}
+
 void cpu_findings_detect(struct detection *detection)
 {
 	const struct aggregate *aggregate = &detection->reading->aggregate;
 	struct cpu_groups groups = {0};
 	size_t count;
 
-	for (uint32_t t = 0; t < aggregate->count; t++)
-		if ((aggregate->entries[t].owner.marks & detection->marks) == detection->marks &&
-		    !(aggregate->entries[t].owner.marks & detection->other_marks) &&
-		    is_explained(detection->reading, &aggregate->entries[t]))
-			add_path(detection, &groups, &aggregate->entries[t]);
+	for (uint32_t t = 0; t < aggregate->count; t++) {
+		const struct total *total = &aggregate->entries[t];
+		uint64_t ns = idle_ns_of(detection, t) / detection->device_count;
+
+		if (ns && is_explained(detection->reading, total))
+			add_path(detection, &groups, total, ns);
+	}
 	count = groups.keys.count;
 	SORT(groups.list, count, compare_groups);
 	for (size_t first = 0, end; first < count; first = end) {

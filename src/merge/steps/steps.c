@@ -533,6 +533,12 @@ static void find_typical(struct steps *s)
 			s->slowest = &s->slow.list[i].step;
 }
 
+/* Whether the part is idle time of a known cause. */
+static bool is_explained(uint32_t part)
+{
+	return part >= STEP_IDLE && part != STEP_UNEXPLAINED;
+}
+
 static void steps_end(struct sink *sink, const struct run *run)
 {
 	struct steps *s = sink->state;
@@ -547,7 +553,7 @@ static void steps_end(struct sink *sink, const struct run *run)
 	for (size_t n = 0; n < s->sums.count; n++) {
 		const struct step_note *note = &s->sums.list[n];
 
-		if (note->part < STEP_IDLE || note->part == STEP_UNEXPLAINED)
+		if (!is_explained(note->part))
 			continue;
 		xt_grow(s->weights, s->weight_capacity, (size_t)note->place + 1);
 		saturating_add(&s->weights[note->place].idle_ns, note->ns);
@@ -594,6 +600,36 @@ const struct steps *steps_of(const struct run *run)
 	return s && s->median && s->steady.count ? s : NULL;
 }
 
+size_t steps_of_log(const struct run *run, struct step_sums *sums)
+{
+	const struct steps *s = run_analysis(run, &analysis_steps);
+	size_t device_count = 0;
+
+	for (size_t d = 0; s && d < s->devices.count; d++) {
+		const struct step_device_sums *device = &s->devices.list[d];
+
+		if (device->process != s->processes.count - 1 || !device->steady.count)
+			continue;
+		add_sums(sums, &device->steady);
+		device_count++;
+	}
+	return device_count;
+}
+
+uint64_t *steps_idle_of_log(const struct run *run, size_t total_count)
+{
+	const struct steps *s = run_analysis(run, &analysis_steps);
+	uint64_t *idle_ns = xt_calloc(total_count + 1, sizeof(*idle_ns));
+
+	for (size_t n = s ? s->reading.sums_from : 0; s && n < s->sums.count; n++) {
+		const struct step_note *note = &s->sums.list[n];
+
+		if (is_explained(note->part) && note->place < total_count)
+			saturating_add(&idle_ns[note->place], note->ns);
+	}
+	return idle_ns;
+}
+
 uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS])
 {
 	uint64_t busy_ns = 0;
@@ -601,4 +637,13 @@ uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS])
 	for (int part = 0; part < STEP_WORK_PARTS; part++)
 		saturating_add(&busy_ns, parts_ns[part]);
 	return busy_ns;
+}
+
+uint64_t step_idle_ns(const uint64_t parts_ns[STEP_PARTS])
+{
+	uint64_t idle_ns = 0;
+
+	for (int part = STEP_IDLE; part < STEP_UNEXPLAINED; part++)
+		saturating_add(&idle_ns, parts_ns[part]);
+	return idle_ns;
 }

@@ -158,6 +158,15 @@ extern const struct exporter analysis_steps;
 const struct steps *steps_of(const struct run *run);
 
 /*
+ * Adds up the steps after the warm-up of the log that was read last, until the next one begins.
+ * Returns the number of its devices that have such steps.
+ */
+size_t steps_of_log(const struct run *run, struct step_sums *sums);
+
+/* Idle time of known causes in these steps, by total of the log. The caller frees it. */
+uint64_t *steps_idle_of_log(const struct run *run, size_t total_count);
+
+/*
  * "20 steps of 12.1 ms (median; slowest 14.0 ms, step 7), GPU busy 15 %". gpu_count: those of the
  * run. The caller frees it.
  */
@@ -171,5 +180,8 @@ void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_cou
 
 /* The time of a step, or of several, in which the device ran anything. */
 uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS]);
+
+/* The time in which it was idle, for known causes. */
+uint64_t step_idle_ns(const uint64_t parts_ns[STEP_PARTS]);
 
 #endif
