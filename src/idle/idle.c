@@ -70,8 +70,8 @@ static size_t checkpoint_after(const struct thread_timeline *timeline, uint64_t 
 }
 
 /*
- * Adds the first time_ns of an interval to spent_ns. lengths_ns are its parts by state. Each further
- * ns goes to one state (Jefferson's method), so no sum shrinks as time_ns grows.
+ * Adds the first time_ns of an interval to spent_ns. lengths_ns are its parts by state. Each
+ * further ns goes to one state (Jefferson's method), so no sum shrinks as time_ns grows.
  */
 static void divide_interval(const uint64_t lengths_ns[THREAD_STATES], uint64_t interval_ns,
 			    uint64_t time_ns, uint64_t spent_ns[THREAD_STATES_COUNTED])

@@ -159,7 +159,7 @@ static void choose_steps(struct detection *detection)
 	uint64_t device_count = steps_of_log(reading->run, &steps);
 
 	/* The report has no steps for a part of the call paths. */
-	if (wanted_has_patterns(&reading->run->settings->wanted) || !device_count ||
+	if (wanted_has_patterns(&reading->run->settings->wanted) || !steps.wall_ns ||
 	    !reading->sums.steady.device_count || !has_mostly_steps(&reading->aggregate))
 		return;
 	/* If the CPU runs far ahead, work of many steps runs at once. */
