@@ -6,7 +6,7 @@
 import { type HeadlineCost, type HeadlineGap, isPartOfRun, type Place, type ProcessRow } from './data';
 import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
-import { hasLines } from './lines';
+import { hasLines, memoryOf } from './lines';
 import { Amount, CardHead, Fact, Lines, ShowButton, Tile } from './parts';
 import { showEvent, showProcess, type State } from './state';
 import { busyNs } from './steps';
@@ -122,7 +122,7 @@ function Tiles({ state }: { state: State }) {
 				note={formatBytes(bytes)}
 			/>
 			<Tile title="CPU wait" value={formatTime(totals.cpu_wait_ns)} exact={exactTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
-			{peak ? <Tile title="Peak memory" value={formatBytes(peak)} exact={exactWeight(peak, { unit: 'bytes' })} note="of one device or the host" /> : null}
+			{peak ? <Tile title={memoryOf(state).title} value={formatBytes(peak)} exact={exactWeight(peak, { unit: 'bytes' })} note="of one device or the host" /> : null}
 		</div>
 	);
 }

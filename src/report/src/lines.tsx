@@ -3,13 +3,13 @@
  * GPU time by line of own code. A line unfolds level by level into lines of libraries, modules,
  * operators and kernels. A link opens the line in an editor.
  */
-import { group } from 'd3-array';
+import { group, sum } from 'd3-array';
 import { useMemo } from 'preact/hooks';
 import { signal, useSignal } from '@preact/signals';
 import type { LinePartsRow as PartRow, LinesRow as LineRow } from './data';
 import { CardHead } from './parts';
 import { isFiltered, showSearch, type State } from './state';
-import { type Column, countColumn, percentColumn, shareColumn, Table, timeColumn } from './table';
+import { bytesColumn, type Column, countColumn, percentColumn, shareColumn, Table, timeColumn } from './table';
 import { kernelMark } from './tree';
 
 interface Row {
@@ -96,6 +96,15 @@ function busyLines({ report }: State): LineRow[] {
 	return (report.summary.lines?.rows ?? []).filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
 }
 
+/* The memory of lines. A library that keeps a pool hides which line holds memory at the peak. */
+export function memoryOf({ report }: State) {
+	const has = (key: keyof LineRow) => report.summary.lines?.rows.some((row) => row[key]);
+
+	return has('pool_growth_bytes') && !has('peak_bytes')
+		? { key: 'pool_growth_bytes' as const, title: 'Pool growth', what: 'Memory that libraries allocated, most of it into pools that they keep' }
+		: { key: 'peak_bytes' as const, title: 'Peak memory', what: 'Memory that it held at the peak' };
+}
+
 export function hasLines(state: State): boolean {
 	return busyLines(state).length > 0;
 }
@@ -121,28 +130,31 @@ export function Lines({ state }: { state: State }) {
 	const rows = useMemo(() => busy.flatMap((line) => withParts(tops.get(line)!)), [unfolded.value]);
 	const top = (r: Row) => (r.depth ? undefined : r.line);
 	const mark = (r: Row) => '\u2003'.repeat(r.depth) + (r.parts.length ? (unfolded.value.has(r.sums.id) ? '▾ ' : '▸ ') : '');
-	const hasPasses = busy.some((row) => row.backward_ns);
-	const hasSteps = busy.some((row) => row.step_gpu_ns !== undefined);
-	const columns: Column<Row>[] = [
-		timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time' }),
-		shareColumn((r) => r.sums.gpu_time_ns, totals.gpu_time_ns),
-		...(hasPasses
-			? [
-					percentColumn<Row>('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
-						what: 'Share of the backward pass, with what a checkpoint runs again',
-					}),
-					timeColumn<Row>('Optimizer', (r) => top(r)?.optimizer_ns, { isDetail: true }),
-				]
-			: []),
-		timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused' }),
-		...(hasSteps
-			? [
-					timeColumn<Row>('Per step', (r) => top(r)?.step_gpu_ns, { what: 'GPU time in a step after the warm-up' }),
-					countColumn<Row>('Count per step', (r) => top(r)?.step_count, { isDetail: true }),
-				]
-			: []),
-		countColumn('Count', (r) => r.sums.count, { what: 'Kernels, copies and memsets', isDetail: true }),
-		{
+	const has = (key: keyof LineRow) => busy.some((row) => row[key]);
+	const hasSteps = has('step_gpu_ns');
+	const memory = memoryOf(state);
+	const isDetail = hasSteps;
+	const columns: [isPresent: boolean, column: Column<Row>][] = [
+		[hasSteps, timeColumn('Per step', (r) => top(r)?.step_gpu_ns, { what: 'GPU time in a step after the warm-up' })],
+		[hasSteps, shareColumn((r) => top(r)?.step_gpu_ns, sum(busy, (row) => row.step_gpu_ns), { what: 'Share of the GPU time in steps' })],
+		[!hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time' })],
+		[!hasSteps, shareColumn((r) => r.sums.gpu_time_ns, totals.gpu_time_ns)],
+		[
+			has('backward_ns'),
+			percentColumn('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
+				what: 'Share of the backward pass in the whole run, with what a checkpoint runs again',
+			}),
+		],
+		[hasSteps, timeColumn('Idle per step', (r) => top(r)?.step_idle_ns, { what: 'Idle time of the GPU that it caused in such a step' })],
+		[hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time in the whole run', isDetail })],
+		[true, timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused in the whole run', isDetail })],
+		[has(memory.key), bytesColumn(memory.title, (r) => top(r)?.[memory.key], { what: memory.what, isDetail: true })],
+		[hasSteps, countColumn('Count per step', (r) => top(r)?.step_count, { isDetail: true })],
+		[true, countColumn('Count', (r) => r.sums.count, { what: 'Kernels, copies and memsets', isDetail: true })],
+		[has('forward_ns'), timeColumn('Forward', (r) => top(r)?.forward_ns, { isDetail: true })],
+		[has('recompute_ns'), timeColumn('Recompute', (r) => top(r)?.recompute_ns, { what: 'What a checkpoint ran again', isDetail: true })],
+		[has('optimizer_ns'), timeColumn('Optimizer', (r) => top(r)?.optimizer_ns, { isDetail: true })],
+		[true, {
 			title: 'Line',
 			what: 'The innermost line of your own code',
 			value: (r) => r.name,
@@ -150,7 +162,7 @@ export function Lines({ state }: { state: State }) {
 			plain: (r) => '> '.repeat(r.depth) + r.name,
 			isText: true,
 			isMain: true,
-		},
+		}],
 	];
 
 	if (!busy.length) return null;
@@ -163,7 +175,7 @@ export function Lines({ state }: { state: State }) {
 			<Table
 				id="table-lines"
 				title="GPU time by line of own code"
-				columns={columns}
+				columns={columns.filter(([isPresent]) => isPresent).map(([, column]) => column)}
 				rows={rows}
 				sortAs={(r) => tops.get(r.line)!}
 				onPick={({ sums, line, parts, name }) => {

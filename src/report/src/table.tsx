@@ -427,8 +427,8 @@ export function percentColumn<Row>(title: string, part: (row: Row) => number | u
 }
 
 /* The same with a bar. */
-export function shareColumn<Row>(value: (row: Row) => number, whole: number, more?: Partial<Column<Row>>): Column<Row> {
-	return percentColumn('Share', value, () => whole, { share: (r) => value(r) / (whole || 1), ...more });
+export function shareColumn<Row>(value: (row: Row) => number | undefined, whole: number, more?: Partial<Column<Row>>): Column<Row> {
+	return percentColumn('Share', value, () => whole, { share: (r) => (value(r) ?? 0) / (whole || 1), ...more });
 }
 
 /* The duration that this share of the events does not exceed. */

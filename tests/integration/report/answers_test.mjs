@@ -20,7 +20,8 @@ async function tabTo(page, selector) {
 	throw new Error(`Tab does not reach ${selector}`);
 }
 
-// Texts of one element that is in view as a whole, and that nothing covers.
+// Texts of one element that is in view as a whole, and that nothing covers. Of a row, which may be
+// wider than the page, the cells with the texts are.
 const isInView = (page, texts) =>
 	page.evaluate((wanted) => {
 		const isVisible = (element) => {
@@ -31,7 +32,11 @@ const isInView = (page, texts) =>
 		};
 		const plain = (element) => element.textContent.replace(/\s+/g, ' ');
 
-		return [...document.querySelectorAll('tr, li, p, dd, .tile')].some((element) => wanted.every((text) => plain(element).includes(text)) && isVisible(element));
+		return [...document.querySelectorAll('tr, li, p, dd, .tile')].some((element) => {
+			const parts = element.cells ? [...element.cells] : [element];
+
+			return wanted.every((text) => parts.some((part) => plain(part).includes(text) && isVisible(part)));
+		});
 	}, texts);
 
 const link = (id) => [`nav a[href="#${id}"]`, 'Enter'];
@@ -62,7 +67,7 @@ const largest = (rows, key) => rows.reduce((a, b) => (b[key] > a[key] ? b : a));
 
 await runChecks({
 	line: async () => {
-		const { file, line, function: name, backward_ns, recompute_ns = 0, gpu_time_ns } = largest(gpt2.summary.lines.rows, 'gpu_time_ns');
+		const { file, line, function: name, backward_ns, recompute_ns = 0, gpu_time_ns } = largest(gpt2.summary.lines.rows, 'step_gpu_ns');
 		const share = `${((100 * (backward_ns + recompute_ns)) / gpu_time_ns).toFixed(1)} %`;
 
 		await ask(gpt2.html, 'Which line costs most, and how much of it is backward?', [], [`${file.split('/').pop()}:${line} ${name}`, share]);

@@ -508,7 +508,7 @@ async function checkSteps(page, { headline, budget, steps }) {
 async function checkOwnLines() {
 	const { html, summary } = outputs(join(traces, 'h200-gpt2.xtr'), 'lines');
 	const page = await open(html);
-	const busy = summary.lines.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns);
+	const busy = summary.lines.rows.filter((row) => row.gpu_time_ns || row.gpu_idle_ns).sort((a, b) => b.step_gpu_ns - a.step_gpu_ns);
 	const [first] = busy;
 	const parts = summary.line_parts.rows.filter((row) => row.parent === first.id);
 	const found = async () => (await cells(page, null, 'table-lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
@@ -517,6 +517,9 @@ async function checkOwnLines() {
 	await checkSteps(page, summary);
 	assert.equal(busy.reduce((sum, row) => sum + row.gpu_time_ns, 0), summary.totals.gpu_time_ns);
 	assert.deepEqual(await found(), busy.map(shown));
+	const ofStep = (await cells(page, null, 'table-lines')).map((row) => [row['Per step'], Math.round(row.Share), row['Idle per step'], row['Pool growth'], row.Forward]);
+	const stepNs = sum(busy.map((row) => row.step_gpu_ns));
+	assert.deepEqual(ofStep, busy.map((row) => [row.step_gpu_ns, Math.round((100 * row.step_gpu_ns) / stepNs), row.step_idle_ns, row.pool_growth_bytes, row.forward_ns]));
 	await page.click('#table-lines tbody .pick');
 	assert.deepEqual(await found(), [shown(first), ...parts.map((row) => [row.name, row.gpu_time_ns, row.gpu_idle_ns]), ...busy.slice(1).map(shown)]);
 	assert.equal(await page.getAttribute('.source a', 'href'), `vscode://file/${first.file}:${first.line}`);
