@@ -47,11 +47,19 @@ function summaryOf(report: Report): Json {
 	return { ...report.summary, kernels: report.kernels };
 }
 
+/* The tables of a comparison and their rows. */
+function tablesOf(summary: Json, now: Json): { def: Def; rows: Change[] }[] {
+	const hasSteps = Boolean(at(summary, 'headline.steps') && at(now, 'headline.steps'));
+
+	return defs.filter((def) => def.hasSteps === undefined || def.hasSteps === hasSteps).map((def) => ({ def, rows: changesOf(def, summary, now) }));
+}
+
 /* Reads the page or the JSON summary of another run. Throws an error that says what is wrong. */
-async function readSummary(file: File, version: number): Promise<Json> {
+async function readSummary(file: File, now: Json): Promise<Json> {
+	const refuse = () => Promise.reject(new Error('its data is damaged'));
 	const text = await file.text();
 	const data = text.trimStart().startsWith('<') ? new DOMParser().parseFromString(text, 'text/html').getElementById('xtrace-data')?.textContent : null;
-	const report = data ? (await load(data)).report : null;
+	const report = data ? (await load(data).catch(refuse)).report : null;
 
 	if (report?.comparison) throw new Error('it is a comparison, not the page of one run');
 	let summary: Json = {};
@@ -61,7 +69,13 @@ async function readSummary(file: File, version: number): Promise<Json> {
 		/* Neither of both: the format is missing below. */
 	}
 	if (summary?.format !== 'xtrace-summary') throw new Error('it is no page and no JSON summary of xtrace');
-	if (summary.version !== version) throw new Error(`its data has version ${summary.version}, this page has ${version}. Write both pages with the same xtrace`);
+	if (summary.version !== now.version) throw new Error(`its data has version ${summary.version}, this page has ${now.version}. Write both pages with the same xtrace`);
+	try {
+		tablesOf(summary, now);
+		recordingOf(summary);
+	} catch {
+		await refuse();
+	}
 	return summary;
 }
 
@@ -81,10 +95,9 @@ export function CompareButton({ state }: { state: State }) {
 		if (!file) return;
 		input.current!.value = ''; /* the same file can be chosen again */
 		try {
-			base.value = { base: file.name, new: 'this page', summary: await readSummary(file, (summaryOf(state.report) as Json).version) };
+			base.value = { base: file.name, new: 'this page', summary: await readSummary(file, summaryOf(state.report)) };
 			problem.value = '';
 		} catch (error) {
-			base.value = null;
 			problem.value = `Cannot compare with ${file.name}: ${(error as Error).message}. Choose the page of another run (report.html), or what “xtrace merge --summary” wrote.`;
 		}
 		setTimeout(() => document.getElementById('pair')!.focus()); /* when it is drawn */
@@ -100,9 +113,14 @@ export function CompareButton({ state }: { state: State }) {
 	);
 }
 
+function recordingOf({ processes }: Json): string {
+	return processes.map(({ host, pid, start_realtime_ns }: Json) => [host, pid, start_realtime_ns].join(' ')).join();
+}
+
 /* What identifies the runs, and what their reports say in words. */
 function Texts({ base: { summary, ...names }, now }: { base: Base; now: Json }) {
 	const [a, b] = [summary, now].map((side) => at(side, 'headline.steps.step_count'));
+	const isSame = recordingOf(summary) === recordingOf(now);
 	const both = (name: string, old = '', fresh = '') => (
 		<Fact name={name}>
 			{old === fresh ? old : <Lines class="lines" texts={[['base', old], ['new', fresh]].map(([side, text]) => <><span class="muted">{side}</span> {text || 'none'}</>)} />}
@@ -113,36 +131,44 @@ function Texts({ base: { summary, ...names }, now }: { base: Base; now: Json }) 
 		<dl class="headline">
 			{both('Recording', names.base, names.new)}
 			{texts.map(([place, name]) => both(name, at(summary, place), at(now, place)))}
-			<Fact name="Note">{a && b && a !== b ? 'Sums of whole runs are of other numbers of steps.' : ''}</Fact>
+			<Fact name="Note">{isSame ? 'Both are the same recording.' : a && b && a !== b ? 'Sums of whole runs are of other numbers of steps.' : ''}</Fact>
 		</dl>
 	);
 }
 
-/* The comparison, if there is one. */
-export function Pair({ state }: { state: State }) {
-	if (problem.value) return <p class="notice damaged" id="pair" role="alert" tabIndex={-1}>{problem.value}</p>;
-	if (!base.value) return null;
-	const now = summaryOf(state.report);
-	const { summary } = base.value;
-	const hasSteps = Boolean(at(summary, 'headline.steps') && at(now, 'headline.steps'));
-	const tables = defs.filter((def) => def.hasSteps === undefined || def.hasSteps === hasSteps).map((def) => ({ def, rows: changesOf(def, summary, now) }));
+function Tables({ state, base: { summary }, now }: { state: State; base: Base; now: Json }) {
 	const isCut = ({ at: place }: Def) => [summary, now].some((side) => (at(side, place)?.row_count ?? 0) > (at(side, place)?.rows?.length ?? 0));
 
 	return (
+		<Tabs
+			state={state}
+			tabs={tablesOf(summary, now)
+				.filter(({ rows }) => rows.length)
+				.map(({ def, rows }) => ({
+					id: `pair-${def.tab}`.replaceAll(' ', '-'),
+					title: def.tab,
+					note: () => `${def.title}.${isCut(def) ? ' The smallest rows of a file are left out.' : ''}`,
+					show: () => <Table id="table-pair" title={def.title} columns={columnsOf(def)} rows={rows} none="" />,
+				}))}
+		/>
+	);
+}
+
+/* The comparison, if there is one, and why another one failed. */
+export function Pair({ state }: { state: State }) {
+	const now = summaryOf(state.report);
+
+	if (!problem.value && !base.value) return null;
+	return (
 		<section id="pair" class="card" tabIndex={-1}>
-			<CardHead title="Comparison" what="One run each: noise unknown. The largest change is first." />
-			<Texts base={base.value} now={now} />
-			<Tabs
-				state={state}
-				tabs={tables
-					.filter(({ rows }) => rows.length)
-					.map(({ def, rows }) => ({
-						id: `pair-${def.tab}`.replaceAll(' ', '-'),
-						title: def.tab,
-						note: () => `${def.title}.${isCut(def) ? ' The smallest rows of a file are left out.' : ''}`,
-						show: () => <Table id="table-pair" title={def.title} columns={columnsOf(def)} rows={rows} none="" />,
-					}))}
-			/>
+			{problem.value ? <p class="notice damaged" role="alert">{problem.value}</p> : null}
+			{base.value ? (
+				<>
+					<CardHead title="Comparison" what="One run each: noise unknown. The largest change is first." />
+					<Texts base={base.value} now={now} />
+					<Tables state={state} base={base.value} now={now} />
+				</>
+			) : null}
 		</section>
 	);
 }

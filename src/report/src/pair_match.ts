@@ -62,6 +62,7 @@ export interface Item {
 	values: number[];
 	column: string; /* of the first value */
 	place: number; /* in a table that keeps its order */
+	isOfRun: boolean; /* in a table of steps: the first value is of the whole run */
 }
 
 export interface Change {
@@ -94,15 +95,16 @@ function rowsOf(table: Json = {}): Json[] {
 }
 
 function itemOf(name: string, values: number[], more: Partial<Item>): Item {
-	return { name, loose: looseName(name), line: 0, values, column: '', place: 0, ...more };
+	return { name, loose: looseName(name), line: 0, values, column: '', place: 0, isOfRun: false, ...more };
 }
 
 /* Returns the rows, sorted. Those of one name, such as of several call paths, are added up. */
 function itemsOf({ at: place, name, values, hasSteps }: Def, summary: Json): Item[] {
 	const [column] = values[0];
 	/* What is not of steps has only a value of the whole run. */
-	const first = (row: Json) => (hasSteps && row[column] === undefined ? values[1][0] : column);
-	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => row[v ? key : first(row)] ?? 0), { column, line: row.line ?? 0 });
+	const isOfRun = (row: Json) => hasSteps === true && row[column] === undefined;
+	const first = (row: Json) => (isOfRun(row) ? values[1][0] : column);
+	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => row[v ? key : first(row)] ?? 0), { column, line: row.line ?? 0, isOfRun: isOfRun(row) });
 	const numbers = values.map(([key, text], v) => itemOf(text, [at(summary, key)], { column: key, place: v }));
 	const items = place ? rowsOf(at(summary, place)).filter((row) => row.value_ns !== 0).map(ofRow) : numbers.filter((item) => typeof item.values[0] === 'number');
 	const kept: Item[] = [];
@@ -125,6 +127,11 @@ function scoreOf(a: Item, b: Item): number {
 	return score + (a.name === b.name ? NAME_SCORES[a.line ? 'line' : 'other'] : 0);
 }
 
+/* A row of steps and one that is not are compared by their values in the whole run. */
+function useOneBase(a?: Item, b?: Item): void {
+	if (a && b && a.isOfRun !== b.isOfRun) for (const item of [a, b]) item.values[0] = item.values[1];
+}
+
 const CELLS_MAX = 4 << 20;
 
 /* Aligns the rows of one loose name. They keep their order, and the largest sum of scores wins. */
@@ -143,6 +150,7 @@ function align(a: Item[], b: Item[]): Change[] {
 		const base = isNew ? undefined : a[x++];
 		const now = isGone ? undefined : b[y++];
 
+		useOneBase(base, now);
 		changes.push({ base, now, delta: (now?.values[0] ?? 0) - (base?.values[0] ?? 0) });
 	}
 	return changes;
