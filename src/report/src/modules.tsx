@@ -2,6 +2,7 @@
 /*
  * GPU time by PyTorch module. A row of several layers unfolds into rows of one layer each.
  */
+import { group as groupBy } from 'd3-array';
 import { useMemo } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import type { LayerRow, ModuleRow } from './data';
@@ -25,19 +26,19 @@ function frameOf({ report }: State, path: string): string {
 export function Modules({ state }: { state: State }) {
 	const { modules, module_layers, totals } = state.report.summary;
 	const unfolded = useSignal<ReadonlySet<ModuleRow>>(new Set());
-	const folded = useMemo(
-		() =>
-			modules!.rows.map((group): Row => {
-				const layers = module_layers!.rows.filter((row) => row.module === group.module && row.model === group.model);
+	const folded = useMemo(() => {
+		const layersOf = groupBy(module_layers!.rows, (row) => row.model, (row) => row.module);
 
-				return { name: layers.length === 1 ? layers[0].layer : group.module, sums: group, group, layers };
+		return new Map(
+			modules!.rows.map((group): [ModuleRow, Row] => {
+				const layers = layersOf.get(group.model)?.get(group.module) ?? [];
+
+				return [group, { name: layers.length === 1 ? layers[0].layer : group.module, sums: group, group, layers }];
 			}),
-		[],
-	);
-	const rows = folded.flatMap((row) => [
-		row,
-		...(unfolded.value.has(row.group) ? row.layers.map((sums): Row => ({ name: sums.layer, sums, group: row.group, layers: [] })) : []),
-	]);
+		);
+	}, []);
+	const below = ({ group, layers }: Row) => (unfolded.value.has(group) ? layers.map((sums): Row => ({ name: sums.layer, sums, group, layers: [] })) : []);
+	const rows = useMemo(() => [...folded.values()].flatMap((row) => [row, ...below(row)]), [unfolded.value]);
 	const mark = (r: Row) => (r.layers.length > 1 ? (unfolded.value.has(r.group) ? '▾ ' : '▸ ') : r.sums === r.group ? '' : '\u2003\u2003');
 	const hasRecompute = modules!.rows.some((row) => row.recompute_ns);
 	const hasSteps = modules!.rows.some((row) => row.own_step_ns !== undefined);
@@ -62,7 +63,7 @@ export function Modules({ state }: { state: State }) {
 			title="GPU time by PyTorch module"
 			columns={columns}
 			rows={rows}
-			sortAs={(r) => folded[modules!.rows.indexOf(r.group)]}
+			sortAs={(r) => folded.get(r.group)!}
 			onPick={({ name, group, layers }) => {
 				const now = new Set(unfolded.value);
 
