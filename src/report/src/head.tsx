@@ -246,7 +246,7 @@ function Headline({ state }: { state: State }) {
 				/>
 			) : null}
 			<Fact name="Warm-up" id="warm-up">
-				{(headline.steps as { warm_up?: string } | undefined)?.warm_up}
+				{headline.steps?.warm_up}
 			</Fact>
 			{slowest ? (
 				<Fact name="Slowest">

@@ -119,21 +119,14 @@ export function Lines({ state }: { state: State }) {
 		() => new Map(busy.map((line): [LineRow, Row] => [line, { name: lineName(line) + origin(line), depth: 0, sums: line, line, parts: partsOf.get(line.id) ?? [] }])),
 		[],
 	);
-	const withParts = (row: Row): Row[] => [
-		row,
-		...(unfolded.value.has(row.sums.id)
-			? row.parts.flatMap((part) =>
-					withParts({ name: part.name, depth: row.depth + 1, sums: part, line: row.line, parts: partsOf.get(part.id) ?? [] }),
-				)
-			: []),
-	];
+	const rowOf = (part: PartRow, { depth, line }: Row): Row => ({ name: part.name, depth: depth + 1, sums: part, line, parts: partsOf.get(part.id) ?? [] });
+	const withParts = (row: Row): Row[] => [row, ...(unfolded.value.has(row.sums.id) ? row.parts.flatMap((part) => withParts(rowOf(part, row))) : [])];
 	const rows = useMemo(() => busy.flatMap((line) => withParts(tops.get(line)!)), [unfolded.value]);
 	const top = (r: Row) => (r.depth ? undefined : r.line);
 	const mark = (r: Row) => '\u2003'.repeat(r.depth) + (r.parts.length ? (unfolded.value.has(r.sums.id) ? '▾ ' : '▸ ') : '');
 	const has = (key: keyof LineRow) => busy.some((row) => row[key]);
 	const hasSteps = has('step_gpu_ns');
 	const memory = memoryOf(state);
-	const isDetail = hasSteps;
 	const columns: [isPresent: boolean, column: Column<Row>][] = [
 		[hasSteps, timeColumn('Per step', (r) => top(r)?.step_gpu_ns, { what: 'GPU time in a step after the warm-up' })],
 		[hasSteps, shareColumn((r) => top(r)?.step_gpu_ns, sum(busy, (row) => row.step_gpu_ns), { what: 'Share of the GPU time in steps' })],
@@ -146,8 +139,8 @@ export function Lines({ state }: { state: State }) {
 			}),
 		],
 		[hasSteps, timeColumn('Idle per step', (r) => top(r)?.step_idle_ns, { what: 'Idle time of the GPU that it caused in such a step' })],
-		[hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time in the whole run', isDetail })],
-		[true, timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused in the whole run', isDetail })],
+		[hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time in the whole run', isDetail: true })],
+		[true, timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused in the whole run', isDetail: hasSteps })],
 		[has(memory.key), bytesColumn(memory.title, (r) => top(r)?.[memory.key], { what: memory.what, isDetail: true })],
 		[hasSteps, countColumn('Count per step', (r) => top(r)?.step_count, { isDetail: true })],
 		[true, countColumn('Count', (r) => r.sums.count, { what: 'Kernels, copies and memsets', isDetail: true })],

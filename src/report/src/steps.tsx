@@ -33,14 +33,16 @@ export function busyNs(rows: BudgetRow[]): number {
 }
 
 /* The slowest steps with what took longer in them. */
-function Slow({ rows }: { rows: StepsRow[] }) {
-	const longest = new Map<number, StepsRow>(); /* of the rows of each step, which has one for each rank */
+function Slow({ rows, areRanks }: { rows: StepsRow[]; areRanks: boolean }) {
+	const seen = new Set<number>(); /* ranks take each step together */
+	const slow = rows
+		.filter((row) => row.cause)
+		.sort((a, b) => b.wall_ns - a.wall_ns)
+		.filter(({ step }) => !areRanks || (!seen.has(step) && seen.add(step)))
+		.slice(0, SLOW);
 	const isOfSeveral = rows.some((row) => row.process !== rows[0].process);
 	const owner = ({ process, device }: StepsRow) =>
 		[isOfSeveral ? process : '', rows.some((row) => row.process === process && row.device !== device) ? `device ${device}` : ''].filter(Boolean).join(', ');
-
-	for (const row of rows) if (row.cause && row.wall_ns > (longest.get(row.step)?.wall_ns ?? 0)) longest.set(row.step, row);
-	const slow = [...longest.values()].sort((a, b) => b.wall_ns - a.wall_ns).slice(0, SLOW);
 
 	return slow.length ? (
 		<ul class="lines" id="slow-steps">
@@ -60,14 +62,14 @@ function Slow({ rows }: { rows: StepsRow[] }) {
 }
 
 export function Steps({ state }: { state: State }) {
-	const { headline, budget, steps } = state.report.summary;
+	const { headline, budget, steps, processes } = state.report.summary;
 
 	if (!headline?.steps || !budget) return null;
 	return (
 		<section id="steps" class="card">
 			<CardHead title="Steps" what={`${headline.steps.text}. The parts add up to the time of the steps.`} />
 			<Table id="table-budget" title="Budget of a step" columns={budgetColumns(headline.steps.wall_ns)} rows={budget.rows} sortedBy={1} none="" />
-			<Slow rows={steps?.rows ?? []} />
+			<Slow rows={steps?.rows ?? []} areRanks={processes[0]?.rank !== undefined} />
 		</section>
 	);
 }

@@ -157,22 +157,30 @@ async function checkRuns(base, now) {
 	assert.match(await page.textContent('#pair'), /rank 3 \(ranks_work\.py\) costs the job 15\.6 %/);
 	await check();
 	await open('new.html');
+	const slow = await page.$$eval('#slow-steps li', (list) => list.map((item) => item.dataset.step));
+	assert.ok(slow.length && new Set(slow).size === slow.length, `ranks repeat a step: ${slow}`);
 	const choose = async (name) => {
 		page.once('filechooser', (chooser) => chooser.setFiles(out(name)));
 		await page.focus('#compare');
 		await page.keyboard.press('Enter');
 		await page.waitForFunction((text) => document.querySelector('#pair')?.textContent.includes(text), name);
 	};
-	for (const [name, message] of [['page.txt', 'it is no page and no JSON summary'], ['old.json', 'has version 1, this page has 2'], ['diff.html', 'it is a comparison']]) {
+	writeFileSync(out('cut.html'), read('base.html').replace(/(id="xtrace-data"[^>]*>\s*\S{99})\S+/, '$1'));
+	writeFileSync(out('rows.json'), read('base.json').replace('"kernels":{', '"kernels":{"rows":3},"_":{'));
+	for (const [name, message] of [['cut.html', 'its data is damaged'], ['rows.json', 'its data is damaged'], ['page.txt', 'it is no page and no JSON summary'], ['old.json', 'has version 1, this page has 2'], ['diff.html', 'it is a comparison']]) {
 		if (name === 'page.txt') writeFileSync(out(name), '<p>null');
 		if (name === 'diff.html') spawnSync(diff, ['diff', ...inputs, '--allow-different', '--html', out(name)]);
 		await choose(name);
-		assert.match(await page.textContent('#pair[role=alert]'), new RegExp(message));
+		assert.match(await page.textContent('#pair [role=alert]'), new RegExp(message));
 	}
 	for (const name of ['base.html', 'base.json']) {
 		await choose(name);
 		await check();
 	}
+	await choose('cut.html'); // keeps the comparison
+	await check();
+	await choose('new.html');
+	assert.match(await page.textContent('#pair'), /Both are the same recording/);
 	await page.close();
 }
 

@@ -501,6 +501,7 @@ async function checkSteps(page, { headline, budget, steps }) {
 	assert.deepEqual(found, order.map((row) => [row.part, row.step_ns, row.median_ns, row.slowest_ns, row.line]));
 	assert.equal(await page.locator('#slow-steps li').count(), 3);
 	assert.equal(await page.getAttribute('#slow-steps li', 'data-step'), String(slow[0].step));
+	assert.equal(headline.steps.warm_up && (await page.textContent('#warm-up')), headline.steps.warm_up);
 	assert.match(await page.textContent('#steps .sub'), new RegExp(`^${headline.steps.step_count} steps of `));
 }
 
