@@ -122,7 +122,7 @@ function Tiles({ state }: { state: State }) {
 				note={formatBytes(bytes)}
 			/>
 			<Tile title="CPU wait" value={formatTime(totals.cpu_wait_ns)} exact={exactTime(totals.cpu_wait_ns)} note="for the GPU, all threads" />
-			{peak ? <Tile title={memoryOf(state).title} value={formatBytes(peak)} exact={exactWeight(peak, { unit: 'bytes' })} note="of one device or the host" /> : null}
+			{peak ? <Tile title="Peak memory" value={formatBytes(peak)} exact={exactWeight(peak, { unit: 'bytes' })} note={`of one device or the host${memoryOf(state).key === 'peak_bytes' ? '' : ', in pools'}`} /> : null}
 		</div>
 	);
 }

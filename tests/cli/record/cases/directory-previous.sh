@@ -21,7 +21,7 @@ done
 show() {
 	for trace in xtrace.data*; do
 		echo "$trace:" $("$bin/xtrace-merge" --quiet --text - --all "$trace" 2>&1 |
-			grep -E '^ +launches|no log|is empty')
+			grep -E '^ +launches +[0-9]|no log|is empty')
 	done
 }
 # Runs the command and kills xtrace meanwhile.
