@@ -178,8 +178,7 @@ static void open_shown(struct table_rows *rows)
 		table_add(rows, shown[i]);
 }
 
-/* "matmul (llm.c:159)". The caller frees it. */
-static char *key_text(const struct lines *lines, uint32_t key_id)
+char *lines_key_text(const struct lines *lines, uint32_t key_id)
 {
 	const struct line_key *key = lines_key(lines, key_id);
 	const char *function = names_text(&lines->texts, key->function, NULL);
@@ -197,7 +196,7 @@ static char *via_text(const struct lines *lines, const struct line_part *row, bo
 	char *text = NULL;
 
 	for (uint32_t place = row->inner; place != row->place; place = places[place].parent) {
-		char *line = key_text(lines, places[place].name), *rest = text;
+		char *line = lines_key_text(lines, places[place].name), *rest = text;
 
 		if (!has_lines)
 			strcpy(line,
@@ -211,7 +210,8 @@ static char *via_text(const struct lines *lines, const struct line_part *row, bo
 
 static char *caller_text(const struct lines *lines, const struct line_part *row)
 {
-	return row->caller && row->caller != LINE_SEVERAL ? key_text(lines, row->caller) : NULL;
+	return row->caller && row->caller != LINE_SEVERAL ? lines_key_text(lines, row->caller)
+							  : NULL;
 }
 
 /* The row of a part of a line is indented: "  modeling.py:12 Block.forward". */
@@ -299,7 +299,7 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 	if (row->place != PATH_ROOT) {
 		key = *lines_key(lines, lines->places.nodes[row->place].name);
 		function = names_text(&lines->texts, key.function, NULL);
-		own = key_text(lines, lines->places.nodes[row->place].name);
+		own = lines_key_text(lines, lines->places.nodes[row->place].name);
 	}
 	file = names_text(&lines->texts, key.file, NULL);
 	cells_put(cells, cell_text(file[0] ? file : NULL));

@@ -264,7 +264,7 @@ static uint32_t add_row(struct lines *lines, const struct paths *paths, uint32_t
 
 /* Adds a sum to the line outside of all wrappers, and to the parts below that line. */
 static void charge(struct lines *lines, const struct paths *paths, const struct line_uses *uses,
-		   const struct line_sum *sum, struct frame_list *below)
+		   struct line_sum *sum, struct frame_list *below)
 {
 	const struct path_node *places = lines->places.nodes;
 	uint32_t place = sum->place, part, charged = PATH_ROOT, n, last = sum->node;
@@ -277,6 +277,10 @@ static void charge(struct lines *lines, const struct paths *paths, const struct 
 		skipped++;
 	}
 	part = add_row(lines, paths, place, sum);
+	sum->key = places[place].name;
+	xt_grow(lines->sums_of, lines->sums_of_capacity, (size_t)sum->node + 1);
+	sum->next = lines->sums_of[sum->node];
+	lines->sums_of[sum->node] = (uint32_t)(sum - lines->sums) + 1;
 	if (place != PATH_ROOT)
 		charged = sum->own.list[skipped];
 	if (sum->weights[WEIGHT_GPU_IDLE])
@@ -506,8 +510,8 @@ static void lines_free_state(struct sink *sink)
 	interner_free(&lines->keys);
 	interner_free(&lines->sum_keys);
 	interner_free(&lines->row_keys);
-	free_all(lines->known, lines->kinds, lines->modules, lines->sums, lines->parts,
-		 lines->order);
+	free_all(lines->known, lines->kinds, lines->modules, lines->sums, lines->sums_of,
+		 lines->parts, lines->order);
 }
 
 const struct exporter analysis_lines = {.state_bytes = sizeof(struct lines),

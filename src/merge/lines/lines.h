@@ -46,10 +46,18 @@ struct line_sum {
 	uint32_t place;	       /* of its innermost line */
 	uint32_t node;	       /* in run->paths */
 	struct frame_list own; /* the frames of the place: later logs may mark more as own code */
+	uint32_t key;	       /* of the line that is charged; 0: no own code */
+	uint32_t next;	       /* number of another sum of the node; 0: none */
 	enum line_pass pass;
 	struct step_weights steps;
 	uint64_t weights[WEIGHTS];
 };
+
+/* A path has either: work, or idle time. */
+static inline uint64_t line_sum_ns(const struct line_sum *sum)
+{
+	return sum->weights[WEIGHT_GPU_TIME] + sum->weights[WEIGHT_GPU_IDLE];
+}
 
 struct lines {
 	struct names texts;
@@ -63,6 +71,8 @@ struct lines {
 	struct interner sum_keys;
 	struct line_sum *sums;
 	size_t sum_capacity;
+	uint32_t *sums_of; /* by node in run->paths: number of its first sum, from 1; 0: none */
+	size_t sums_of_capacity;
 	struct interner row_keys;
 	struct paths tree;	 /* of the parts. Names are those of run->paths, or of rows */
 	struct line_part *parts; /* by node in the tree */
@@ -70,6 +80,9 @@ struct lines {
 	uint32_t *order; /* nodes with an id */
 	size_t order_count, order_capacity;
 };
+
+/* "matmul (llm.c:159)". The caller frees it. */
+char *lines_key_text(const struct lines *lines, uint32_t key);
 
 /* The state of analysis_lines. Outputs list it after analysis_steps. */
 extern const struct exporter analysis_lines;

@@ -13,6 +13,7 @@
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/base/weights.h"
+#include "merge/lines/lines.h"
 #include "merge/read/inputs.h"
 #include "merge/steps/steps.h"
 #include "merge/sums/build_tree.h"
@@ -23,30 +24,51 @@
 /* Time of one line of code in one part of the steps. */
 struct part_line {
 	uint32_t part;
-	uint32_t frame; /* name: the innermost frame of user code, else the innermost frame */
+	uint32_t key;	/* of the line that analysis_lines charges, or 0 */
+	uint32_t frame; /* if it is 0: the name of the call, or of the CPU code */
 	uint64_t ns;
 };
 
-COMPARE_BY(compare_lines, struct part_line, UP(part) UP(frame))
+COMPARE_BY(compare_lines, struct part_line, UP(part) UP(key) UP(frame))
 
 struct part_lines {
 	LIST(struct part_line);
 };
 
-/* The line to look at for a path: the innermost own frame, else the call, or the CPU code. */
-static uint32_t line_of(const struct paths *paths, uint32_t node)
+/* Adds the time of a path. Lines that share the path share it as in the whole run. */
+static void add_line(struct part_lines *list, const struct run *run, uint32_t node, uint32_t part,
+		     uint64_t ns)
 {
-	uint32_t frame = path_own_frame(paths, node, MARKS_USER);
+	const struct lines *lines = run_analysis(run, &analysis_lines);
+	const struct line_sum *sum;
+	uint64_t whole = 0;
 
-	return frame != NAME_EMPTY ? frame : paths->nodes[paths->nodes[node].parent].name;
+	if (!ns || node == PATH_ROOT || node >= lines->sums_of_capacity)
+		return;
+	for (uint32_t s = lines->sums_of[node]; s; s = sum->next) {
+		sum = &lines->sums[s - 1];
+		saturating_add(&whole, line_sum_ns(sum));
+	}
+	for (uint32_t s = lines->sums_of[node]; s && whole; s = sum->next) {
+		struct part_line line = {.part = part};
+
+		sum = &lines->sums[s - 1];
+		line.key = sum->key;
+		line.ns = (uint64_t)((unsigned __int128)ns * line_sum_ns(sum) / whole);
+		if (!line.key)
+			line.frame = run->paths.nodes[run->paths.nodes[node].parent].name;
+		if (line.ns)
+			list_append(*list, line);
+	}
 }
 
-static void add_line(struct part_lines *lines, const struct paths *paths, uint32_t node,
-		     uint32_t part, uint64_t ns)
+/* The caller frees it. */
+static char *line_text(const struct run *run, const struct part_line *line)
 {
-	if (ns && node != PATH_ROOT)
-		xt_append(lines->list, lines->count, lines->capacity,
-			  (struct part_line){part, line_of(paths, node), ns});
+	if (line->key)
+		return lines_key_text(run_analysis(run, &analysis_lines), line->key);
+	return line->frame == NAME_EMPTY ? xt_strdup("")
+					 : paths_frame_where(&run->paths, line->frame);
 }
 
 /* Adds up the times of each line in each part. */
@@ -65,21 +87,19 @@ static void join_lines(struct part_lines *lines)
 }
 
 /* The lines of the notes. The caller frees the list. */
-static struct part_lines lines_of_notes(const struct paths *paths, const struct step_notes *notes)
+static struct part_lines lines_of_notes(const struct run *run, const struct step_notes *notes)
 {
 	struct part_lines lines = {0};
 
 	for (size_t n = 0; n < notes->count; n++)
-		add_line(&lines, paths, notes->list[n].place, notes->list[n].part,
-			 notes->list[n].ns);
+		add_line(&lines, run, notes->list[n].place, notes->list[n].part, notes->list[n].ns);
 	join_lines(&lines);
 	return lines;
 }
 
 struct budget_row {
 	uint32_t part;
-	uint32_t line; /* the frame with most of it; NAME_EMPTY: none */
-	uint64_t line_ns;
+	struct part_line line; /* with most of it */
 	uint64_t total_ns, step_ns, median_ns, slowest_ns;
 };
 
@@ -94,7 +114,7 @@ static const struct column_def budget_columns[] = {
 	       WIDE("slowest", 10, 60)),
 	COLUMN("total_ns", NS, FROM(budget_row, total_ns), "in all steps after the warm-up"),
 	COLUMN("line", TEXT, OTHER, "line of code with most of it", OPTIONAL),
-	COLUMN("line_ns", NS, FROM(budget_row, line_ns),
+	COLUMN("line_ns", NS, FROM(budget_row, line.ns),
 	       "GPU time or idle time of that line in these steps"),
 	COLUMN("place", TEXT, OTHER, "the line, with its place first", LAST("most of it in"),
 	       TEXT_ONLY),
@@ -106,17 +126,15 @@ static void set_lines(struct budget_row *list, const struct part_lines *lines)
 	for (size_t l = 0; l < lines->count; l++) {
 		struct budget_row *row = &list[lines->list[l].part];
 
-		if (lines->list[l].ns <= row->line_ns)
+		if (lines->list[l].ns <= row->line.ns)
 			continue;
-		row->line = lines->list[l].frame;
-		row->line_ns = lines->list[l].ns;
+		row->line = lines->list[l];
 	}
 }
 
 static void open_budget(struct table_rows *rows)
 {
 	const struct steps *steps = steps_of(rows->run);
-	const struct paths *paths = &rows->run->paths;
 	struct part_lines lines;
 	struct budget_row *list;
 
@@ -124,7 +142,7 @@ static void open_budget(struct table_rows *rows)
 		return;
 	list = rows->memory = xt_calloc(STEP_PARTS, sizeof(*list));
 	rows->whole = steps->steady.wall_ns;
-	lines = lines_of_notes(paths, &steps->sums);
+	lines = lines_of_notes(rows->run, &steps->sums);
 	set_lines(list, &lines);
 	free(lines.list);
 	table_records(rows, list, 0);
@@ -147,8 +165,7 @@ static void put_budget(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_text(step_part_names[row->part]));
 	cells_put(cells, cell_share(row->total_ns, rows->whole));
-	line = row->line == NAME_EMPTY ? xt_strdup("")
-				       : paths_frame_where(&rows->run->paths, row->line);
+	line = line_text(rows->run, &row->line);
 	place = cell_owned(rows, paths_place_first(line));
 	place.short_length = strcspn(place.text, " ");
 	cells_put(cells, cell_owned(rows, line));
@@ -169,7 +186,7 @@ const struct table_def table_budget = {
 /* The part that took longer in a slow step than in the median one. */
 struct slow_cause {
 	uint32_t part;
-	uint32_t line; /* NAME_EMPTY: unknown */
+	struct part_line line;
 	uint64_t more_ns;
 };
 
@@ -206,12 +223,12 @@ static bool is_slow(const struct slow_step *slow, const struct step *step)
 }
 
 /* The line that grew most in a part, compared with the mean of all steps. */
-static uint32_t line_of_cause(const struct paths *paths, const struct steps *steps,
-			      const struct step_notes *notes, uint32_t part)
+static struct part_line line_of_cause(const struct run *run, const struct steps *steps,
+				      const struct step_notes *notes, uint32_t part)
 {
-	struct part_lines usual = lines_of_notes(paths, &steps->sums);
-	struct part_lines here = lines_of_notes(paths, notes);
-	uint32_t line = NAME_EMPTY;
+	struct part_lines usual = lines_of_notes(run, &steps->sums);
+	struct part_lines here = lines_of_notes(run, notes);
+	struct part_line line = {0};
 	uint64_t most_ns = 0;
 
 	for (size_t l = 0; l < here.count; l++) {
@@ -221,14 +238,14 @@ static uint32_t line_of_cause(const struct paths *paths, const struct steps *ste
 
 		if (row->part == part && row->ns > mean_ns && row->ns - mean_ns > most_ns) {
 			most_ns = row->ns - mean_ns;
-			line = row->frame;
+			line = *row;
 		}
 	}
 	free_all(here.list, usual.list);
 	return line;
 }
 
-static struct slow_cause cause_of(const struct paths *paths, const struct steps *steps,
+static struct slow_cause cause_of(const struct run *run, const struct steps *steps,
 				  const struct step *step)
 {
 	const struct slow_step *slow = NULL;
@@ -246,7 +263,7 @@ static struct slow_cause cause_of(const struct paths *paths, const struct steps 
 						    .more_ns = step->parts_ns[part] - usual_ns};
 	}
 	if (cause.more_ns)
-		cause.line = line_of_cause(paths, steps, &slow->notes, cause.part);
+		cause.line = line_of_cause(run, steps, &slow->notes, cause.part);
 	return cause;
 }
 
@@ -290,7 +307,7 @@ static void open_slow_steps(struct table_rows *rows)
 static void put_cause(struct table_rows *rows, struct cells *cells, const struct steps *steps,
 		      const struct step *step)
 {
-	struct slow_cause cause = cause_of(&rows->run->paths, steps, step);
+	struct slow_cause cause = cause_of(rows->run, steps, step);
 	const char *owner =
 		steps->processes.count > 1 ? steps->processes.list[step->process].label : "";
 	char more[TIME_BYTES], *line, *place;
@@ -303,8 +320,7 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		return;
 	}
 	format_time_short(more, cause.more_ns);
-	line = cause.line == NAME_EMPTY ? xt_strdup("")
-					: paths_frame_where(&rows->run->paths, cause.line);
+	line = line_text(rows->run, &cause.line);
 	cells_put(cells, cell_text(step_part_names[cause.part]));
 	cells_put(cells, cell_number(cause.more_ns));
 	cells_put(cells, cell_owned(rows, line));
