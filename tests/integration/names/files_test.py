@@ -62,9 +62,9 @@ class Files:
         """Modules without names. The text and the JSON summary must agree."""
         text = self.tracer.merge(log, "--all", *options).stdout
         document = json.loads(self.tracer.merge(log, "--summary", "-", *options).stdout)
-        listed = text.partition("\nFunctions without names\n")[2].splitlines()
+        table = text.partition("\nFunctions without names\n")[2].partition("\n\n")[0]
         found = {row["module"]: row["places"] for row in document["trust"]["nameless"]}
-        shown = {path: int(count) for path, count in map(str.split, listed[:len(found)])}
+        shown = {path: int(count) for count, path in re.findall(r"^ *([0-9]+) +(/.*)$", table, re.M)}
         assert shown == found, (shown, found)
         return found
 
