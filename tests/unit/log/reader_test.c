@@ -432,7 +432,9 @@ static void tells_lack_of_memory_from_damage(void **state)
 	struct blob log = expanding_log(XT_KIND_STRING, 1, 1, XT_CHUNK_RAW_BYTES_MAX);
 	struct xt_reader *reader;
 	unsigned long pages;
+	rlim_t used;
 	FILE *file;
+	void *volatile more; /* or the compiler assumes that there is enough */
 
 	(void)state;
 	malloc_trim(0); /* what earlier tests freed */
@@ -440,9 +442,18 @@ static void tells_lack_of_memory_from_damage(void **state)
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%lu", &pages), 1);
 	fclose(file);
+	used = pages * (rlim_t)sysconf(_SC_PAGESIZE);
+	limit_memory(used);
+	more = malloc(XT_CHUNK_RAW_BYTES_MAX);
+	limit_memory(RLIM_INFINITY);
+	free(more);
+	if (more) { /* as under QEMU, which ignores the limit */
+		blob_free(&log);
+		skip();
+	}
 	for (int is_limited = 1; is_limited >= 0; is_limited--) {
 		reader = open_blob(&log);
-		limit_memory(is_limited ? pages * (rlim_t)sysconf(_SC_PAGESIZE) : RLIM_INFINITY);
+		limit_memory(is_limited ? used : RLIM_INFINITY);
 		assert_int_equal(xt_reader_next(reader, 0) != NULL, !is_limited);
 		limit_memory(RLIM_INFINITY);
 		assert_int_equal(xt_reader_damage(reader)->lacks_memory, is_limited);
