@@ -174,7 +174,7 @@ static void read_rows(struct pair_items *items, const struct pair_def *def, cons
 		item->line = number_of(json_member(row, "line"));
 		for (size_t v = 0; def->values[v].column; v++)
 			item->values[v] = number_of(json_member(row, def->values[v].column));
-		/* What is not of steps has only a value of the whole run. */
+		/* Rows outside the steps have only a value of the whole run. */
 		item->is_of_run = def->steps > 0 && !json_member(row, def->values[0].column);
 		if (item->is_of_run)
 			item->values[0] = item->values[1];

@@ -445,9 +445,9 @@ void nvtx_abandon(void)
 _Static_assert(TEXT_BYTES_MAX <= THREAD_BUFFER_TEXT_BYTES, "a text fits into a thread buffer");
 
 /*
- * The functions of NVTX's tables are listed as EVENT(place in the table, name, result, members of
- * struct nvtx_event), as START(place, name, members) for the start of a range, whose result is its
- * key, or as OTHER(place, name). TEXT() is a pair of events, with a text of char and of wchar_t.
+ * Forms in the lists of NVTX's functions: EVENT(place in the table, name, result, members of
+ * struct nvtx_event), START(place, name, members) for starts of ranges, and OTHER(place, name).
+ * The result of START is the key of the range. TEXT() is a pair of events: char and wchar_t.
  */
 #define DEFINE_EVENT(place, name, result, ...)                                                     \
 	NVTX_FUNCTION(name)                                                                        \

@@ -66,7 +66,7 @@ uint32_t intern_id(struct intern *known, const void *key, size_t key_bytes, bool
 		intern_forget(known);
 	id = interner_id(&known->keys, key, key_bytes, is_new);
 	if (!id || !charge(known)) {
-		/* Without memory, ids begin anew in a table that is small again. */
+		/* Out of memory: start again with a small, empty table and new ids. */
 		intern_forget(known);
 		id = interner_id(&known->keys, key, key_bytes, is_new);
 	}

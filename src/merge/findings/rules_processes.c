@@ -330,7 +330,7 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
-/* What late ranks cost the others in the steps, on average. 0 if not all ranks have steps. */
+/* Mean cost of late ranks for the others in the steps. 0 unless all ranks have steps. */
 static uint64_t step_cost_ns(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;

@@ -338,7 +338,7 @@ static void add_stall(struct callsite *callsite, enum idle_class class, uint64_t
 	*longest_ns = larger(*longest_ns, ns);
 }
 
-/* What a blocking call causes that does not wait for the GPU, and what may follow a wait. */
+/* Causes of idle time around a blocking call that does not wait for the GPU, or after a wait. */
 static const enum idle_class late_classes[] = {IDLE_ALLOCATING, IDLE_LOADING, IDLE_LAUNCH_LATE};
 
 /* Moves up to most_ns of the late classes to the callsite. Returns whether there was any. */

@@ -66,7 +66,7 @@ async function readSummary(file: File, now: Json): Promise<Json> {
 	try {
 		summary = report ? summaryOf(report) : JSON.parse(text);
 	} catch {
-		/* Neither of both: the format is missing below. */
+		/* It is neither. The check of the format below fails. */
 	}
 	if (summary?.format !== 'xtrace-summary') throw new Error('it is no page and no JSON summary of xtrace');
 	if (summary.version !== now.version) throw new Error(`its data has version ${summary.version}, this page has ${now.version}. Write both pages with the same xtrace`);
@@ -117,7 +117,7 @@ function recordingOf({ processes }: Json): string {
 	return processes.map(({ host, pid, start_realtime_ns }: Json) => [host, pid, start_realtime_ns].join(' ')).join();
 }
 
-/* What identifies the runs, and what their reports say in words. */
+/* The identity of both runs, and the sentences of their reports. */
 function Texts({ base: { summary, ...names }, now }: { base: Base; now: Json }) {
 	const [a, b] = [summary, now].map((side) => at(side, 'headline.steps.step_count'));
 	const isSame = recordingOf(summary) === recordingOf(now);

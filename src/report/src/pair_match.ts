@@ -101,7 +101,7 @@ function itemOf(name: string, values: number[], more: Partial<Item>): Item {
 /* Returns the rows, sorted. Those of one name, such as of several call paths, are added up. */
 function itemsOf({ at: place, name, values, hasSteps }: Def, summary: Json): Item[] {
 	const [column] = values[0];
-	/* What is not of steps has only a value of the whole run. */
+	/* Rows outside the steps have only a value of the whole run. */
 	const isOfRun = (row: Json) => hasSteps === true && row[column] === undefined;
 	const first = (row: Json) => (isOfRun(row) ? values[1][0] : column);
 	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => row[v ? key : first(row)] ?? 0), { column, line: row.line ?? 0, isOfRun: isOfRun(row) });

@@ -35,7 +35,7 @@ export function Tile({ title, value, exact, note }: { title: string; value: stri
 	);
 }
 
-/* What is under the mouse. place: in pixels. */
+/* Describes the item under the mouse. place: in pixels. */
 export function Tip({ name, place, children, ...more }: { name: string; place: { left: number; top?: number }; class?: string; role?: 'status'; children?: ComponentChildren }) {
 	return (
 		<div {...more} class={`tip ${more.class ?? ''}`} style={place}>

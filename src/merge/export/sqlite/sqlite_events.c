@@ -658,7 +658,7 @@ static struct sqlite_value work_value(struct sqlite *s, const struct rank_log *l
 	return work ? sqlite_number(work->work_id) : SQLITE_ABSENT;
 }
 
-/* What the comparison of ranks found out about a collective. Zeros: nothing. */
+/* Results of the comparison of ranks for a collective. Zeros: none. */
 struct compared_values {
 	struct sqlite_value communicator, number, arrival_ns, wait_ns, exposed_ns, transfer_ns,
 		is_last;
