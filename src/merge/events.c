@@ -133,7 +133,7 @@ static bool expects_work(const struct launch *call)
 	return (call->flags & (LAUNCH_EXPECTED | LAUNCH_MEMORY)) == LAUNCH_EXPECTED;
 }
 
-/* The idle time in an allocation or a load belongs to that call, which --range may leave out. */
+/* Idle time in a wait, an allocation or a load is of that call, which --range may leave out. */
 static void add_to_thread(struct reading *reading, const struct launch *call, uint64_t exit_ns,
 			  uint64_t *own_ns)
 {
@@ -141,8 +141,7 @@ static void add_to_thread(struct reading *reading, const struct launch *call, ui
 	enum thread_state state = threads->states[call->api];
 	struct owner owner = {0};
 
-	if ((state == THREAD_IN_ALLOCATION || state == THREAD_IN_LOADING) &&
-	    !reading->run->settings->wanted.patterns[PATTERN_RANGE])
+	if (state < THREAD_IN_OWN_CODE && !reading->run->settings->wanted.patterns[PATTERN_RANGE])
 		owner_of_call(reading, call, &owner);
 	threads_add_call(threads, call, exit_ns, owner.stack ? &owner : NULL, own_ns);
 }

@@ -369,7 +369,7 @@ class Model:
             if other is not call:
                 label, length_ns = labels[thread_state(other)], other.exit_ns - now
                 pieces.append((label, length_ns))
-                if label in (labels["memory"], labels["code"]) and (
+                if label != labels[None] and (
                         label not in longest or length_ns > longest[label][0]):
                     longest[label] = length_ns, other
                 now = other.exit_ns
