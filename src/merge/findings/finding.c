@@ -16,6 +16,7 @@
 #include "log/base/number_format.h"
 #include "merge/findings/headline.h"
 #include "merge/findings/rules.h"
+#include "merge/lines/lines.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"
 #include "merge/naming/joined_paths.h"
@@ -307,6 +308,29 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 
 	return common == NAME_EMPTY ? finding_place_location(paths, place)
 				    : xt_strdup(names_text(&paths->names, common, NULL));
+}
+
+/* Adds the line that is charged, to a location, which is freed. */
+static char *with_charged(const struct run *run, const struct finding_place *place, char *location)
+{
+	char *charged = lines_charged_text(run, place->node), *text;
+
+	if (!charged)
+		return location;
+	text = xt_asprintf("%s from %s%s", location, charged,
+			   place->path_cost_ns < place->cost_ns ? " and others" : "");
+	free_all(charged, location);
+	return text;
+}
+
+char *finding_place_where(const struct run *run, const struct finding_place *place)
+{
+	return with_charged(run, place, finding_place_location(&run->paths, place));
+}
+
+char *finding_where(const struct run *run, const struct finding *finding)
+{
+	return with_charged(run, &finding->places[0], finding_location(&run->paths, finding));
 }
 
 char *finding_id(const struct paths *paths, const struct finding *finding)

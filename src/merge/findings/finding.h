@@ -130,6 +130,13 @@ char *finding_place_location(const struct paths *paths, const struct finding_pla
  */
 char *finding_location(const struct paths *paths, const struct finding *finding);
 
+/*
+ * The same, with the line of own code that calls a wrapper: "launch (llm.c:128) from matmul
+ * (llm.c:159)", and "and others" if its work has other paths. For outputs. The caller frees it.
+ */
+char *finding_where(const struct run *run, const struct finding *finding);
+char *finding_place_where(const struct run *run, const struct finding_place *place);
+
 /* "short-kernels:step (train.py:42)" or "...:42), outside the steps". The caller frees it. */
 char *finding_id(const struct paths *paths, const struct finding *finding);
 

@@ -344,7 +344,7 @@ static void findings_put_row(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(finding_severity(finding)));
 	cells_put(cells, cell_known(finding->step_count, finding_step_ns(finding)));
 	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
-	cells_put(cells, cell_owned(rows, finding_location(paths, finding)));
+	cells_put(cells, cell_owned(rows, finding_where(rows->run, finding)));
 	cells_put(cells, cell_text(finding_whole_text(finding)));
 	cells_put(cells, cell_text(rule_specs[finding->rule].estimate));
 }

@@ -449,7 +449,6 @@ void headline_finish(struct run *run)
 	for (size_t c = 0; c < headline->cost_count; c++) {
 		struct headline_cost *cost = &headline->costs[c];
 
-		cost->where = finding_location(&run->paths, cost->finding);
 		cost->text = cost_text(headline, cost, common_whole(headline), span);
 	}
 	free_all(devices, span);
@@ -491,10 +490,8 @@ uint64_t headline_idle_ns(const struct headline *headline)
 
 static void headline_free(struct headline *headline)
 {
-	for (size_t c = 0; c < headline->cost_count; c++) {
+	for (size_t c = 0; c < headline->cost_count; c++)
 		free(headline->costs[c].text);
-		free(headline->costs[c].where);
-	}
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		free(headline->gpus[g]);
 	for (size_t u = 0; u < headline->uuids.count; u++)

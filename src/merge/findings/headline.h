@@ -53,7 +53,6 @@ struct headline_gap {
 /* An expensive finding. */
 struct headline_cost {
 	const struct finding *finding;
-	char *where;	   /* function, with file and line if known */
 	char *text;	   /* what it costs */
 	uint64_t whole_ns; /* what the share in text is of; the same for all findings with one */
 };

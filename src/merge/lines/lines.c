@@ -262,6 +262,15 @@ static uint32_t add_row(struct lines *lines, const struct paths *paths, uint32_t
 	return node;
 }
 
+/* Notes the line of a sum at all nodes within its wrappers. The largest sum comes first. */
+static void note_charged(struct lines *lines, const struct paths *paths, const struct line_sum *sum,
+			 uint32_t charged)
+{
+	xt_grow(lines->charged, lines->charged_capacity, (size_t)sum->node + 1);
+	for (uint32_t n = sum->node; n != charged && !lines->charged[n]; n = paths->nodes[n].parent)
+		lines->charged[n] = sum->key;
+}
+
 /* Adds a sum to the line outside of all wrappers, and to the parts below that line. */
 static void charge(struct lines *lines, const struct paths *paths, const struct line_uses *uses,
 		   struct line_sum *sum, struct frame_list *below)
@@ -283,6 +292,8 @@ static void charge(struct lines *lines, const struct paths *paths, const struct 
 	lines->sums_of[sum->node] = (uint32_t)(sum - lines->sums) + 1;
 	if (place != PATH_ROOT)
 		charged = sum->own.list[skipped];
+	if (skipped)
+		note_charged(lines, paths, sum, charged);
 	if (sum->weights[WEIGHT_GPU_IDLE])
 		last = path_of_idle_class(paths, sum->node);
 	else if (!sum->weights[WEIGHT_COUNT])
@@ -510,8 +521,8 @@ static void lines_free_state(struct sink *sink)
 	interner_free(&lines->keys);
 	interner_free(&lines->sum_keys);
 	interner_free(&lines->row_keys);
-	free_all(lines->known, lines->kinds, lines->modules, lines->sums, lines->sums_of,
-		 lines->parts, lines->order);
+	free_all(lines->known, lines->charged, lines->kinds, lines->modules, lines->sums,
+		 lines->sums_of, lines->parts, lines->order);
 }
 
 const struct exporter analysis_lines = {.state_bytes = sizeof(struct lines),

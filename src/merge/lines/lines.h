@@ -65,6 +65,9 @@ struct lines {
 	struct paths places;  /* calls between lines. The name of a node is a key */
 	uint32_t *known;      /* by node in run->paths: its place + 1; 0: look it up */
 	size_t known_capacity;
+	/* By node in run->paths: the line charged with most work of wrappers below it; 0: none. */
+	uint32_t *charged;
+	size_t charged_capacity;
 	uint8_t *kinds; /* by name in run->paths: enum part_kind + 1; 0: look it up */
 	size_t kind_capacity;
 	uint32_t *modules; /* by name in run->paths of a module: its folded name in texts */
@@ -83,6 +86,12 @@ struct lines {
 
 /* "matmul (llm.c:159)". The caller frees it. */
 char *lines_key_text(const struct lines *lines, uint32_t key);
+
+/*
+ * The line charged with most work below a node of run->paths, if wrappers launched the work. NULL:
+ * none, or an output without lines. Valid after the end of analysis_lines. The caller frees it.
+ */
+char *lines_charged_text(const struct run *run, uint32_t node);
 
 /* The state of analysis_lines. Outputs list it after analysis_steps. */
 extern const struct exporter analysis_lines;

@@ -232,7 +232,7 @@ static void format_ns(char *out, const struct run *run, uint64_t ns)
 static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
 	char time[TIME_BYTES], share[SHARE_BYTES];
-	char *where = finding_location(&run->paths, finding);
+	char *where = finding_where(run, finding);
 	char *advice = xt_asprintf("Try: %s", finding->advice);
 
 	format_ns(time, run, finding->cost_ns);

@@ -50,7 +50,7 @@ static void put_head(struct output *out, const struct run *run)
 	}
 	headline_texts_free(&texts);
 	for (size_t c = 0; c < run->found->headline.cost_count; c++) {
-		char *text = headline_cost_text(&run->found->headline.costs[c]);
+		char *text = headline_cost_text(run, &run->found->headline.costs[c]);
 
 		output_string(out, "- " HEADLINE_COST_LABEL ": ");
 		put_prose(out, text, TEXT_COLUMNS);

@@ -245,7 +245,7 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 
 	if (!gap->ns)
 		return;
-	where = finding_place_location(&run->paths, &gap->place);
+	where = finding_place_where(run, &gap->place);
 	cpu = finding_place_location(&run->paths, &gap->cpu_place);
 	if (!is_start && gap->from_ns >= 0) {
 		format_time_short(time, (uint64_t)gap->from_ns);
@@ -331,17 +331,23 @@ static const char *cost_join(const struct headline_cost *cost)
 	return cost->finding->place_all_count > 1 ? ", most in " : ", in ";
 }
 
-char *headline_cost_text(const struct headline_cost *cost)
+char *headline_cost_text(const struct run *run, const struct headline_cost *cost)
 {
-	return xt_asprintf("%s%s%s", cost->text, cost_join(cost), cost->where);
+	char *where = finding_where(run, cost->finding), *text;
+
+	text = xt_asprintf("%s%s%s", cost->text, cost_join(cost), where);
+	free(where);
+	return text;
 }
 
 /*
  * Writes "1. 4.80 ms per step (49.7 %): kernels too short, in step (train.py:12)". Keeps the
  * place in one line if it fits.
  */
-static void put_cost(struct output *out, const struct headline_cost *cost, size_t c, size_t columns)
+static void put_cost(struct output *out, const struct run *run, size_t c, size_t columns)
 {
+	const struct headline_cost *cost = &run->found->headline.costs[c];
+	char *where = finding_where(run, cost->finding);
 	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
 	char *text = xt_asprintf("%s%s", cost->text, cost_join(cost));
 
@@ -349,12 +355,13 @@ static void put_cost(struct output *out, const struct headline_cost *cost, size_
 	output_format(out, "%zu. ", c + 1);
 	put_words(out, text, 0, indent, columns);
 	free(text);
-	width = text_columns(cost->where, strlen(cost->where));
+	width = text_columns(where, strlen(where));
 	if (column_of(out) + 1 + width > columns)
 		output_format(out, "\n%*s", (int)indent, "");
 	else
 		output_text(out, " ", 1);
-	put_words(out, cost->where, 0, indent, columns);
+	put_words(out, where, 0, indent, columns);
+	free(where);
 	output_text(out, "\n", 1);
 }
 
@@ -375,7 +382,7 @@ void put_headline(struct output *out, const struct run *run)
 		output_text(out, "\n", 1);
 	}
 	for (size_t c = 0; c < run->found->headline.cost_count; c++)
-		put_cost(out, &run->found->headline.costs[c], c, columns);
+		put_cost(out, run, c, columns);
 	headline_texts_free(&texts);
 }
 
@@ -412,7 +419,7 @@ static void put_gap_json(struct json *json, const char *key, const struct run *r
 
 	if (!gap->ns)
 		return;
-	where = finding_place_location(&run->paths, &gap->place);
+	where = finding_place_where(run, &gap->place);
 	json_begin_object(json, key);
 	json_u64(json, "idle_ns", gap->ns);
 	json_i64(json, "start_ns", gap->from_ns);
@@ -432,12 +439,14 @@ static void put_costs_json(struct json *json, const struct run *run)
 	for (size_t c = 0; c < run->found->headline.cost_count; c++) {
 		const struct headline_cost *cost = &run->found->headline.costs[c];
 		const struct finding *finding = cost->finding;
+		char *where = finding_where(run, finding);
 
 		json_begin_object(json, NULL);
 		json_string(json, "kind", "finding");
 		json_string(json, "rule", rule_specs[finding->rule].name);
 		json_string(json, "text", cost->text);
-		json_string(json, "where", cost->where);
+		json_string(json, "where", where);
+		free(where);
 		json_u64(json, "place_count", finding->place_all_count);
 		put_file(json, run, finding->places[0].at.file, finding->places[0].at.line);
 		json_u64(json, "cost_ns", finding->cost_ns);

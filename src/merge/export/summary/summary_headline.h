@@ -28,7 +28,7 @@ void headline_texts_free(struct headline_texts *texts);
 #define HEADLINE_COST_LABEL "costs most"
 
 /* "4.80 ms per step (49.7 %): kernels too short, in f (a.py:1)". The caller frees it. */
-char *headline_cost_text(const struct headline_cost *cost);
+char *headline_cost_text(const struct run *run, const struct headline_cost *cost);
 
 void put_headline(struct output *out, const struct run *run);
 void put_headline_json(struct json *json, const struct run *run);
