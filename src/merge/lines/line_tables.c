@@ -31,6 +31,8 @@ static const struct column_def line_columns[] = {
 	COLUMN("via", TEXT, OTHER, "wrappers that pass on most of its work, outermost first",
 	       OPTIONAL),
 	COLUMN("caller", TEXT, OTHER, "the only line of own code that calls it", OPTIONAL),
+	COLUMN("divides", TEXT, OTHER, "line of a library where the paths of its work divide",
+	       OPTIONAL),
 	COLUMN("gpu_time_ns", NS, FROM(line_part, gpu_ns), "time on the GPU", HEAD("GPU time", 10)),
 	COLUMN("share", SHARE, OTHER, "part of all GPU time", HEAD("share", 7), TEXT_ONLY),
 	COLUMN("forward_ns", NS, OTHER, "the rest of it, if PyTorch has a backward pass", OPTIONAL),
@@ -189,6 +191,15 @@ char *lines_key_text(const struct lines *lines, uint32_t key_id)
 			   base_name(names_text(&lines->texts, key->file, NULL)), key->line);
 }
 
+char *lines_charged_text(const struct run *run, uint32_t node)
+{
+	const struct lines *lines = lines_of(run);
+
+	return node < lines->charged_capacity && lines->charged[node]
+		       ? lines_key_text(lines, lines->charged[node])
+		       : NULL;
+}
+
 /* "matmul (llm.c:159) > launch (llm.c:128)", or only the functions. The caller frees it. */
 static char *via_text(const struct lines *lines, const struct line_part *row, bool has_lines)
 {
@@ -226,34 +237,46 @@ static struct cell cell_part(struct table_rows *rows, const struct line_part *pa
 	return cell;
 }
 
-/* Returns " > train.py:12" of "step (train.py:12)". The caller frees it. */
-static char *place_after(const char *before, const char *line)
+/* Returns "train.py:12" of "step (train.py:12)". The caller frees it. */
+static char *place_alone(const char *line)
 {
 	const char *place = strrchr(line, '(');
 
 	place = place ? place + 1 : line;
-	return xt_asprintf("%s%.*s", before, (int)strcspn(place, ")"), place);
+	return xt_strndup(place, strcspn(place, ")"));
+}
+
+/* "adam.py:971", where the paths of a line divide. NULL: nowhere. The caller frees it. */
+static char *divided_text(const struct run *run, const struct line_part *row)
+{
+	const struct lines *lines = lines_of(run);
+	uint32_t divided = dividing_part(lines->parts, row);
+
+	return divided ? place_alone(names_text(&run->paths.names, lines->tree.nodes[divided].name,
+						NULL))
+		       : NULL;
 }
 
 /* "train.py:12 step > adam.py:971": the line, and where its paths divide or come from. */
 static struct cell cell_where(struct table_rows *rows, const struct line_part *row, const char *own)
 {
 	const struct lines *lines = lines_of(rows->run);
-	const struct names *names = &rows->run->paths.names;
 	char *via = via_text(lines, row, false), *caller = caller_text(lines, row);
-	char *line = paths_place_first(own), *more = NULL;
-	uint32_t divided = dividing_part(lines->parts, row), shown[PARTS_SHOWN];
+	char *line = paths_place_first(own), *divided = divided_text(rows->run, row);
+	char *from = caller ? place_alone(caller) : NULL;
+	const char *word = "", *more = "";
+	uint32_t shown[PARTS_SHOWN];
 	struct cell cell;
 
 	if (via)
-		more = xt_asprintf(" via %s", via);
+		word = " via ", more = via;
 	else if (divided && !list_shown(rows, row, rows->whole, shown))
-		more = place_after(" > ", names_text(names, lines->tree.nodes[divided].name, NULL));
-	else if (!divided && caller)
-		more = place_after(" from ", caller);
-	cell = cell_owned(rows, xt_asprintf("%s%s", line, more ?: ""));
+		word = " > ", more = divided;
+	else if (!divided && from)
+		word = " from ", more = from;
+	cell = cell_owned(rows, xt_asprintf("%s%s%s", line, word, more));
 	cell.short_length = strlen(line);
-	free_all(via, caller, line, more);
+	free_all(via, caller, line, divided, from);
 	return cell;
 }
 
@@ -271,17 +294,24 @@ static struct cell cell_text_share(bool is_known, uint64_t part, uint64_t whole)
 	return is_known && whole ? cell_share(part, whole) : CELL_ABSENT;
 }
 
+/* A mean of the steps after the warm-up. */
+static struct cell cell_of_steps(const struct run *run, uint64_t sum)
+{
+	const struct steps *steps = steps_of(run);
+
+	return steps ? cell_number((sum + steps->steady.count / 2) / steps->steady.count)
+		     : CELL_ABSENT;
+}
+
 static void put_steps(struct table_rows *rows, struct cells *cells, bool is_torch)
 {
-	const struct steps *steps = steps_of(rows->run);
 	const struct line_part *row = rows->record;
-	uint64_t count = steps ? steps->steady.count : 0;
 
-	cells_put(cells, cell_known(count, row->steps.gpu_ns / larger(count, 1u)));
+	cells_put(cells, cell_of_steps(rows->run, row->steps.gpu_ns));
 	cells_put(cells, cell_text_share(true, row->steps.gpu_ns, rows->whole));
 	cells_put(cells, cell_text_share(is_torch, row->step_backward_ns, row->steps.gpu_ns));
-	cells_put(cells, cell_known(count, row->steps.idle_ns / larger(count, 1u)));
-	cells_put(cells, cell_known(count, (row->steps.count + count / 2) / larger(count, 1u)));
+	cells_put(cells, cell_of_steps(rows->run, row->steps.idle_ns));
+	cells_put(cells, cell_of_steps(rows->run, row->steps.count));
 }
 
 static void put_line(struct table_rows *rows, struct cells *cells)
@@ -307,6 +337,7 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(function));
 	cells_put(cells, cell_owned(rows, via_text(lines, row, true)));
 	cells_put(cells, cell_owned(rows, caller_text(lines, row)));
+	cells_put(cells, cell_owned(rows, divided_text(rows->run, row)));
 	cells_put(cells, cell_text_share(true, row->gpu_ns, rows->whole));
 	for (int pass = 0; pass < PASSES; pass++)
 		cells_put(cells, cell_known(is_torch, row->pass_ns[pass]));
@@ -325,7 +356,8 @@ static void put_line(struct table_rows *rows, struct cells *cells)
 #define LINES_TABLE(its_title, shown, open_rows, parts)                                            \
 	{                                                                                          \
 		.name = "lines", .title = its_title,                                               \
-		.what = "GPU time by innermost line of own code, longest time first.",             \
+		.what = "GPU time by innermost line of own code, longest first. Work that "        \
+			"overlaps counts in full.",                                                \
 		HAS_COLUMNS(line_columns), .shows = shown, .open = open_rows, .inner = parts,      \
 		.row = put_line                                                                    \
 	}
@@ -353,6 +385,9 @@ static const struct column_def part_columns[] = {
 	COLUMN("backward_ns", NS, OTHER, "part of it in PyTorch's backward pass, with recomputing"),
 	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns), "idle time of the GPU that it caused"),
 	COLUMN("count", COUNT, FROM(line_part, count), "kernels, copies and memsets"),
+	COLUMN("step_gpu_ns", NS, OTHER, "GPU time in a step after the warm-up, as mean", OPTIONAL),
+	COLUMN("step_idle_ns", NS, OTHER, "idle time in such a step", OPTIONAL),
+	COLUMN("step_count", COUNT, OTHER, "kernels, copies and memsets in such a step", OPTIONAL),
 };
 
 static void open_line_parts(struct table_rows *rows)
@@ -382,6 +417,9 @@ static void put_part(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_text(kinds[part->kind]));
 	cells_put(cells, name);
 	cells_put(cells, cell_number(part->pass_ns[PASS_BACKWARD] + part->pass_ns[PASS_RECOMPUTE]));
+	cells_put(cells, cell_of_steps(rows->run, part->steps.gpu_ns));
+	cells_put(cells, cell_of_steps(rows->run, part->steps.idle_ns));
+	cells_put(cells, cell_of_steps(rows->run, part->steps.count));
 }
 
 const struct table_def table_line_parts = {

@@ -53,12 +53,14 @@ function editorLink({ file, line }: LineRow): string | null {
 }
 
 function lineName({ file, line, function: name }: LineRow): string {
-	return file ? `${file.split('/').pop()}:${line} ${name}` : name;
+	const inner = name.replace(/^.*<locals>\.(?!<)/, '');
+
+	return file ? `${file.split('/').pop()}:${line} ${inner}` : inner;
 }
 
 /* The main column shows callers or callees behind the name, so that no wrapper stands alone. */
-function origin({ via, caller }: LineRow): string {
-	return via ? ` via ${via}` : caller ? ` from ${caller}` : '';
+function origin({ via, divides, caller }: LineRow): string {
+	return via ? ` via ${via}` : divides ? ` > ${divides}` : caller ? ` from ${caller}` : '';
 }
 
 function Source({ line }: { line: LineRow }) {
@@ -128,8 +130,8 @@ export function Lines({ state }: { state: State }) {
 	const hasSteps = has('step_gpu_ns');
 	const memory = memoryOf(state);
 	const columns: [isPresent: boolean, column: Column<Row>][] = [
-		[hasSteps, timeColumn('Per step', (r) => top(r)?.step_gpu_ns, { what: 'GPU time in a step after the warm-up' })],
-		[hasSteps, shareColumn((r) => top(r)?.step_gpu_ns, sum(busy, (row) => row.step_gpu_ns), { what: 'Share of the GPU time in steps' })],
+		[hasSteps, timeColumn('Per step', (r) => r.sums.step_gpu_ns, { what: 'GPU time in a step after the warm-up' })],
+		[hasSteps, shareColumn((r) => r.sums.step_gpu_ns, sum(busy, (row) => row.step_gpu_ns), { what: 'Share of the GPU time in steps' })],
 		[!hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time' })],
 		[!hasSteps, shareColumn((r) => r.sums.gpu_time_ns, totals.gpu_time_ns)],
 		[
@@ -138,11 +140,11 @@ export function Lines({ state }: { state: State }) {
 				what: 'Share of the backward pass in the whole run, with what a checkpoint runs again',
 			}),
 		],
-		[hasSteps, timeColumn('Idle per step', (r) => top(r)?.step_idle_ns, { what: 'Idle time of the GPU that it caused in such a step' })],
+		[hasSteps, timeColumn('Idle per step', (r) => r.sums.step_idle_ns, { what: 'Idle time of the GPU that it caused in such a step' })],
 		[hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time in the whole run', isDetail: true })],
 		[true, timeColumn('Idle', (r) => r.sums.gpu_idle_ns, { what: 'Idle time of the GPU that it caused in the whole run', isDetail: hasSteps })],
 		[has(memory.key), bytesColumn(memory.title, (r) => top(r)?.[memory.key], { what: memory.what, isDetail: true })],
-		[hasSteps, countColumn('Count per step', (r) => top(r)?.step_count, { isDetail: true })],
+		[hasSteps, countColumn('Count per step', (r) => r.sums.step_count, { isDetail: true })],
 		[true, countColumn('Count', (r) => r.sums.count, { what: 'Kernels, copies and memsets', isDetail: true })],
 		[has('forward_ns'), timeColumn('Forward', (r) => top(r)?.forward_ns, { isDetail: true })],
 		[has('recompute_ns'), timeColumn('Recompute', (r) => top(r)?.recompute_ns, { what: 'What a checkpoint ran again', isDetail: true })],

@@ -70,7 +70,7 @@ await runChecks({
 		const { file, line, function: name, backward_ns, recompute_ns = 0, gpu_time_ns } = largest(gpt2.summary.lines.rows, 'step_gpu_ns');
 		const share = `${((100 * (backward_ns + recompute_ns)) / gpu_time_ns).toFixed(1)} %`;
 
-		await ask(gpt2.html, 'Which line costs most, and how much of it is backward?', [], [`${file.split('/').pop()}:${line} ${name}`, share]);
+		await ask(gpt2.html, 'Which line costs most, and how much of it is backward?', [], [`${file.split('/').pop()}:${line} ${name.split('<locals>.').pop()}`, share]);
 	},
 	step: async () => {
 		const { step, wall_ns, cause, cause_line } = largest(gpt2.summary.steps.rows.filter((row) => row.kind === 'steady'), 'wall_ns');

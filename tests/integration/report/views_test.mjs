@@ -513,7 +513,8 @@ async function checkOwnLines() {
 	const [first] = busy;
 	const parts = summary.line_parts.rows.filter((row) => row.parent === first.id);
 	const found = async () => (await cells(page, null, 'table-lines')).map((row) => [row.Line.replace(/^[▸▾\s]*/, ''), row.Time, row.Idle]);
-	const shown = (row) => [`training.py:${row.line} ${row.function}${row.caller ? ` from ${row.caller}` : ''}`, row.gpu_time_ns, row.gpu_idle_ns];
+	const origin = (row) => (row.divides ? ` > ${row.divides}` : row.caller ? ` from ${row.caller}` : '');
+	const shown = (row) => [`training.py:${row.line} ${row.function.replace('gpt2.<locals>.', '')}${origin(row)}`, row.gpu_time_ns, row.gpu_idle_ns];
 
 	await checkSteps(page, summary);
 	assert.equal(busy.reduce((sum, row) => sum + row.gpu_time_ns, 0), summary.totals.gpu_time_ns);
