@@ -273,6 +273,7 @@ static const struct {
 	{"bisect", "git bisect run (docs/CI.md, \"Find the commit\")"},
 	{"duty", "--flight-recorder, or --armed with 'xtrace start --duration'"},
 	{"svg", "--html, or --folded with a flame graph tool"},
+	{"speedscope", "--folded or --chrome, which speedscope.app opens"},
 	{"max-overhead", "--python off or --api launch"},
 };
 

@@ -222,7 +222,6 @@ const struct exporter *const exporters[] = {
 	&exporter_chrome,
 	&exporter_perfetto,
 	&exporter_pprof,
-	&exporter_speedscope,
 	&exporter_sqlite,
 	&exporter_csv,
 	NULL,
@@ -231,19 +230,10 @@ const struct exporter *const exporters[] = {
 
 /* Formats by the ending of a file name, for --output. */
 static const struct output_ending endings[] = {
-	{"html", "html"},
-	{"folded", "folded"},
-	{"txt", "text"},
-	{"md", "brief"},
-	{"sqlite", "sqlite"},
-	{"db", "sqlite"},
-	{"pb.gz", "pprof"},
-	{"pprof", "pprof"},
-	{"perfetto-trace", "perfetto"},
-	{"pftrace", "perfetto"},
-	{"csv", "csv"},
-	{"speedscope.json", "speedscope"},
-	{0},
+	{"html", "html"},	 {"folded", "folded"}, {"txt", "text"},
+	{"md", "brief"},	 {"sqlite", "sqlite"}, {"db", "sqlite"},
+	{"pb.gz", "pprof"},	 {"pprof", "pprof"},   {"perfetto-trace", "perfetto"},
+	{"pftrace", "perfetto"}, {"csv", "csv"},       {0},
 };
 
 /* Writes "--a, --b or --c": the outputs with one of these uses. */

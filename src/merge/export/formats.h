@@ -16,7 +16,6 @@ extern const struct exporter exporter_folded;
 extern const struct exporter exporter_chrome;
 extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_pprof;
-extern const struct exporter exporter_speedscope;
 extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_summary;
 extern const struct exporter exporter_html;

@@ -181,8 +181,7 @@ def pprof(path):
 
 
 FORMATS = {"text": plain_text, "brief": markdown, "html": html, "summary": json_file, "profile": json_file, "folded": folded,
-           "chrome": json_file, "perfetto": packets, "pprof": pprof, "speedscope": json_file,
-           "sqlite": database, "csv": tables}
+           "chrome": json_file, "perfetto": packets, "pprof": pprof, "sqlite": database, "csv": tables}
 
 
 def merge(args, folder, name, names):

@@ -24,7 +24,6 @@ OUTPUTS = [
     ["--weight", "gpu-idle", "--folded"],
     ["--weight", "alloc-bytes", "--folded"],
     ["--pprof"],
-    ["--speedscope"],
     ["--brief"],
     # These receive events as they are read.
     ["--text"],

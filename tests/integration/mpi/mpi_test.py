@@ -29,7 +29,7 @@ SECONDS_MAX = 120
 
 # Sums, read by all processes; tables of calls, read by all; single events, read by one.
 OUTPUTS = [
-    ["--folded", "--brief", "--pprof", "--speedscope"],
+    ["--folded", "--brief", "--pprof"],
     ["--text", "--summary"],
     ["--chrome", "--csv"],
 ]

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the output of --speedscope in speedscope: its sandwich view has the functions and times of
-// the folded stacks.
+// Opens folded stacks in speedscope: its sandwich view has their functions and times.
 // usage: node speedscope_test.mjs XTRACE_MERGE TRACES PACKAGES
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -36,34 +35,32 @@ function selfTimes(log) {
 	return sums;
 }
 
-const units = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
-
 // Rows are "total (share)", "self (share)" and the name, one per line.
 function rowsOf(text) {
-	const value = /^\s*([\d.]+)(ns|µs|ms|s) \([<\d.]+%\)$/;
+	const value = /^\s*([\d,]+) \([<\d.]+%\)$/;
 	const lines = text.split('\n').map((line) => line.trim());
 	const rows = new Map();
 
 	for (let i = 2; i < lines.length; i++) {
 		const self = value.exec(lines[i - 1]);
 
-		if (self && value.test(lines[i - 2])) rows.set(lines[i], Number(self[1]) * units[self[2]]);
+		if (self && value.test(lines[i - 2])) rows.set(lines[i], Number(self[1].replaceAll(',', '')));
 	}
 	return rows;
 }
 
 async function check(file) {
 	const log = join(traces, file);
-	const profile = join(work, 'profile.json');
+	const profile = join(work, 'profile.folded');
 	const script = join(work, 'profile.js');
 	const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
 	const wrong = [];
 
 	page.on('pageerror', (error) => wrong.push(error.message));
-	execFileSync(merge, ['-q', log, '--speedscope', profile]);
-	writeFileSync(script, `speedscope.loadFileFromBase64('x.json', '${readFileSync(profile).toString('base64')}')`);
+	execFileSync(merge, ['-q', log, '--folded', profile]);
+	writeFileSync(script, `speedscope.loadFileFromBase64('x.folded', '${readFileSync(profile).toString('base64')}')`);
 	await page.goto(`file://${app}#localProfilePath=${script}`);
-	await page.getByText('gpu-time', { exact: false }).first().waitFor({ timeout: 20000 });
+	await page.getByText('x.folded', { exact: false }).first().waitFor({ timeout: 20000 });
 	await page.keyboard.press('3');
 	await page.getByText('Symbol Name').waitFor({ timeout: 20000 });
 	await page.getByText('[GPU_', { exact: false }).first().waitFor({ timeout: 20000 });

@@ -11,7 +11,7 @@
 echo "-- a signal, while the last output waits for its reader"
 mkfifo pipe
 "$merge_program" -q paths.xtr --csv one --csv two --folded f --chrome c --perfetto p --pprof pp \
-	--speedscope s --sqlite q --summary j --profile pr --text pipe &
+	--sqlite q --summary j --profile pr --text pipe &
 pid=$!
 while ! ls pr.tmp* >/dev/null 2>&1; do sleep 0.05; done
 kill -TERM $pid

@@ -34,10 +34,10 @@ labels a.xtr unknown.xtr
 # Both are in every output.
 merge -q a.xtr b.xtr --folded - --by process
 merge -q c.xtr more_of_c.xtr --folded - --by process
-merge -q a.xtr b.xtr --by process --chrome chrome.json --csv csv --sqlite data.db --speedscope scope.json \
+merge -q a.xtr b.xtr --by process --chrome chrome.json --csv csv --sqlite data.db \
 	--perfetto trace --pprof profile.gz --text text --all
 gunzip -c profile.gz >profile
-for output in chrome.json csv/paths.csv scope.json trace profile text; do
+for output in chrome.json csv/paths.csv trace profile text; do
 	echo "$output: $(grep -aoE 'chat \(4321, pid ns [0-9]+\)' $output | sort -u | wc -l)"
 done
 /usr/bin/python3 -c '

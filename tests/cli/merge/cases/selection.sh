@@ -68,9 +68,9 @@ done
 rm idle.json idle.db
 echo "-- each output says that it is of a part"
 merge part.xtr --filter step --chrome a.chrome --perfetto a.perfetto --pprof a.pprof \
-	--speedscope a.speedscope --sqlite a.sqlite --profile a.profile --summary a.summary
+	--sqlite a.sqlite --profile a.profile --summary a.summary
 gzip -dc <a.pprof >a.pprof.plain
-for file in a.chrome a.perfetto a.pprof.plain a.speedscope a.sqlite a.profile a.summary; do
+for file in a.chrome a.perfetto a.pprof.plain a.sqlite a.profile a.summary; do
 	grep -qa -e '--filter .*step' $file || echo "$file does not"
 done
 rm a.*

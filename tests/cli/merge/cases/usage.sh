@@ -28,5 +28,6 @@ merge --folded - --chrome -
 merge --folded a --chrome a
 # Suggests only similar names.
 merge --nope
+merge --speedscope x.json
 merge --tpo 3
 merge --weigth count

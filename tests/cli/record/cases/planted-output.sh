@@ -16,7 +16,7 @@ plant file
 plant missing
 ln -s ../folder all/folder
 chown -h 65534:65534 all/folder
-for output in text folded chrome perfetto pprof speedscope sqlite summary profile; do
+for output in text folded chrome perfetto pprof sqlite summary profile; do
 	status "$bin/xtrace-merge" --quiet --$output all/file
 	status "$bin/xtrace-merge" --quiet --$output all/missing
 done
