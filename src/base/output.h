@@ -7,10 +7,8 @@
 #ifndef XT_BASE_OUTPUT_H
 #define XT_BASE_OUTPUT_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "log/base/new_file.h"

@@ -4,8 +4,6 @@
  */
 #include "base/text.h"
 
-#include <stdlib.h>
-
 size_t utf8_long_length(const uint8_t *p, size_t length)
 {
 	static const struct {

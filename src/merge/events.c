@@ -18,7 +18,6 @@
  */
 #include "merge/events.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -26,7 +25,6 @@
 #include "merge/read/model.h"
 #include "merge/read/prefetch.h"
 #include "merge/sums/reading.h"
-#include "merge/sums/build_tree.h"
 #include "merge/sums/run.h"
 
 #define BLIND_PART	10 /* idle time is unknown if one launch in so many has no work */

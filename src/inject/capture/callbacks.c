@@ -9,8 +9,6 @@
  */
 #include "inject/capture/callbacks.h"
 
-#include <string.h>
-
 #include "inject/capture/graph_nodes.h"
 #include "inject/capture/ring.h"
 #include "inject/capture/stack_capture.h"

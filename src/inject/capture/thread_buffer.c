@@ -9,7 +9,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

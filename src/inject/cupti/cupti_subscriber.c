@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "inject/cupti/activity.h"
 #include "inject/cupti/graph_level.h"

@@ -10,7 +10,6 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"

@@ -7,12 +7,10 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "inject/memory/memory.h"
 #include "inject/python/python_runtime.h"

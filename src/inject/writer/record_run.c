@@ -9,8 +9,6 @@
  */
 #include "inject/writer/record.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,7 +21,6 @@
 #include "inject/cupti/cupti.h"
 #include "inject/cupti/cupti_owner.h"
 #include "inject/memory/memory.h"
-#include "inject/nvtx/nvtx.h"
 #include "inject/python/python_modules.h"
 #include "inject/python/python_runtime.h"
 #include "inject/runtime/clock.h"

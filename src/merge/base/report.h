@@ -9,7 +9,6 @@
 #define XT_MERGE_REPORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/message.h"

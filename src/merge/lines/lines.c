@@ -13,7 +13,6 @@
 #include "merge/lines/line_source.h"
 #include "merge/lines/modules.h"
 #include "merge/sums/aggregate.h"
-#include "merge/sums/build_tree.h"
 #include "merge/sums/exporter.h"
 #include "merge/sums/path_tables.h"
 #include "merge/sums/run.h"

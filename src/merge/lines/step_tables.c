@@ -12,12 +12,9 @@
 #include "base/text.h"
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
-#include "merge/base/weights.h"
 #include "merge/lines/lines.h"
 #include "merge/read/inputs.h"
 #include "merge/steps/steps.h"
-#include "merge/sums/build_tree.h"
-#include "merge/sums/path_tables.h"
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"
 

@@ -2,12 +2,10 @@
 #include "merge/ranks/wait_cause.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tables.h"
-#include "idle/idle.h"
 #include "log/base/compare.h"
 #include "merge/naming/paths.h"
 #include "merge/ranks/compared_ranks.h"

@@ -4,7 +4,6 @@
  */
 #include "merge/sums/callsite_stats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/idle_paths.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"

@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "idle/idle.h"
-#include "base/tables.h"
 #include "log/base/hash_table.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/cpu_logs.h"

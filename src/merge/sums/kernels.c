@@ -7,7 +7,6 @@
  */
 #include "merge/sums/kernels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/processes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "base/json.h"
 #include "log/base/compare.h"
 #include "merge/base/pack.h"
-#include "merge/sums/build_tree.h"
 #include "merge/tables/table.h"
 #include "merge/sums/run.h"
 #include "merge/sums/exporter.h"

@@ -4,8 +4,6 @@
  */
 #include "merge/symbolize/embed.h"
 
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/read/rows.h"

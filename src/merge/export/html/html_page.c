@@ -13,7 +13,6 @@
  */
 #include "merge/export/html/html_events.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * The brief summary: Markdown of at most BRIEF_BYTES_MAX for an issue, a chat or a program that
  * reads text. Below each table is the query that gives all of it.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 #include "log/base/number_format.h"
 #include "base/text.h"
 #include "merge/export/summary/summary_headline.h"
-#include "merge/export/summary/summary_text.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/findings/finding.h"
 #include "merge/ranks/collectives_words.h"

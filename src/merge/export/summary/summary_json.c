@@ -14,13 +14,11 @@
 #include "merge/sums/path_tables.h"
 #include "merge/sums/trust.h"
 #include "merge/export/formats.h"
-#include "merge/findings/headline.h"
 #include "merge/ranks/collectives_words.h"
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/cpu_logs.h"
 #include "merge/sums/reading.h"
-#include "merge/sums/processes.h"
 #include "merge/sums/run.h"
 
 #define PATH_ID_BYTES 17

@@ -5,7 +5,6 @@
 #include "merge/export/summary/summary_text.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "log/base/compare.h"
 #include "base/text.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/path_tables.h"
 #include "base/output.h"
 #include "merge/sums/settings.h"
 
