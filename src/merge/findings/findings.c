@@ -237,6 +237,9 @@ static int compare_findings(const void *a, const void *b)
 		return x_rule->is_urgent ? -1 : 1;
 	if (x_rule->is_error != y_rule->is_error)
 		return x_rule->is_error ? -1 : 1;
+	/* Each step pays again. */
+	if (x->is_outside != y->is_outside)
+		return x->is_outside ? 1 : -1;
 	if (x->cost_ns != y->cost_ns)
 		return x->cost_ns > y->cost_ns ? -1 : 1;
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
@@ -408,7 +411,7 @@ static void put_evidence(struct json *json, const struct table_rows *rows)
 const struct table_def table_findings = {
 	.name = "findings",
 	.title = "Findings",
-	.what = "Problems that cost time, largest cost first.",
+	.what = "Problems that cost time: those of steps before those outside, largest cost first.",
 	HAS_COLUMNS(columns),
 	.open = open_rows,
 	.row = findings_put_row,

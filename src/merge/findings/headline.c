@@ -300,12 +300,14 @@ void headline_add(struct reading *reading)
 	add_start_up(reading, start_ns);
 }
 
-/* A job that hangs precedes all. */
+/* A job that hangs precedes all, and costs of each step precede those of the start. */
 static bool precedes(const struct finding *a, const struct finding *b)
 {
 	bool a_hangs = a->rule == RULE_HANG, b_hangs = b->rule == RULE_HANG;
 
-	return a_hangs != b_hangs ? a_hangs : a->cost_ns > b->cost_ns;
+	if (a_hangs != b_hangs)
+		return a_hangs;
+	return a->is_outside != b->is_outside ? b->is_outside : a->cost_ns > b->cost_ns;
 }
 
 /* Keeps the most expensive findings. */
