@@ -178,13 +178,28 @@ def check_rows(slices, reference, kinds, start, shift):
 def check_counters(found, reference, shift):
     values = [value for track in found.counters.values() for value in track]
     expect(all(found.tracks[track].counter.unit == 3 for track in found.counters), "no counter")
-    rows = [row for rows in reference.rows for row in rows["MEMORY"]]
-    wanted = collections.Counter(int(row["time_ns"]) if shift is not None else 0 for row in rows
-                                 if row["operation"] in (1, 2))
+    wanted = collections.Counter(time if shift is not None else 0 for rows in reference.rows
+                                 for time in memory_changes(rows["MEMORY"]))
     times = collections.Counter(time - shift if shift is not None else 0 for time, _ in values)
     expect_same(times, wanted, "allocations and frees")
     peak = sum(max(value for _, value in track) for track in found.counters.values())
     expect(peak == reference.total("peak-bytes"), "peak", peak)
+
+
+def memory_changes(rows):
+    """Yields each time at which the memory in use on a device or on the host changes."""
+    pools = {}
+    for row in sorted(rows, key=lambda row: int(row["time_ns"])):
+        if row["operation"] not in (1, 2):
+            continue
+        yield int(row["time_ns"])
+        pool = "host" if row["memory"] in (1, 2) else row["device"]
+        earlier = pools.pop(row["address"], pool)
+        if row["operation"] == 1:
+            pools[row["address"]] = pool
+            # The free of earlier memory at this address is lost, so both change.
+            if earlier != pool:
+                yield int(row["time_ns"])
 
 
 def check_stacks(calls, work, reference):
