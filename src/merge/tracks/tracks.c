@@ -546,10 +546,15 @@ void tracks_process_end(struct sink *sink, const struct process *process)
 		end_ranges(sink->state);
 }
 
-/* Returns the number of the flow from a call to its work; 0 if no work is expected. */
+/*
+ * Returns the number of the flow from a call to its work; 0 if calls of its API make none. A call
+ * that need not have work may still have some: LAUNCH_EXPECTED does not tell.
+ */
 static uint64_t flow_of(const struct process *process, const struct launch *call)
 {
-	if (!(call->flags & LAUNCH_EXPECTED) || call->flags & LAUNCH_MEMORY)
+	uint32_t class = process->model->apis.rows[call->api].class;
+
+	if (class < XT_API_LAUNCH || class > XT_API_SET)
 		return 0;
 	return (process->index + 1) << 48 ^ call->correlation;
 }
