@@ -45,7 +45,6 @@ LIMITS = {
     'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
     'comparison': 17, # src/diff/compare/comparison.h
-    'track_span': 16, # src/merge/tracks/track_state.h
 }
 
 STRUCT = re.compile(r'\bstruct\s+(\w+)\s*\{')

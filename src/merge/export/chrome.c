@@ -355,7 +355,7 @@ static inline __attribute__((always_inline)) char *put_args(struct chrome *c, ch
 /* Refers to the stack of a span, for viewers that show stacks. That of work is that of its call. */
 static inline char *put_stack(struct chrome *c, char *p, const struct track_span *span)
 {
-	uint32_t node = span->launch ? PATH_ROOT : tracks_node(&c->tracks, span);
+	uint32_t node = span->launch ? PATH_ROOT : span->node;
 
 	if (node == PATH_ROOT)
 		return p;

@@ -647,7 +647,7 @@ static void intern_args(struct perfetto *p, struct sequence *sequence, const str
 			intern_text(p, sequence, args[i].name);
 }
 
-/* Writes the begin of a span, or an instant. */
+/* Writes the begin of a span, or an instant. The flow of a graph visits all of its work. */
 static void put_begin(struct tracks *t, const struct track_span *span, enum event_type type)
 {
 	struct perfetto *p = perfetto_of(t);
@@ -657,9 +657,9 @@ static void put_begin(struct tracks *t, const struct track_span *span, enum even
 		.track = own_track(t, span),
 		.flow = span->flow,
 		.name = span->name + 1,
-		.stack = tracks_node(t, span),
+		.stack = span->node,
 		.type = type,
-		.ends_flow = span->ends_flow,
+		.ends_flow = span->launch && !(span->launch->flags & LAUNCH_GRAPH),
 		.args_of = span,
 	};
 

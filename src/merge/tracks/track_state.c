@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
-#include "merge/naming/joined_paths.h"
 #include "merge/sums/exporter.h"
 
 #define LANES_MAX      64
@@ -402,13 +401,4 @@ struct track *tracks_lane(struct tracks *t, const struct work *work)
 	if (!stream->list[lane])
 		return stream->list[lane] = add_lane(t, id, (uint32_t)lane);
 	return lane == LANES_MAX ? declare_again(t, stream->list[lane], id) : stream->list[lane];
-}
-
-uint32_t tracks_node(const struct tracks *t, const struct track_span *span)
-{
-	uint32_t node = span->node;
-
-	if (span->stack && frames_has_stack(t->process->frames, span->stack))
-		node = joined_paths_node(t->process->frames, span->stack);
-	return node;
 }

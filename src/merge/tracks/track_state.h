@@ -172,12 +172,10 @@ struct track_span {
 	uint64_t flow;	 /* unique number of the flow from a call to its work; 0: none */
 	uint64_t key;	 /* is_async: unique in the process */
 	uint32_t name;	 /* in paths */
-	uint32_t stack;	 /* XT_STACK_ID; 0: unknown, or only node is known */
-	uint32_t node;	 /* path of the stack */
+	uint32_t node;	 /* path of the stack; PATH_ROOT: unknown */
 	uint32_t thread; /* XT_THREAD_ID of NVTX ranges; 0: unknown */
 	uint8_t category;
 	uint8_t arg_count;
-	bool ends_flow;
 	bool is_async; /* it need not nest in its track */
 };
 
@@ -286,9 +284,6 @@ static inline struct track *tracks_thread(struct tracks *t, uint32_t thread)
 		return t->log.threads[thread];
 	return tracks_find_thread(t, thread);
 }
-
-/* Returns the path of the span's stack, or PATH_ROOT. */
-uint32_t tracks_node(const struct tracks *t, const struct track_span *span);
 
 /* Set an argument. */
 static inline void arg_number(struct track_arg *arg, enum track_arg_key key, uint64_t number)

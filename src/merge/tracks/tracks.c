@@ -343,13 +343,20 @@ static void list_frames(struct track_samples *s, const struct paths *paths, uint
 		add_name(&s->next, paths->nodes[s->chain[d]].name);
 }
 
+/* Returns the path of a stack; PATH_ROOT: unknown. */
+static uint32_t node_of(const struct frames *frames, uint32_t stack)
+{
+	return stack && frames_has_stack(frames, stack) ? joined_paths_node(frames, stack)
+							: PATH_ROOT;
+}
+
 /* Lists the slices of a sample. */
 static void list_next(struct track_samples *s, const struct process *process,
 		      const struct cpu_sample *sample)
 {
 	const struct frames *frames = process->frames;
 	uint32_t stack = frames_has_stack(frames, sample->stack) ? sample->stack : 0;
-	uint32_t node = stack ? joined_paths_node(frames, stack) : PATH_ROOT;
+	uint32_t node = node_of(frames, stack);
 	struct slice *last;
 	const char *label;
 
@@ -568,7 +575,6 @@ void tracks_call(struct sink *sink, const struct process *process, const struct 
 		.start_ns = call->enter_ns,
 		.duration_ns = duration_ns,
 		.args = args,
-		.stack = call->stack,
 		.category = CATEGORY_API,
 	};
 
@@ -577,6 +583,7 @@ void tracks_call(struct sink *sink, const struct process *process, const struct 
 	span.track = tracks_thread(t, call->thread);
 	span.flow = flow_of(process, call);
 	span.name = frames_api_name(process->frames, call->stack, call->api);
+	span.node = node_of(process->frames, call->stack);
 	if (!t->writer->is_compact)
 		arg_number(&args[span.arg_count++], ARG_CORRELATION, call->correlation);
 	if (result)
@@ -691,7 +698,6 @@ static uint8_t work_args(const struct tracks *t, const struct work *work,
 	return count;
 }
 
-/* One flow visits all kernels of a graph in turn. Otherwise it ends at the first kernel. */
 static void put_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
 	static const uint8_t categories[WORK_KINDS] = {[WORK_KERNEL] = CATEGORY_KERNEL,
@@ -709,9 +715,8 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 		.launch = launch,
 		.flow = launch ? flow_of(t->process, launch) : 0,
 		.name = label->name,
-		.stack = launch ? launch->stack : 0,
+		.node = launch ? node_of(t->process->frames, launch->stack) : PATH_ROOT,
 		.category = categories[work->kind],
-		.ends_flow = !work->graph_node,
 	};
 
 	span.arg_count = work_args(t, work, args);
