@@ -27,7 +27,7 @@ const struct pair_def pair_defs[] = {
 		{"headline.gpus.0", "GPU"}, {"selection", "selection"}, {"trust.word", "trust"},
 		{"headline.steps.text", "steps"}, {"collectives.verdict.text", "late rank"}}},
 	{"Headline", PAIR_NUMBERS, .values = {
-		{"headline.steps.median_ns", "middle step"},
+		{"headline.steps.median_ns", "median step"},
 		{"headline.steps.slowest_ns", "slowest step"},
 		{"headline.steps.step_count", "steps, of all GPUs"},
 		{"headline.wall_ns", "wall time"}, {"totals.gpu_time_ns", "GPU time"},
@@ -35,16 +35,17 @@ const struct pair_def pair_defs[] = {
 		{"headline.launch_count", "launches"},
 		{"collectives.exposed_wait_ns", "waits for late ranks"}}},
 	{"Budget of a step after the warm-up", PAIR_ROWS, "budget", "%s", {"part"},
-		.values = {{"step_ns", "mean"}, {"median_ns", "middle step"},
+		.values = {{"step_ns", "mean"}, {"median_ns", "median step"},
 			   {"slowest_ns", "slowest step"}}},
-	{"Lines of your own code, by GPU time in a step after the warm-up", PAIR_ROWS, "lines",
+	{"Lines of your own code, by GPU time and idle time caused, in a step after the warm-up",
+		PAIR_ROWS, "lines", "%s (%s:%s)", {"function", "file", "line"},
+		.values = {{"step_gpu_ns+step_idle_ns", "both"}, {"step_gpu_ns", "GPU time"},
+			   {"step_idle_ns", "idle time"}, {"step_count", "count"},
+			   {"gpu_time_ns", "GPU time of the run"}}, .steps = 1},
+	{"Lines of your own code, by GPU time and idle time caused", PAIR_ROWS, "lines",
 		"%s (%s:%s)", {"function", "file", "line"},
-		.values = {{"step_gpu_ns", "time"}, {"step_count", "count"},
-			   {"step_idle_ns", "idle time caused"}, {"gpu_time_ns", "whole run"}}, .steps = 1},
-	{"Lines of your own code, by GPU time", PAIR_ROWS, "lines", "%s (%s:%s)",
-		{"function", "file", "line"},
-		.values = {{"gpu_time_ns", "time"}, {"count", "count"},
-			   {"gpu_idle_ns", "idle time caused"}}, .steps = -1},
+		.values = {{"gpu_time_ns+gpu_idle_ns", "both"}, {"gpu_time_ns", "GPU time"},
+			   {"gpu_idle_ns", "idle time"}, {"count", "count"}}, .steps = -1},
 	{"Modules, by their own GPU time in a step after the warm-up", PAIR_ROWS, "modules",
 		"%s  %s", {"model", "module"},
 		.values = {{"own_step_ns", "time"}, {"own_gpu_time_ns", "whole run"}}, .steps = 1},
@@ -163,6 +164,26 @@ static struct pair_item *add_item(struct pair_items *items, const char *name, co
 	return &items->list[items->count - 1];
 }
 
+/* Sets the sum of the columns "a+b". Returns whether the row has them. */
+static bool read_sum(const cJSON *row, const char *columns, double *sum)
+{
+	bool has_all = true;
+
+	*sum = 0;
+	for (const char *end; *columns; columns = *end ? end + 1 : end) {
+		const cJSON *number;
+		char *column;
+
+		end = strchrnul(columns, '+');
+		column = xt_strndup(columns, (size_t)(end - columns));
+		number = json_member(row, column);
+		free(column);
+		has_all &= number != NULL;
+		*sum += number_of(number);
+	}
+	return has_all;
+}
+
 static void read_rows(struct pair_items *items, const struct pair_def *def, const cJSON *table,
 		      struct arena *memory)
 {
@@ -172,10 +193,11 @@ static void read_rows(struct pair_items *items, const struct pair_def *def, cons
 		struct pair_item *item = add_item(items, name_of(def, row, memory), NULL, memory);
 
 		item->line = number_of(json_member(row, "line"));
-		for (size_t v = 0; def->values[v].column; v++)
-			item->values[v] = number_of(json_member(row, def->values[v].column));
 		/* Rows outside the steps have only a value of the whole run. */
-		item->is_of_run = def->steps > 0 && !json_member(row, def->values[0].column);
+		for (size_t v = 0; def->values[v].column; v++)
+			item->is_of_run |=
+				!read_sum(row, def->values[v].column, &item->values[v]) && !v &&
+				def->steps > 0;
 		if (item->is_of_run)
 			item->values[0] = item->values[1];
 	}
@@ -301,7 +323,8 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct pair_item *x = pair_shown(a), *y = pair_shown(b);
 
-	return ORDER(x->place, y->place) ?: ORDER(change_of(b), change_of(a))
+	return ORDER(x->place, y->place) ?: ORDER(x->is_of_run, y->is_of_run)
+		?: ORDER(change_of(b), change_of(a))
 		?: strcmp(x->name, y->name);
 }
 

@@ -34,7 +34,7 @@ struct pair_def {
 	const char *name, *keys[PAIR_KEYS];
 	/* What is compared. Rows are sorted by the change of the first; the others explain it. */
 	struct pair_value {
-		const char *column; /* PAIR_NUMBERS, PAIR_TEXTS: place in the summary */
+		const char *column; /* "a+b": the sum; PAIR_NUMBERS: place in the summary */
 		const char *name;
 	} values[PAIR_VALUES + 1];
 	int steps; /* 1: only if both runs have steps; -1: only if not */

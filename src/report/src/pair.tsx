@@ -27,7 +27,7 @@ function columnsOf(def: Def): Column<Change>[] {
 			now: (r) => r.now?.values[0],
 			specOf: (r) => unitOf(shownOf(r).column),
 			unit: def.at ? unitOf(def.values[0][0]).unit : undefined,
-			more: { order: (r) => (def.at ? Math.abs(r.delta) : -shownOf(r).place) },
+			more: { order: (r) => (!def.at ? -shownOf(r).place : shownOf(r).isOfRun ? -1 / (1 + Math.abs(r.delta)) : Math.abs(r.delta)) },
 		}),
 		{ title: 'Name', value: (r) => shownOf(r).name, isText: true, isMain: true },
 		...(def.at && def.values.length > 1 ? [{ title: 'Because of', value: (r: Change) => causesOf(def, r), isText: true }] : []),
@@ -131,7 +131,7 @@ function Texts({ base: { summary, ...names }, now }: { base: Base; now: Json }) 
 		<dl class="headline">
 			{both('Recording', names.base, names.new)}
 			{texts.map(([place, name]) => both(name, at(summary, place), at(now, place)))}
-			<Fact name="Note">{isSame ? 'Both are the same recording.' : a && b && a !== b ? 'Sums of whole runs are of other numbers of steps.' : ''}</Fact>
+			<Fact name="Note">{isSame ? 'Both are the same recording.' : a && b && a !== b ? 'The runs have different numbers of steps, so do not compare whole-run totals.' : ''}</Fact>
 		</dl>
 	);
 }

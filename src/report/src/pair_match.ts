@@ -11,7 +11,7 @@ export interface Def {
 	tab: string;
 	at: string; /* place of the rows in the summary, or of numbers by name; '': the numbers are anywhere */
 	name: (row: Json) => string;
-	values: [column: string, name: string][]; /* sorted by the change of the first; the others explain it */
+	values: [column: string, name: string][]; /* column "a+b": the sum; sorted by the change of the first; the others explain it */
 	hasSteps?: boolean; /* only if both runs have steps, or only if not */
 }
 
@@ -21,15 +21,15 @@ const line = { tab: 'Lines', at: 'lines', name: lineName };
 
 export const defs: Def[] = [
 	{ title: 'Headline', tab: 'Headline', at: '', name: joined(), values: [
-		['headline.steps.median_ns', 'middle step'], ['headline.steps.slowest_ns', 'slowest step'], ['headline.steps.step_count', 'steps, of all GPUs'],
+		['headline.steps.median_ns', 'median step'], ['headline.steps.slowest_ns', 'slowest step'], ['headline.steps.step_count', 'steps, of all GPUs'],
 		['headline.wall_ns', 'wall time'], ['totals.gpu_time_ns', 'GPU time'], ['headline.gpu_busy_ns', 'GPU busy'], ['headline.gpu_idle_ns', 'GPU idle'],
 		['headline.launch_count', 'launches'], ['collectives.exposed_wait_ns', 'waits for late ranks']] },
 	{ title: 'Budget of a step after the warm-up', tab: 'Budget', at: 'budget', name: joined('part'),
-		values: [['step_ns', 'mean'], ['median_ns', 'middle step'], ['slowest_ns', 'slowest step']] },
-	{ ...line, title: 'Lines of your own code, by GPU time in a step after the warm-up', hasSteps: true,
-		values: [['step_gpu_ns', 'time'], ['step_count', 'count'], ['step_idle_ns', 'idle time caused'], ['gpu_time_ns', 'whole run']] },
-	{ ...line, title: 'Lines of your own code, by GPU time', hasSteps: false,
-		values: [['gpu_time_ns', 'time'], ['count', 'count'], ['gpu_idle_ns', 'idle time caused']] },
+		values: [['step_ns', 'mean'], ['median_ns', 'median step'], ['slowest_ns', 'slowest step']] },
+	{ ...line, title: 'Lines of your own code, by GPU time and idle time caused, in a step after the warm-up', hasSteps: true,
+		values: [['step_gpu_ns+step_idle_ns', 'both'], ['step_gpu_ns', 'GPU time'], ['step_idle_ns', 'idle time'], ['step_count', 'count'], ['gpu_time_ns', 'GPU time of the run']] },
+	{ ...line, title: 'Lines of your own code, by GPU time and idle time caused', hasSteps: false,
+		values: [['gpu_time_ns+gpu_idle_ns', 'both'], ['gpu_time_ns', 'GPU time'], ['gpu_idle_ns', 'idle time'], ['count', 'count']] },
 	{ title: 'Modules, by their own GPU time in a step after the warm-up', tab: 'Modules', at: 'modules', name: joined('model', 'module'), hasSteps: true,
 		values: [['own_step_ns', 'time'], ['own_gpu_time_ns', 'whole run']] },
 	{ title: 'Modules, by their own GPU time', tab: 'Modules', at: 'modules', name: joined('model', 'module'), hasSteps: false,
@@ -98,13 +98,20 @@ function itemOf(name: string, values: number[], more: Partial<Item>): Item {
 	return { name, loose: looseName(name), line: 0, values, column: '', place: 0, isOfRun: false, ...more };
 }
 
+/* The sum of the columns "a+b", unless the row lacks them. */
+function valueOf(row: Json, columns: string): number | undefined {
+	const values = columns.split('+').map((column) => row[column]);
+
+	return values.includes(undefined) ? undefined : values.reduce((sum, value) => sum + value);
+}
+
 /* Returns the rows, sorted. Those of one name, such as of several call paths, are added up. */
 function itemsOf({ at: place, name, values, hasSteps }: Def, summary: Json): Item[] {
 	const [column] = values[0];
 	/* Rows outside the steps have only a value of the whole run. */
-	const isOfRun = (row: Json) => hasSteps === true && row[column] === undefined;
+	const isOfRun = (row: Json) => hasSteps === true && valueOf(row, column) === undefined;
 	const first = (row: Json) => (isOfRun(row) ? values[1][0] : column);
-	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => row[v ? key : first(row)] ?? 0), { column, line: row.line ?? 0, isOfRun: isOfRun(row) });
+	const ofRow = (row: Json) => itemOf(name(row), values.map(([key], v) => valueOf(row, v ? key : first(row)) ?? 0), { column, line: row.line ?? 0, isOfRun: isOfRun(row) });
 	const numbers = values.map(([key, text], v) => itemOf(text, [at(summary, key)], { column: key, place: v }));
 	const items = place ? rowsOf(at(summary, place)).filter((row) => row.value_ns !== 0).map(ofRow) : numbers.filter((item) => typeof item.values[0] === 'number');
 	const kept: Item[] = [];
