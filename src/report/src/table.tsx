@@ -272,9 +272,13 @@ export function Table<Row>(props: {
 	};
 	/* Scrolling redraws the table. Rows that stay are the same objects: Preact skips them. */
 	const before = known.current.sorted === sorted && known.current.columns === columns ? known.current.rows : new Map();
+	/* A click anywhere in the row picks it, unless it is on a control or selects text. */
+	const pickRow = ({ target }: MouseEvent, row: Row) => {
+		if (!(target as Element).closest('button, a') && !getSelection()?.toString()) props.onPick?.(row);
+	};
 	const rowOf = (i: number): JSX.Element =>
 		before.get(i) ?? (
-			<tr key={i} data-row={i} aria-rowindex={i + 2}>
+			<tr key={i} data-row={i} aria-rowindex={i + 2} onClick={(event) => pickRow(event, sorted[i])}>
 				{columns.map((column) => (
 					<Cell column={column} row={sorted[i]} onPick={props.onPick} pickTitle={props.pickTitle} />
 				))}
