@@ -310,6 +310,11 @@ static int show(const struct request *request)
 	bool is_printed = request->is_text || request->is_brief, has_two;
 	int status, error;
 
+	for (size_t i = 0; request->input_count == 2 && i < 2; i++)
+		if (access(request->inputs[i], F_OK)) {
+			print_error("cannot read %s: %s", request->inputs[i], strerror(errno));
+			return STATUS_FAILED;
+		}
 	settle_inputs(request);
 	has_two = is_pair(request);
 	error = is_printed ? 0 : choose_output(request, has_two, page);
