@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/findings/headline.h"
 #include "merge/findings/rules.h"
@@ -25,6 +26,7 @@
 
 #define SHARE_HIGH   4 /* 1/4 of the active time */
 #define SHARE_MEDIUM 10
+#define ONE_PLACE    10 /* the others have less than 1/10 of the cost */
 #define STUB	     "__device_stub_"
 
 struct finding *finding_add(struct run *run, enum rule rule, size_t process_index, uint64_t cost_ns,
@@ -331,6 +333,23 @@ char *finding_place_where(const struct run *run, const struct finding_place *pla
 char *finding_where(const struct run *run, const struct finding *finding)
 {
 	return with_charged(run, &finding->places[0], finding_location(&run->paths, finding));
+}
+
+uint32_t finding_only_step(const struct run *run, const struct finding *finding)
+{
+	uint64_t rest_ns = finding->cost_ns - smaller(finding->places[0].cost_ns, finding->cost_ns);
+
+	return finding->step_count && rest_ns < finding->cost_ns / ONE_PLACE
+		       ? lines_only_step(run, finding->places[0].node)
+		       : 0;
+}
+
+char *finding_what(const struct run *run, const struct finding *finding)
+{
+	uint32_t step = finding_only_step(run, finding);
+
+	return step ? xt_asprintf("%s Nearly all of this time is in step %u.", finding->what, step)
+		    : xt_strdup(finding->what);
 }
 
 char *finding_id(const struct paths *paths, const struct finding *finding)

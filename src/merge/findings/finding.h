@@ -137,6 +137,12 @@ char *finding_location(const struct paths *paths, const struct finding *finding)
 char *finding_where(const struct run *run, const struct finding *finding);
 char *finding_place_where(const struct run *run, const struct finding_place *place);
 
+/* The only step, from 1, with nearly all of the cost; 0: none. For outputs, as the above. */
+uint32_t finding_only_step(const struct run *run, const struct finding *finding);
+
+/* finding->what, and a sentence about that step. The caller frees it. */
+char *finding_what(const struct run *run, const struct finding *finding);
+
 /* "short-kernels:step (train.py:42)" or "...:42), outside the steps". The caller frees it. */
 char *finding_id(const struct paths *paths, const struct finding *finding);
 

@@ -325,7 +325,7 @@ static const struct column_def columns[] = {
 	COLUMN("id", TEXT, OTHER,
 	       "rule and place, and whether it is outside the steps; the same in every run"),
 	COLUMN("where", TEXT, OTHER, "function and line"),
-	COLUMN("what", TEXT, FROM(finding, what), "what was found"),
+	COLUMN("what", TEXT, OTHER, "what was found"),
 	COLUMN("advice", TEXT, FROM(finding, advice), "what to try"),
 	COLUMN("whole", TEXT, OTHER, "what `whole_ns` is, as in `active time`"),
 	COLUMN("estimate", TEXT, OTHER, "how the cost was estimated"),
@@ -348,6 +348,7 @@ static void findings_put_row(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, cell_known(finding->step_count, finding_step_ns(finding)));
 	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
 	cells_put(cells, cell_owned(rows, finding_where(rows->run, finding)));
+	cells_put(cells, cell_owned(rows, finding_what(rows->run, finding)));
 	cells_put(cells, cell_text(finding_whole_text(finding)));
 	cells_put(cells, cell_text(rule_specs[finding->rule].estimate));
 }

@@ -415,45 +415,54 @@ static const char *common_whole(const struct headline *headline)
 	return first ? whole_of(first) : NULL;
 }
 
-/* Shares of different times cannot be compared: then all are of the time of the GPUs. */
-static char *cost_text(const struct headline *headline, struct headline_cost *cost,
-		       const char *whole, const char *span)
+/* Whether the share of a cost is stated, and not of steps. */
+static bool has_share(const struct finding *finding, const char *whole)
 {
-	const struct finding *finding = cost->finding;
-	const char *what = finding->headline ?: rule_specs[finding->rule].headline, *percent;
-	char step[TIME_BYTES];
-
 	/* A job may hang for longer than its GPUs worked. */
-	if (!has_cost(finding) || (!whole && finding->rule == RULE_HANG))
-		return xt_strdup(what);
-	if (finding->step_count)
-		return xt_asprintf("%s per step (%s): %s",
-				   format_time_short(step, finding_step_ns(finding)),
-				   finding_share(finding), what);
-	if (!whole)
-		cost->whole_ns = headline->span_ns;
-	percent = format_percent_of(finding->cost_ns, cost->whole_ns);
-	if (whole_of(finding))
-		return xt_asprintf("%s of %s: %s", percent, whole ?: span, what);
-	return xt_asprintf("%s of %s: GPU idle%s (%s)", percent, whole ?: span,
-			   finding->is_outside ? " outside the steps" : "", what);
+	return has_cost(finding) && (whole || finding->rule != RULE_HANG) && !finding->step_count;
 }
 
 void headline_finish(struct run *run)
 {
 	struct headline *headline = &run->found->headline;
-	char *devices = headline_devices_text(headline);
-	char *span =
-		*devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);
 
 	programs_finish(&headline->programs);
 	choose_costs(headline, &run->found->findings);
-	for (size_t c = 0; c < headline->cost_count; c++) {
-		struct headline_cost *cost = &headline->costs[c];
+	/* Shares of different times cannot be compared: then all are of the time of the GPUs. */
+	for (size_t c = 0; c < headline->cost_count; c++)
+		if (!common_whole(headline) && has_share(headline->costs[c].finding, NULL))
+			headline->costs[c].whole_ns = headline->span_ns;
+}
 
-		cost->text = cost_text(headline, cost, common_whole(headline), span);
-	}
+char *headline_cost_what(const struct run *run, const struct headline_cost *cost)
+{
+	const struct headline *headline = &run->found->headline;
+	const struct finding *finding = cost->finding;
+	const char *what = finding->headline ?: rule_specs[finding->rule].headline, *percent;
+	const char *whole = common_whole(headline);
+	uint32_t only = finding_only_step(run, finding);
+	char time[TIME_BYTES], *devices, *span, *text;
+
+	if (only)
+		return xt_asprintf("%s in step %u alone (%s): %s",
+				   format_time_short(time, finding->cost_ns), only,
+				   finding_share(finding), what);
+	if (has_cost(finding) && finding->step_count && (whole || finding->rule != RULE_HANG))
+		return xt_asprintf("%s per step (%s): %s",
+				   format_time_short(time, finding_step_ns(finding)),
+				   finding_share(finding), what);
+	if (!has_share(finding, whole))
+		return xt_strdup(what);
+	devices = headline_devices_text(headline);
+	span = *devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);
+	percent = format_percent_of(finding->cost_ns, cost->whole_ns);
+	if (whole_of(finding))
+		text = xt_asprintf("%s of %s: %s", percent, whole ?: span, what);
+	else
+		text = xt_asprintf("%s of %s: GPU idle%s (%s)", percent, whole ?: span,
+				   finding->is_outside ? " outside the steps" : "", what);
 	free_all(devices, span);
+	return text;
 }
 
 char *headline_devices_text(const struct headline *headline)
@@ -492,8 +501,6 @@ uint64_t headline_idle_ns(const struct headline *headline)
 
 static void headline_free(struct headline *headline)
 {
-	for (size_t c = 0; c < headline->cost_count; c++)
-		free(headline->costs[c].text);
 	for (size_t g = 0; g < headline->gpu_count; g++)
 		free(headline->gpus[g]);
 	for (size_t u = 0; u < headline->uuids.count; u++)

@@ -53,7 +53,6 @@ struct headline_gap {
 /* An expensive finding. */
 struct headline_cost {
 	const struct finding *finding;
-	char *text;	   /* what it costs */
 	uint64_t whole_ns; /* what the share in text is of; the same for all findings with one */
 };
 
@@ -107,6 +106,12 @@ static inline bool headline_shares_gpus(const struct headline *headline)
 
 /* "24.3 s", or "4 GPUs, 12.1 s each": span_ns. The caller frees it. */
 char *headline_span_text(const struct headline *headline);
+
+/*
+ * "4.80 ms per step (49.7 %): kernels too short", or "659 ms in step 26 alone (25.0 %): …". For
+ * outputs. The caller frees it.
+ */
+char *headline_cost_what(const struct run *run, const struct headline_cost *cost);
 
 uint64_t headline_idle_ns(const struct headline *headline);
 

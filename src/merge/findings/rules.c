@@ -112,8 +112,9 @@ const struct rule_spec rule_specs[RULES] = {
 			       "threads (num_workers, OMP_NUM_THREADS, torch.set_num_threads()).",
 			       .why = "no CPU is free for a thread"},
 	[RULE_HOST_MEMORY] = {"host-memory", 10, "host memory", CPU_ESTIMATE,
-			      "Reuse buffers, or allocate them once and in pinned memory.",
-			      .why = "the CPU allocates memory"},
+			      "Reuse buffers, or allocate them once and in pinned memory. Page "
+			      "faults when libraries are first used happen once.",
+			      .why = "the CPU allocates memory or uses it for the first time"},
 	[RULE_HOST_WAIT] = {"host-wait", 10, "the launching thread waits", CPU_ESTIMATE,
 			    "Look at the thread or process that it waits for.",
 			    .why = "the launching thread waits"},

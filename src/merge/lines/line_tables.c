@@ -53,6 +53,8 @@ static const struct column_def line_columns[] = {
 	       TEXT_ONLY),
 	COLUMN("step_backward_share", SHARE, OTHER, "backward pass and recomputing",
 	       HEAD("backw.", 7), OPTIONAL, TEXT_ONLY),
+	COLUMN("step_backward_ns", NS, OTHER, "of this: backward pass and recomputing", OPTIONAL,
+	       IN_JSON),
 	COLUMN("step_idle_ns", NS, OTHER, "idle time in such a step", OPTIONAL, HEAD("idle", 10)),
 	COLUMN("step_count", COUNT, OTHER, "kernels, copies and memsets in such a step, rounded",
 	       OPTIONAL, WIDE("count", 9, 100)),
@@ -310,6 +312,7 @@ static void put_steps(struct table_rows *rows, struct cells *cells, bool is_torc
 	cells_put(cells, cell_of_steps(rows->run, row->steps.gpu_ns));
 	cells_put(cells, cell_text_share(true, row->steps.gpu_ns, rows->whole));
 	cells_put(cells, cell_text_share(is_torch, row->step_backward_ns, row->steps.gpu_ns));
+	cells_put(cells, is_torch ? cell_of_steps(rows->run, row->step_backward_ns) : CELL_ABSENT);
 	cells_put(cells, cell_of_steps(rows->run, row->steps.idle_ns));
 	cells_put(cells, cell_of_steps(rows->run, row->steps.count));
 }
@@ -386,6 +389,7 @@ static const struct column_def part_columns[] = {
 	COLUMN("gpu_idle_ns", NS, FROM(line_part, idle_ns), "idle time of the GPU that it caused"),
 	COLUMN("count", COUNT, FROM(line_part, count), "kernels, copies and memsets"),
 	COLUMN("step_gpu_ns", NS, OTHER, "GPU time in a step after the warm-up, as mean", OPTIONAL),
+	COLUMN("step_backward_ns", NS, OTHER, "of this: backward pass and recomputing", OPTIONAL),
 	COLUMN("step_idle_ns", NS, OTHER, "idle time in such a step", OPTIONAL),
 	COLUMN("step_count", COUNT, OTHER, "kernels, copies and memsets in such a step", OPTIONAL),
 };
@@ -418,6 +422,7 @@ static void put_part(struct table_rows *rows, struct cells *cells)
 	cells_put(cells, name);
 	cells_put(cells, cell_number(part->pass_ns[PASS_BACKWARD] + part->pass_ns[PASS_RECOMPUTE]));
 	cells_put(cells, cell_of_steps(rows->run, part->steps.gpu_ns));
+	cells_put(cells, cell_of_steps(rows->run, part->step_backward_ns));
 	cells_put(cells, cell_of_steps(rows->run, part->steps.idle_ns));
 	cells_put(cells, cell_of_steps(rows->run, part->steps.count));
 }

@@ -93,6 +93,12 @@ char *lines_key_text(const struct lines *lines, uint32_t key);
  */
 char *lines_charged_text(const struct run *run, uint32_t node);
 
+/*
+ * Number of the step, from 1, that has nearly all time of the line of a node of run->paths. 0: none
+ * of the slow steps, or there are several GPUs. Valid after the end of analysis_lines.
+ */
+uint32_t lines_only_step(const struct run *run, uint32_t node);
+
 /* The state of analysis_lines. Outputs list it after analysis_steps. */
 extern const struct exporter analysis_lines;
 

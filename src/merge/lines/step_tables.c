@@ -28,6 +28,8 @@ struct part_line {
 
 COMPARE_BY(compare_lines, struct part_line, UP(part) UP(key) UP(frame))
 
+#define NEARLY_ALL 10 /* all but 1/10 */
+
 struct part_lines {
 	LIST(struct part_line);
 };
@@ -105,10 +107,10 @@ static const struct column_def budget_columns[] = {
 	COLUMN("step_ns", NS, FROM(budget_row, step_ns), "mean of all steps after the warm-up",
 	       HEAD("per step", 10)),
 	COLUMN("share", SHARE, OTHER, "part of the time of the steps", HEAD("share", 7), TEXT_ONLY),
-	COLUMN("median_ns", NS, FROM(budget_row, median_ns), "in the middle step by time",
-	       WIDE("median", 10, 100)),
+	COLUMN("median_ns", NS, FROM(budget_row, median_ns), "in the median step",
+	       WIDE("median", 10, 60)),
 	COLUMN("slowest_ns", NS, FROM(budget_row, slowest_ns), "in the slowest step",
-	       WIDE("slowest", 10, 60)),
+	       WIDE("slowest", 10, 100)),
 	COLUMN("total_ns", NS, FROM(budget_row, total_ns), "in all steps after the warm-up"),
 	COLUMN("line", TEXT, OTHER, "line of code with most of it", OPTIONAL),
 	COLUMN("line_ns", NS, FROM(budget_row, line.ns),
@@ -205,7 +207,7 @@ static const struct column_def step_columns[] = {
 	IDLE_KNOWN_CAUSES(IDLE_COLUMN)
 		PART("unexplained_ns", STEP_UNEXPLAINED, "idle time whose cause is unknown"),
 	COLUMN("cause", TEXT, OTHER, "of slow steps: the part that grew most", OPTIONAL),
-	COLUMN("cause_ns", NS, OTHER, "of slow steps: by so much more than in the middle step",
+	COLUMN("cause_ns", NS, OTHER, "of slow steps: by so much more than in the median step",
 	       OPTIONAL),
 	COLUMN("cause_line", TEXT, OTHER, "of slow steps: the line of code with most of it",
 	       OPTIONAL),
@@ -240,6 +242,40 @@ static struct part_line line_of_cause(const struct run *run, const struct steps 
 	}
 	free_all(here.list, usual.list);
 	return line;
+}
+
+/* Time of a line in all parts of steps. */
+static uint64_t line_ns(const struct run *run, const struct step_notes *notes, uint32_t key)
+{
+	struct part_lines list = lines_of_notes(run, notes);
+	uint64_t sum_ns = 0;
+
+	for (size_t l = 0; l < list.count; l++)
+		if (list.list[l].key == key)
+			saturating_add(&sum_ns, list.list[l].ns);
+	free(list.list);
+	return sum_ns;
+}
+
+uint32_t lines_only_step(const struct run *run, uint32_t node)
+{
+	const struct lines *lines = run_analysis(run, &analysis_lines);
+	const struct steps *steps = steps_of(run);
+	uint32_t key = 0;
+	uint64_t all_ns;
+
+	if (!lines || !steps || steps->devices.count > 1)
+		return 0;
+	for (uint32_t n = node; n != PATH_ROOT && !key; n = run->paths.nodes[n].parent)
+		if (n < lines->sums_of_capacity && lines->sums_of[n])
+			key = lines->sums[lines->sums_of[n] - 1].key;
+	if (!key)
+		return 0;
+	all_ns = line_ns(run, &steps->sums, key);
+	for (size_t i = 0; i < steps->slow.count; i++)
+		if (line_ns(run, &steps->slow.list[i].notes, key) > all_ns - all_ns / NEARLY_ALL)
+			return steps->slow.list[i].step.number + 1;
+	return 0;
 }
 
 static struct slow_cause cause_of(const struct run *run, const struct steps *steps,
@@ -344,6 +380,7 @@ static void put_step(struct table_rows *rows, struct cells *cells)
 }
 
 #define STEPS_IN_JSON 4000
+#define FEW_STEPS     5 /* say so if they take less than 1/5 of the run */
 
 #define STEP_TABLE(open_rows)                                                                      \
 	{                                                                                          \
@@ -418,41 +455,34 @@ static void format_counts(char text[64], const struct steps *steps)
 	snprintf(text, 64, "%s%" PRIu64 " step%s", from, most, most == 1 ? "" : "s");
 }
 
-/* "; mean 58.3 ms", if it is not about the median: costs are given as means of a step. */
-static void format_mean(char text[48], const struct steps *steps)
-{
-	uint64_t mean_ns = steps->steady.wall_ns / steps->steady.count;
-	uint64_t median_ns = steps->median->wall_ns;
-	char mean[TIME_BYTES];
-
-	text[0] = '\0';
-	if (larger(mean_ns, median_ns) - smaller(mean_ns, median_ns) > median_ns / 10)
-		snprintf(text, 48, "; mean %s", format_time_short(mean, mean_ns));
-}
-
-char *steps_text(const struct steps *steps, size_t gpu_count)
+char *steps_text(const struct steps *steps, size_t gpu_count, uint64_t run_ns)
 {
 	const struct step_process *first = first_process(steps);
 	uint64_t alone_ns = steps->steady.parts_ns[STEP_COLLECTIVE];
 	uint64_t busy_ns = step_busy_ns(steps->steady.parts_ns) - alone_ns;
 	char median[TIME_BYTES], slowest[TIME_BYTES], busy[SHARE_BYTES], alone[SHARE_BYTES];
-	char of[48] = "", mean[48];
+	uint64_t all_ns = steps->warmup.wall_ns + steps->steady.wall_ns;
+	char of[48] = "", few[64] = "", mean[TIME_BYTES], share[SHARE_BYTES];
 	char counts[64], *gpus = gpus_text(steps, gpu_count), *text;
 
 	for (size_t d = 0; d < steps->devices.count; d++)
 		if (steps->devices.list[d].steady.count > STEPS_MAX)
 			snprintf(of, sizeof(of), " of the first %u", STEPS_MAX);
+	if (all_ns < run_ns / FEW_STEPS)
+		snprintf(few, sizeof(few), "; only %s of the run is in steps",
+			 format_share(share, all_ns, run_ns));
 	format_counts(counts, steps);
 	format_time_short(median, steps->median->wall_ns);
 	format_time_short(slowest, steps->slowest->wall_ns);
-	format_mean(mean, steps);
-	text = xt_asprintf("%s of %s%s (median%s%s; slowest %s, step %" PRIu32
-			   "), GPU busy %s%s%s; by %s%s",
+	/* Costs are means of a step. */
+	format_time_short(mean, steps->steady.wall_ns / steps->steady.count);
+	text = xt_asprintf("%s of %s%s (median%s; mean %s; slowest %s, step %" PRIu32
+			   "), GPU busy %s%s%s; by %s%s%s",
 			   counts, median, gpus, of, mean, slowest, steps->slowest->number + 1,
 			   format_share(busy, busy_ns, steps->steady.wall_ns),
 			   alone_ns ? ", collectives alone " : "",
 			   alone_ns ? format_share(alone, alone_ns, steps->steady.wall_ns) : "",
-			   source_texts[first->source], first->name ? first->name : "");
+			   source_texts[first->source], first->name ? first->name : "", few);
 	free(gpus);
 	return text;
 }
@@ -476,13 +506,13 @@ char *steps_warmup_text(const struct steps *steps)
 			   step_part_names[longest]);
 }
 
-void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count)
+void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count, uint64_t run_ns)
 {
 	static const char *const sources[] = {[ITERATIONS_RANGE] = "nvtx",
 					      [ITERATIONS_OPTIMIZER] = "optimizer",
 					      [ITERATIONS_PERIOD] = "period"};
 	const struct step_process *first = first_process(steps);
-	char *text = steps_text(steps, gpu_count), *warmup = steps_warmup_text(steps);
+	char *text = steps_text(steps, gpu_count, run_ns), *warmup = steps_warmup_text(steps);
 
 	json_begin_object(json, "steps");
 	json_string(json, "text", text);

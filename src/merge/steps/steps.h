@@ -168,15 +168,16 @@ uint64_t *steps_idle_of_log(const struct run *run, size_t total_count);
 
 /*
  * "20 steps of 12.1 ms (median; slowest 14.0 ms, step 7), GPU busy 15 %". gpu_count: those of the
- * run. The caller frees it.
+ * run. run_ns: its time, as sum over the devices. The caller frees it.
  */
-char *steps_text(const struct steps *steps, size_t gpu_count);
+char *steps_text(const struct steps *steps, size_t gpu_count, uint64_t run_ns);
 
 /* Describes the steps of the warm-up. NULL if there are none. The caller frees it. */
 char *steps_warmup_text(const struct steps *steps);
 
 /* Writes the figures of steps_text() as an object "steps". */
-void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count);
+void steps_put_json(struct json *json, const struct steps *steps, size_t gpu_count,
+		    uint64_t run_ns);
 
 /* The time of a step, or of several, in which the device ran anything. */
 uint64_t step_busy_ns(const uint64_t parts_ns[STEP_PARTS]);

@@ -115,7 +115,7 @@ enum table_form {
 	FORM_NONE,  /* the document has the rows in a form of its own */
 };
 
-#define COLUMNS_MAX 28
+#define COLUMNS_MAX 32
 #define NOTES_MAX   4
 #define TEXTS_MAX   12
 

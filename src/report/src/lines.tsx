@@ -136,9 +136,11 @@ export function Lines({ state }: { state: State }) {
 		[!hasSteps, shareColumn((r) => r.sums.gpu_time_ns, totals.gpu_time_ns)],
 		[
 			has('backward_ns'),
-			percentColumn('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
-				what: 'Share of the backward pass in the whole run, with what a checkpoint runs again',
-			}),
+			hasSteps
+				? percentColumn('Backward', (r) => r.sums.step_backward_ns, (r) => r.sums.step_gpu_ns, { what: 'Share of the backward pass, with what a checkpoint runs again' })
+				: percentColumn('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
+						what: 'Share of the backward pass in the whole run, with what a checkpoint runs again',
+					}),
 		],
 		[hasSteps, timeColumn('Idle per step', (r) => r.sums.step_idle_ns, { what: 'Idle time of the GPU that it caused in such a step' })],
 		[hasSteps, timeColumn('Time', (r) => r.sums.gpu_time_ns, { what: 'GPU time in the whole run', isDetail: true })],

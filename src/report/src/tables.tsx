@@ -197,7 +197,7 @@ function Longest({ tree, rows, linked }: { tree: Tree; rows: LeafRow[]; linked: 
 
 	return longest ? (
 		<p class="sub" id="longest">
-			The longest execution of a kernel takes <Amount value={longest.facts!.max_ns!} />: <code>{shortName(longest.name)}</code>{' '}
+			The longest execution of a kernel, collectives left out, takes <Amount value={longest.facts!.max_ns!} />: <code>{shortName(longest.name)}</code>{' '}
 			{!linked || linked.has(longest.name) ? (
 				<ShowButton onClick={() => showLongest(tree, 'name', tree.names.indexOf(longest.name))}>Show in the timeline</ShowButton>
 			) : null}

@@ -231,7 +231,7 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 {
 	char time[TIME_BYTES], share[SHARE_BYTES];
 	char *where = finding_where(run, finding);
-	char *advice = xt_asprintf("Try: %s", finding->advice);
+	char *advice = xt_asprintf("Try: %s", finding->advice), *what = finding_what(run, finding);
 
 	format_ns(time, run, finding->cost_ns);
 	format_share(share, finding->cost_ns, finding->whole_ns);
@@ -249,9 +249,9 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 	put_words(out, where, 0, INDENT, columns_of_line(out));
 	free(where);
 	output_text(out, "\n", 1);
-	put_wrapped(out, finding->what);
+	put_wrapped(out, what);
 	put_wrapped(out, advice);
-	free(advice);
+	free_all(advice, what);
 	output_format(out, "%*s", INDENT, "");
 	put_path(out, &run->paths, finding->places[0].node, 0);
 	output_text(out, "\n", 1);
@@ -286,8 +286,41 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 	put_title(out,
 		  run->trust->level == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
 						       "log, by time that could be saved"
-						     : "Findings, by time that could be saved",
+		  : findings->list[0].is_outside != findings->list[findings->count - 1].is_outside
+			  ? "Findings, of steps first, by time that could be saved"
+			  : "Findings, by time that could be saved",
 		  more);
+}
+
+/* Frees the text. */
+static void put_clean_note(struct output *out, char *text)
+{
+	char *clean = text_clean_copy(text);
+
+	if (clean[0])
+		put_note(out, clean);
+	free(text);
+	free(clean);
+}
+
+/* Says that there are no findings, and what could tell more. */
+static void put_no_findings(struct output *out, const struct run *run)
+{
+	const struct steps *steps = steps_of(run);
+	uint64_t whole_ns = steps ? steps->steady.wall_ns : run->found->headline.span_ns;
+	uint64_t idle_ns = steps ? step_idle_ns(steps->steady.parts_ns)
+				 : headline_idle_ns(&run->found->headline);
+	char share[SHARE_BYTES];
+
+	if (!whole_ns)
+		return;
+	put_title(out, "Findings", "(none)");
+	if (idle_ns > whole_ns / 2 && !run->cpu->facts.process_count)
+		put_clean_note(out,
+			       xt_asprintf("The GPU is idle for %s of %s. 'xtrace record --cpu' "
+					   "shows what the CPU does then.",
+					   format_share(share, idle_ns, whole_ns),
+					   steps ? "the steps" : "the run"));
 }
 
 /* Begins a part of the text in memory. */
@@ -339,6 +372,8 @@ static void put_findings(struct sink *sink, const struct run *run, size_t lines)
 	}
 	if (shown)
 		put_findings_title(&sink->out, run, shown);
+	else
+		put_no_findings(&sink->out, run);
 	part_end(&list, &sink->out);
 }
 
@@ -383,17 +418,6 @@ static void put_cpu(struct sink *sink, const struct run *run)
 	if (run_wants(run, WEIGHT_GPU_IDLE))
 		table_put_text(sink, run, &table_cpu_idle, true);
 	put_cpu_facts(&sink->out, run);
-}
-
-/* Frees the text. */
-static void put_clean_note(struct output *out, char *text)
-{
-	char *clean = text_clean_copy(text);
-
-	if (clean[0])
-		put_note(out, clean);
-	free(text);
-	free(clean);
 }
 
 /* Says why ranks of a distributed job are not compared. */
@@ -514,6 +538,7 @@ static void put_all(struct sink *sink, const struct run *run)
 	put_overview(out, run);
 	table_put_text(sink, run, &table_budget, true);
 	table_put_text(sink, run, &text_slow_steps, true);
+	table_put_text(sink, run, &text_step_lines, true);
 	table_put_text(sink, run, &text_lines, true);
 	put_findings(sink, run, SIZE_MAX);
 	put_cpu(sink, run);

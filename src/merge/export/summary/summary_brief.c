@@ -61,7 +61,8 @@ static void put_head(struct output *out, const struct run *run)
 
 static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
-	char *id = finding_id(&run->paths, finding), cost[TIME_BYTES], whole[TIME_BYTES];
+	char *id = finding_id(&run->paths, finding), *what = finding_what(run, finding);
+	char cost[TIME_BYTES], whole[TIME_BYTES];
 
 	format_time_short(cost, finding->cost_ns);
 	format_time_short(whole, finding->whole_ns);
@@ -70,7 +71,7 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 		      finding_whole_text(finding));
 	markdown_code(out, id, strlen(id));
 	output_text(out, "\n- ", 3);
-	put_prose(out, finding->what, TEXT_COLUMNS);
+	put_prose(out, what, TEXT_COLUMNS);
 	output_text(out, "\n- try: ", 8);
 	put_prose(out, finding->advice, TEXT_COLUMNS);
 	output_text(out, "\n- evidence:", 12);
@@ -78,7 +79,7 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 		output_format(out, "%s %s %llu", e ? "," : "", finding->evidence.list[e].name,
 			      (unsigned long long)finding->evidence.list[e].value);
 	output_text(out, "\n\n", 2);
-	free(id);
+	free_all(id, what);
 }
 
 static void put_findings(struct output *out, const struct run *run, size_t shown)

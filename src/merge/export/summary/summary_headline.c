@@ -158,7 +158,8 @@ static char *headline_part_text(const struct run *run)
 static void add_steps(struct headline_texts *texts, const struct run *run)
 {
 	const struct steps *steps = steps_of(run);
-	char *text = steps ? steps_text(steps, run->found->headline.uuids.count) : NULL;
+	const struct headline *headline = &run->found->headline;
+	char *text = steps ? steps_text(steps, headline->uuids.count, headline->span_ns) : NULL;
 	char *warmup = steps ? steps_warmup_text(steps) : NULL;
 
 	if (text)
@@ -241,7 +242,7 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 		    const struct headline_gap *gap)
 {
 	const bool is_start = gap == &run->found->headline.start_up;
-	char time[TIME_BYTES], at[TIME_BYTES + 8] = "", *where, *cpu;
+	char time[TIME_BYTES], at[TIME_BYTES + 64] = "", *where, *cpu;
 
 	if (!gap->ns)
 		return;
@@ -250,11 +251,17 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 	if (!is_start && gap->from_ns >= 0) {
 		format_time_short(time, (uint64_t)gap->from_ns);
 		snprintf(at, sizeof(at), " at %s", time);
+	} else if (is_start) {
+		format_time_short(time, (uint64_t)-gap->from_ns);
+		snprintf(at, sizeof(at), " before the first GPU work");
+		if (gap->from_ns < 0 && (uint64_t)-gap->from_ns > gap->ns / 100)
+			snprintf(at, sizeof(at),
+				 " before the first GPU work (%s of it before the recording)",
+				 time);
 	}
 	format_time_short(time, gap->ns);
 	if (gap->cpu_ns)
-		add_text(texts, label, "%s%s%s, %s of it in %s", time, at,
-			 is_start ? " before the first GPU work" : "",
+		add_text(texts, label, "%s%s, %s of it in %s", time, at,
 			 format_percent_of(gap->cpu_ns, gap->ns), cpu);
 	else
 		add_text(texts, label, "%s%s, ended by %s", time, at, where);
@@ -269,8 +276,8 @@ static void add_longest(struct headline_texts *texts, const struct run *run)
 	const char *name = kernels_longest(run, &ns);
 
 	if (name)
-		add_text(texts, "longest work", "kernel of %s: %s", format_time_short(time, ns),
-			 name);
+		add_text(texts, "longest work", "kernel of %s%s: %s", format_time_short(time, ns),
+			 run->sums->collectives.count ? ", collectives left out" : "", name);
 }
 
 static void add_launches(struct headline_texts *texts, const struct run *run)
@@ -333,10 +340,10 @@ static const char *cost_join(const struct headline_cost *cost)
 
 char *headline_cost_text(const struct run *run, const struct headline_cost *cost)
 {
-	char *where = finding_where(run, cost->finding), *text;
+	char *where = finding_where(run, cost->finding), *what = headline_cost_what(run, cost);
+	char *text = xt_asprintf("%s%s%s", what, cost_join(cost), where);
 
-	text = xt_asprintf("%s%s%s", cost->text, cost_join(cost), where);
-	free(where);
+	free_all(where, what);
 	return text;
 }
 
@@ -349,12 +356,13 @@ static void put_cost(struct output *out, const struct run *run, size_t c, size_t
 	const struct headline_cost *cost = &run->found->headline.costs[c];
 	char *where = finding_where(run, cost->finding);
 	size_t indent = LABEL_COLUMNS + strlen("1. "), width;
-	char *text = xt_asprintf("%s%s", cost->text, cost_join(cost));
+	char *what = headline_cost_what(run, cost);
+	char *text = xt_asprintf("%s%s", what, cost_join(cost));
 
 	put_label(out, c ? "" : HEADLINE_COST_LABEL);
 	output_format(out, "%zu. ", c + 1);
 	put_words(out, text, 0, indent, columns);
-	free(text);
+	free_all(text, what);
 	width = text_columns(where, strlen(where));
 	if (column_of(out) + 1 + width > columns)
 		output_format(out, "\n%*s", (int)indent, "");
@@ -439,14 +447,14 @@ static void put_costs_json(struct json *json, const struct run *run)
 	for (size_t c = 0; c < run->found->headline.cost_count; c++) {
 		const struct headline_cost *cost = &run->found->headline.costs[c];
 		const struct finding *finding = cost->finding;
-		char *where = finding_where(run, finding);
+		char *where = finding_where(run, finding), *what = headline_cost_what(run, cost);
 
 		json_begin_object(json, NULL);
 		json_string(json, "kind", "finding");
 		json_string(json, "rule", rule_specs[finding->rule].name);
-		json_string(json, "text", cost->text);
+		json_string(json, "text", what);
 		json_string(json, "where", where);
-		free(where);
+		free_all(where, what);
 		json_u64(json, "place_count", finding->place_all_count);
 		put_file(json, run, finding->places[0].at.file, finding->places[0].at.line);
 		json_u64(json, "cost_ns", finding->cost_ns);
@@ -482,7 +490,7 @@ void put_headline_json(struct json *json, const struct run *run)
 	json_u64(json, "own_code_gpu_time_ns", run->sums->code.user_code_gpu_ns);
 	json_string(json, "trust", trust_level_name(run->trust->level));
 	if (steps_of(run))
-		steps_put_json(json, steps_of(run), run->found->headline.uuids.count);
+		steps_put_json(json, steps_of(run), headline->uuids.count, headline->span_ns);
 	put_gap_json(json, "start_up", run, &headline->start_up, false);
 	put_gap_json(json, "longest_gap", run, &headline->longest, true);
 	put_costs_json(json, run);
