@@ -15,13 +15,8 @@
 
 #include "xtrace/log_format.h"
 
-#define XT_CRASH_BUFFER_MAGIC "\x89XTRSPL\n"
-/*
- * Versions: 2 added names, record sizes and XT_ACTIVITY_IN_LOG. 3 added Python. 4 added stack
- * slots. 5 added the generation of stacks. 6 replaced it by modules of frames. 7 added the state of
- * PyTorch's autograd.
- */
-#define XT_CRASH_BUFFER_VERSION	   8
+#define XT_CRASH_BUFFER_MAGIC	   "\x89XTRSPL\n"
+#define XT_CRASH_BUFFER_VERSION	   8 /* recovery rejects any other */
 #define XT_CRASH_BUFFER_AREAS_MAX  4096
 #define XT_CRASH_BUFFER_PAGE_BYTES 4096
 
@@ -36,7 +31,7 @@ enum xt_area_kind {
 	XT_AREA_NONE = 0,
 	XT_AREA_RING = 1,
 	XT_AREA_ACTIVITY = 2,
-	XT_AREA_NAMES = 3, /* since version 2 */
+	XT_AREA_NAMES = 3,
 };
 
 /*
@@ -122,17 +117,9 @@ struct xt_crash_buffer_header {
 	uint32_t cupti_version;
 	uint32_t request; /* enum xt_crash_buffer_request; set by another process */
 	struct xt_crash_buffer_area areas[XT_CRASH_BUFFER_AREAS_MAX];
-	/* Size of an activity record, by CUPTI kind; 0: not known yet. Since version 2. */
+	/* Size of an activity record, by CUPTI kind; 0: not known yet. */
 	uint32_t record_bytes[XT_CRASH_BUFFER_RECORD_KINDS];
-	/*
-	 * Version 5 only: the log has the modules of stacks with a generation in [modules_first,
-	 * modules_last], from that time on. If modules_valid.
-	 */
-	uint64_t modules_from_ns;
-	uint16_t modules_first;
-	uint16_t modules_last;
-	uint32_t modules_valid;
-	/* The fields below were added to version 6; 0 in older files. */
+	uint64_t reserved[2];
 	uint32_t ending; /* enum xt_crash_buffer_ending */
 	int32_t error;	 /* errno of the last failed write; 0: none */
 	uint64_t counters[XT_CRASH_BUFFER_COUNTERS_MAX]; /* enum xt_crash_buffer_counter */
@@ -164,9 +151,8 @@ enum xt_record_type {
 	XT_RECORD_SWITCH = 7, /* struct xt_record_switch: recording was paused or resumed */
 	XT_RECORD_MODULE = 8, /* struct xt_record_module: defines a module slot until redefined */
 	XT_RECORD_SHUTDOWN_DROP = 9, /* struct xt_record_skip: a call during process exit */
-	XT_RECORD_AUTOGRAD = 10, /* struct xt_record_autograd: defines an autograd slot, since 7 */
-	XT_RECORD_NODE_NAME =
-		11, /* struct xt_record_node_name: the kernel of a graph node, since 8 */
+	XT_RECORD_AUTOGRAD = 10,     /* struct xt_record_autograd: defines an autograd slot */
+	XT_RECORD_NODE_NAME = 11,    /* struct xt_record_node_name: the kernel of a graph node */
 };
 
 struct xt_record {
@@ -249,9 +235,8 @@ _Static_assert(sizeof(struct xt_record_autograd) == 40,
 	       "an autograd record has a head of 40 bytes");
 
 #define XT_STACK_SLOT_COUNT	32768
-#define XT_STACK_SLOT_COUNT_V3	4096 /* up to crash buffer version 3 */
-#define XT_STACK_SLOT_TRANSIENT 0    /* a stack used once, by the next call record */
-#define XT_STACK_SLOT_CALLER	1    /* of the next autograd record; since version 7 */
+#define XT_STACK_SLOT_TRANSIENT 0 /* a stack used once, by the next call record */
+#define XT_STACK_SLOT_CALLER	1 /* of the next autograd record */
 #define XT_STACK_SLOTS_RESERVED 2
 #define XT_STACK_SLOT_NONE	UINT32_MAX
 #define XT_STACK_SLOT_LOST	(UINT32_MAX - 1) /* the call was sampled, but its stack was lost */
@@ -260,10 +245,10 @@ struct xt_record_stack {
 	struct xt_record head;
 	uint32_t stack_slot;
 	uint32_t frame_count;
-	uint16_t flags;	     /* enum xt_stack_flag */
-	uint16_t generation; /* version 5: low bits of the number of loads; else 0 */
+	uint16_t flags; /* enum xt_stack_flag */
+	uint16_t reserved;
 	uint64_t seen_ns;
-	uint64_t frames[]; /* since version 6 followed by their module slots: xt_stack_modules() */
+	uint64_t frames[]; /* followed by their module slots: xt_stack_modules() */
 };
 _Static_assert(sizeof(struct xt_record_stack) == 24, "a stack record has a head of 24 bytes");
 
@@ -440,18 +425,15 @@ struct xt_ring_header {
 	struct xt_open_call open_calls[XT_RING_OPEN_CALLS_MAX];
 	uint64_t counters[XT_RING_COUNTERS_MAX]; /* enum xt_ring_counter */
 	uint64_t free_pos;	      /* by the writer, release: everything before is in the log */
-	uint64_t shutdown_drop_count; /* calls during process exit; added to version 6, 0 before */
-	uint64_t size_drop_count;     /* calls beyond --max-size; added to version 7, 0 before */
+	uint64_t shutdown_drop_count; /* calls during process exit */
+	uint64_t size_drop_count;     /* calls beyond --max-size */
 	uint8_t pad2[40];
 	uint32_t slot_stack_id[XT_STACK_SLOT_COUNT]; /* XT_STACK_ID of each slot, as of free_pos */
-	uint32_t slot_module_id
-		[XT_MODULE_SLOT_COUNT]; /* the same for XT_MODULE_ID; since version 6 */
-	uint32_t slot_autograd_id
-		[XT_AUTOGRAD_SLOT_COUNT]; /* the same for XT_AUTOGRAD_ID; since version 7 */
+	uint32_t slot_module_id[XT_MODULE_SLOT_COUNT];	   /* the same for XT_MODULE_ID */
+	uint32_t slot_autograd_id[XT_AUTOGRAD_SLOT_COUNT]; /* the same for XT_AUTOGRAD_ID */
 };
 _Static_assert(XT_RING_COUNTERS <= XT_RING_COUNTERS_MAX, "the counters fit");
-#define XT_RING_DATA_OFFSET    (33 * XT_CRASH_BUFFER_PAGE_BYTES)
-#define XT_RING_DATA_OFFSET_V3 (5 * XT_CRASH_BUFFER_PAGE_BYTES) /* up to crash buffer version 3 */
+#define XT_RING_DATA_OFFSET (33 * XT_CRASH_BUFFER_PAGE_BYTES)
 _Static_assert(sizeof(struct xt_ring_header) <= XT_RING_DATA_OFFSET, "the ring header fits");
 
 enum xt_activity_state {

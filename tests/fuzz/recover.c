@@ -26,7 +26,7 @@ static void begin(void)
 	log_path = fuzz_path(LOG);
 	crash_buffer_path = fuzz_path(LOG XT_CRASH_BUFFER_SUFFIX);
 	template_path = fuzz_path("template");
-	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, 130000);
+	make_crash_buffer(&made, 130000);
 	fuzz_write_file(template_path, made.bytes.data, made.bytes.bytes);
 	template_fd = open(template_path, O_WRONLY | O_CLOEXEC);
 	make_log(log_path);

@@ -69,7 +69,7 @@ static bool commit_stack(struct thread_buffer *tb, uint32_t slot, uint64_t gener
 	record->stack_slot = slot;
 	record->frame_count = walk->frame_count;
 	record->flags = (uint16_t)(walk->flags | tb->python.flags);
-	record->generation = 0;
+	record->reserved = 0;
 	record->seen_ns = monotonic_ns();
 	memcpy(record->frames, walk->frames, frame_bytes);
 	put_modules(record, walk);

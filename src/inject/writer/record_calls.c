@@ -117,7 +117,7 @@ static uint32_t frame_id(struct recorder *rec, const struct frame_key *key)
 static bool record_python_frames(struct recorder *rec, const struct xt_record_stack *record,
 				 struct recorded_python *out)
 {
-	const struct xt_python_part *part = xt_python_part(record, true);
+	const struct xt_python_part *part = xt_python_part(record);
 	struct frame_key codes[XT_PYTHON_CODES_MAX];
 	const struct xt_python_code *code;
 

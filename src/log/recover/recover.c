@@ -64,8 +64,7 @@ struct python_lists {
 static void list_python(struct recovery *recovery, const struct xt_record_stack *stack,
 			struct python_lists *out)
 {
-	const struct xt_python_part *part =
-		xt_python_part(stack, recovery->crash_buffer->version >= 6);
+	const struct xt_python_part *part = xt_python_part(stack);
 	const struct xt_python_code *code = part ? xt_python_first_code(part) : NULL;
 	struct {
 		uint32_t name, file, first_line;
@@ -137,24 +136,6 @@ static bool find_modules(struct walk *walk, const struct xt_record_stack *stack)
 	return true;
 }
 
-/*
- * Returns XT_STACK_SEEN_NS for crash buffers up to version 5: a time at which the log's modules
- * were those of the stack. Returns 0 if a library was loaded since the tracer looked them up.
- */
-static uint64_t modules_ns(const struct recovery *recovery, const struct xt_record_stack *stack)
-{
-	const struct xt_crash_buffer_header *crash_buffer = recovery->crash_buffer;
-	uint16_t behind = (uint16_t)(stack->generation - crash_buffer->modules_first);
-
-	if (crash_buffer->version != 5)
-		return stack->seen_ns;
-	if (!crash_buffer->modules_valid ||
-	    behind > (uint16_t)(crash_buffer->modules_last - crash_buffer->modules_first))
-		return 0;
-	return stack->seen_ns > crash_buffer->modules_from_ns ? stack->seen_ns
-							      : crash_buffer->modules_from_ns;
-}
-
 /* Adds a stack only when something refers to it. */
 static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 {
@@ -167,7 +148,7 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 		return 0;
 	if (slot->stack_id || !stack)
 		return slot->stack_id;
-	if (walk->ring->has_modules && !find_modules(walk, stack))
+	if (!find_modules(walk, stack))
 		return 0;
 	list_python(walk->recovery, stack, &python);
 	table = recovery_table(walk->recovery, XT_KIND_STACK, stack->frame_count + python.count);
@@ -177,12 +158,11 @@ static uint64_t stack_id(struct walk *walk, uint32_t slot_number)
 	xt_write_stack(table, &(struct xt_row_stack){
 				      .id = slot->stack_id,
 				      .flags = stack->flags,
-				      .seen_ns = modules_ns(walk->recovery, stack),
+				      .seen_ns = stack->seen_ns,
 				      .frames = {stack->frames, stack->frame_count},
 				      .python = {python.ids, python.count},
 				      .places = {python.places, python.count},
-				      .modules = {walk->module_ids,
-						  walk->ring->has_modules ? stack->frame_count : 0},
+				      .modules = {walk->module_ids, stack->frame_count},
 			      });
 	return slot->stack_id;
 }
@@ -193,7 +173,7 @@ static void add_stack(struct walk *walk, const struct xt_record *record)
 	struct xt_record_stack *stack = (void *)record;
 	uint16_t *slots = xt_stack_modules(stack);
 
-	for (uint32_t i = 0; walk->ring->has_modules && i < stack->frame_count; i++)
+	for (uint32_t i = 0; i < stack->frame_count; i++)
 		slots[i] = walk->slot_meanings[slots[i]];
 	walk->slots[stack->stack_slot] = (struct slot){.definition = stack};
 }

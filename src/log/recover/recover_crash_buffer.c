@@ -160,10 +160,6 @@ static bool recovery_take_buffer(struct recovery *recovery, const uint8_t *data,
 	return is_whole || end == 0;
 }
 
-#define HEADER_BYTES_V1 offsetof(struct xt_crash_buffer_header, record_bytes)
-#define HEADER_BYTES_V3 offsetof(struct xt_crash_buffer_header, modules_from_ns)
-#define HEADER_BYTES_V5 offsetof(struct xt_crash_buffer_header, ending)
-
 int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 {
 	struct xt_crash_buffer_header *header = calloc(1, sizeof(*header));
@@ -179,26 +175,13 @@ int recovery_open_crash_buffer(struct recovery *recovery, const char *path)
 		return errno == ELOOP ? -EBADMSG : -errno;
 	if (fstat(recovery->crash_buffer_fd, &status))
 		return -errno;
-	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < HEADER_BYTES_V1)
+	if (!S_ISREG(status.st_mode))
 		return -EBADMSG;
-	error = xt_read_at(recovery->crash_buffer_fd, header, HEADER_BYTES_V1, 0);
-	if (!error && header->version >= 2)
-		error = xt_read_at(recovery->crash_buffer_fd, header->record_bytes,
-				   sizeof(header->record_bytes), HEADER_BYTES_V1);
-	if (!error && header->version >= 5)
-		error = xt_read_at(recovery->crash_buffer_fd, &header->modules_from_ns,
-				   HEADER_BYTES_V5 - HEADER_BYTES_V3, HEADER_BYTES_V3);
-	if (!error && header->version >= 6) {
-		error = xt_read_at(recovery->crash_buffer_fd, &header->ending,
-				   sizeof(*header) - HEADER_BYTES_V5, HEADER_BYTES_V5);
-		if (error == -EIO) /* an earlier tracer's file without areas is shorter */
-			error = 0;
-	}
+	error = xt_read_at(recovery->crash_buffer_fd, header, sizeof(*header), 0);
 	if (error)
 		return error == -EIO ? -EBADMSG : error;
 	if (memcmp(header->magic, XT_CRASH_BUFFER_MAGIC, sizeof(header->magic)) != 0 ||
-	    !header->version || header->version > XT_CRASH_BUFFER_VERSION ||
-	    header->byte_order != XT_LOG_BYTE_ORDER)
+	    header->version != XT_CRASH_BUFFER_VERSION || header->byte_order != XT_LOG_BYTE_ORDER)
 		return -EBADMSG;
 	return 0;
 }
@@ -232,9 +215,9 @@ static const size_t record_bytes_min[] = {
 	[XT_RECORD_NODE_NAME] = sizeof(struct xt_record_node_name),
 };
 
-static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules)
+static bool is_right_stack(const struct xt_record_stack *stack)
 {
-	size_t module_bytes = has_modules ? xt_stack_modules_bytes(stack->frame_count) : 0;
+	size_t module_bytes = xt_stack_modules_bytes(stack->frame_count);
 	const uint16_t *modules;
 
 	if (stack->stack_slot >= XT_STACK_SLOT_COUNT || stack->frame_count > XT_STACK_FRAMES_MAX ||
@@ -242,7 +225,7 @@ static bool is_right_stack(const struct xt_record_stack *stack, bool has_modules
 		    stack->head.bytes)
 		return false;
 	modules = xt_stack_modules((struct xt_record_stack *)stack);
-	for (uint32_t i = 0; has_modules && i < stack->frame_count; i++)
+	for (uint32_t i = 0; i < stack->frame_count; i++)
 		if (modules[i] >= XT_MODULE_SLOT_COUNT)
 			return false;
 	return true;
@@ -266,7 +249,7 @@ static bool is_right_autograd(const struct xt_record_autograd *autograd)
 		       autograd->head.bytes;
 }
 
-static bool is_right(const struct xt_record *record, uint64_t room, bool has_modules)
+static bool is_right(const struct xt_record *record, uint64_t room)
 {
 	const struct xt_record_range *range = (const void *)record;
 	size_t min;
@@ -277,9 +260,9 @@ static bool is_right(const struct xt_record *record, uint64_t room, bool has_mod
 	if (!min || min > record->bytes || record->bytes > room || record->bytes % 8)
 		return false;
 	if (record->type == XT_RECORD_STACK)
-		return is_right_stack((const void *)record, has_modules);
+		return is_right_stack((const void *)record);
 	if (record->type == XT_RECORD_MODULE)
-		return has_modules && is_right_module((const void *)record);
+		return is_right_module((const void *)record);
 	if (record->type == XT_RECORD_AUTOGRAD)
 		return is_right_autograd((const void *)record);
 	if (record->type == XT_RECORD_RANGE)
@@ -301,31 +284,13 @@ const struct xt_record *recovery_next_record(struct recovery_cursor *cursor)
 			cursor->pos += to_end;
 			continue;
 		}
-		if (is_right(record, to_end < committed ? to_end : committed,
-			     cursor->ring->has_modules)) {
+		if (is_right(record, to_end < committed ? to_end : committed)) {
 			cursor->pos += record->bytes;
 			return record;
 		}
 		cursor->damaged = true;
 	}
 	return NULL;
-}
-
-/* Size of the header and padding before a ring's records. */
-static uint64_t ring_data_offset(const struct recovery *recovery)
-{
-	return recovery->crash_buffer->version < 4 ? XT_RING_DATA_OFFSET_V3 : XT_RING_DATA_OFFSET;
-}
-
-static size_t ring_header_bytes(const struct recovery *recovery)
-{
-	if (recovery->crash_buffer->version < 4)
-		return offsetof(struct xt_ring_header, slot_stack_id[XT_STACK_SLOT_COUNT_V3]);
-	if (recovery->crash_buffer->version < 6)
-		return offsetof(struct xt_ring_header, slot_module_id);
-	if (recovery->crash_buffer->version < 7)
-		return offsetof(struct xt_ring_header, slot_autograd_id);
-	return sizeof(struct xt_ring_header);
 }
 
 static bool is_right_ring(const struct xt_ring_header *header, uint64_t room_bytes)
@@ -393,17 +358,15 @@ static bool has_ring_of(const struct recovery *recovery, uint32_t thread_id)
 /* -EIO: the ring is damaged. */
 static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_area *area)
 {
-	uint64_t data_offset = ring_data_offset(recovery);
 	struct recovery_ring *ring;
 	int error;
 
-	if (area->bytes <= data_offset)
+	if (area->bytes <= XT_RING_DATA_OFFSET)
 		return -EIO;
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return -ENOMEM;
-	ring->has_modules = recovery->crash_buffer->version >= 6;
-	error = xt_read_at(recovery->crash_buffer_fd, &ring->header, ring_header_bytes(recovery),
+	error = xt_read_at(recovery->crash_buffer_fd, &ring->header, sizeof(ring->header),
 			   area->offset);
 	for (int i = 0; i < XT_RING_COUNTERS && !error; i++)
 		recovery->counters[i] += ring->header.counters[i];
@@ -415,11 +378,11 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 		free(ring); /* no thread owns it */
 		return 0;
 	}
-	if (!error && (!is_right_ring(&ring->header, area->bytes - data_offset) ||
+	if (!error && (!is_right_ring(&ring->header, area->bytes - XT_RING_DATA_OFFSET) ||
 		       has_ring_of(recovery, ring->header.thread_id)))
 		error = -EIO;
 	if (!error)
-		error = read_records(recovery, ring, area->offset + data_offset);
+		error = read_records(recovery, ring, area->offset + XT_RING_DATA_OFFSET);
 	if (error) {
 		free(ring->records);
 		free(ring);
@@ -529,8 +492,9 @@ static bool is_right_area(const struct xt_crash_buffer_area *area,
 			  uint64_t file_bytes)
 {
 	if (area->kind >= sizeof(takers) / sizeof(takers[0]) ||
-	    area->offset % XT_CRASH_BUFFER_PAGE_BYTES || area->offset < HEADER_BYTES_V1 ||
-	    area->offset > file_bytes || area->bytes > file_bytes - area->offset)
+	    area->offset % XT_CRASH_BUFFER_PAGE_BYTES ||
+	    area->offset < sizeof(struct xt_crash_buffer_header) || area->offset > file_bytes ||
+	    area->bytes > file_bytes - area->offset)
 		return false;
 	for (size_t i = 0; i < taken_count; i++)
 		if (area->offset < taken[i].offset + taken[i].bytes &&

@@ -27,7 +27,6 @@ struct recovery_ring {
 	struct xt_ring_header header;
 	uint8_t *records; /* from the free to the write position, contiguous */
 	bool has_thread_row;
-	bool has_modules; /* its stacks name the module of each frame */
 	bool is_open_call_in_log[XT_RING_OPEN_CALLS_MAX]; /* or committed to the ring */
 	bool is_last_returning; /* the last open call was already counted as returned */
 	uint64_t last_exit_ns, last_range_ns, last_node_ns; /* latest times in the log; 0: none */

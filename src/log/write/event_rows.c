@@ -22,10 +22,10 @@ const struct xt_python_code *xt_python_next_code(const struct xt_python_code *co
 	return (const void *)((const uint8_t *)code + code_bytes(code));
 }
 
-const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules)
+const struct xt_python_part *xt_python_part(const struct xt_record_stack *record)
 {
 	const uint8_t *end = (const uint8_t *)record + record->head.bytes;
-	size_t module_bytes = has_modules ? xt_stack_modules_bytes(record->frame_count) : 0;
+	size_t module_bytes = xt_stack_modules_bytes(record->frame_count);
 	const struct xt_python_part *part =
 		(const void *)&record->frames[record->frame_count + module_bytes / 8];
 	const struct xt_python_code *code;

@@ -18,9 +18,9 @@
 
 /*
  * Returns the Python part of a record, or NULL if it is missing or damaged. All its references stay
- * within the record. has_modules: module slots precede it.
+ * within the record.
  */
-const struct xt_python_part *xt_python_part(const struct xt_record_stack *record, bool has_modules);
+const struct xt_python_part *xt_python_part(const struct xt_record_stack *record);
 
 /* Iterate over its part->code_count code objects. */
 const struct xt_python_code *xt_python_first_code(const struct xt_python_part *part);

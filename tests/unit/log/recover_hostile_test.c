@@ -30,7 +30,7 @@ static int set_up(void **state)
 	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s%s", log_path,
 		 XT_CRASH_BUFFER_SUFFIX);
 	snprintf(template_path, sizeof(template_path), "%s.template", log_path);
-	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, 130000);
+	make_crash_buffer(&made, 130000);
 	unlink(crash_buffer_path);
 	file_write(template_path, made.bytes.data, made.bytes.bytes);
 	template_fd = open(template_path, O_RDWR);

@@ -22,7 +22,7 @@ static int set_up(void **state)
 	snprintf(log_path, sizeof(log_path), "%s", test_path("one.xtr"));
 	snprintf(crash_buffer_path, sizeof(crash_buffer_path), "%s%s", log_path,
 		 XT_CRASH_BUFFER_SUFFIX);
-	make_crash_buffer(&made, XT_CRASH_BUFFER_VERSION, CUPTI_13);
+	make_crash_buffer(&made, CUPTI_13);
 	return 0;
 }
 
@@ -164,17 +164,6 @@ static void marks_only_killed_processes_as_killed(void **state)
 }
 
 /* The file of an earlier tracer may end with its shorter header. */
-static void reads_short_header_without_counters(void **state)
-{
-	(void)state;
-	made.bytes.bytes = offsetof(struct xt_crash_buffer_header, ending);
-	made_header(&made)->area_count = 0;
-	recover();
-	assert_int_equal(got.ending, XT_CRASH_BUFFER_NO_ENDING);
-	assert_int_equal(got.calls, 0);
-	assert_int_equal(account_of("buffers.discarded"), 0);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -184,7 +173,6 @@ int main(void)
 		TEST(counts_calls_beyond_size_limit),
 		TEST(counts_events_in_progress_as_lost),
 		TEST(marks_only_killed_processes_as_killed),
-		TEST(reads_short_header_without_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, test_dir_remove);

@@ -81,7 +81,7 @@ static void put_module(struct blob *blob, uint32_t slot)
 	blob_put(blob, "\x12\xab/lib/p.so\0\0\0\0", 16);
 }
 
-static void put_stack(struct blob *blob, uint32_t slot, bool has_modules)
+static void put_stack(struct blob *blob, uint32_t slot)
 {
 	const uint16_t modules[4] = {2, 1, XT_MODULE_SLOT_NONE};
 	const uint64_t frames[] = {0x401000, 0x402000, 0x403000};
@@ -92,8 +92,8 @@ static void put_stack(struct blob *blob, uint32_t slot, bool has_modules)
 		char text[16];
 	} python = {2, 1, {{12, 0, 1}, {3, 0, 3}}, {1, 5, 7}, "train/b/c.py"};
 	const struct xt_record_stack stack = {
-		.head = {XT_RECORD_STACK, sizeof(stack) + sizeof(frames) + sizeof(python) +
-						  (has_modules ? sizeof(modules) : 0)},
+		.head = {XT_RECORD_STACK,
+			 sizeof(stack) + sizeof(frames) + sizeof(modules) + sizeof(python)},
 		.stack_slot = slot,
 		.frame_count = 3,
 		.flags = XT_STACK_TRUNCATED,
@@ -102,8 +102,7 @@ static void put_stack(struct blob *blob, uint32_t slot, bool has_modules)
 
 	blob_put(blob, &stack, sizeof(stack));
 	blob_put(blob, frames, sizeof(frames));
-	if (has_modules)
-		blob_put(blob, modules, sizeof(modules));
+	blob_put(blob, modules, sizeof(modules));
 	blob_put(blob, &python, sizeof(python));
 }
 
@@ -170,33 +169,16 @@ static void add_ring(struct made_crash_buffer *crash_buffer, enum made_area area
 		data[(free_pos + i) % MADE_RING_BYTES] = records->data[i];
 }
 
-void make_small_rings(struct made_crash_buffer *crash_buffer)
-{
-	const enum made_area rings[] = {MADE_RING_1, MADE_RING_2};
-	const uint64_t less = XT_RING_DATA_OFFSET - XT_RING_DATA_OFFSET_V3;
-
-	for (size_t i = 0; i < sizeof(rings) / sizeof(*rings); i++) {
-		struct xt_crash_buffer_area *area = &made_header(crash_buffer)->areas[rings[i]];
-		uint8_t *ring = (uint8_t *)made_ring(crash_buffer, rings[i]);
-
-		memmove(ring + less, ring, XT_RING_DATA_OFFSET_V3);
-		area->offset += less;
-		area->bytes -= less;
-	}
-}
-
-static void add_rings(struct made_crash_buffer *crash_buffer, bool has_modules)
+static void add_rings(struct made_crash_buffer *crash_buffer)
 {
 	const struct xt_record pad = {XT_RECORD_PAD, 0};
 	struct blob records = {0};
 	struct xt_ring_header *ring;
 
 	put_call(&records, 2, 1, 2100, 2200);
-	if (has_modules)
-		put_module(&records, 2);
-	put_stack(&records, 2, has_modules);
-	if (has_modules) /* the stack belongs to the previous one */
-		put_module(&records, 2);
+	put_module(&records, 2);
+	put_stack(&records, 2);
+	put_module(&records, 2); /* the stack belongs to the previous one */
 	crash_buffer->free_pos = 5 * MADE_RING_BYTES - records.bytes - 16;
 	blob_put(&records, &pad, sizeof(pad));
 	put_zeros(&records, 16 - sizeof(pad));
@@ -353,8 +335,7 @@ static void add_names(struct made_crash_buffer *crash_buffer)
 	blob_free(&names);
 }
 
-void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
-		       uint32_t cupti_version)
+void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t cupti_version)
 {
 	static const uint32_t kinds[MADE_AREAS] = {
 		[MADE_RING_1] = XT_AREA_RING,	     [MADE_RING_2] = XT_AREA_RING,
@@ -366,18 +347,17 @@ void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
 	*crash_buffer = (struct made_crash_buffer){0};
 	put_zeros(&crash_buffer->bytes, sizeof(*header));
 	pad_to(&crash_buffer->bytes, XT_CRASH_BUFFER_PAGE_BYTES);
-	add_rings(crash_buffer, version >= 6);
+	add_rings(crash_buffer);
 	add_buffers(crash_buffer);
 	add_names(crash_buffer);
 	header = made_header(crash_buffer);
 	memcpy(header->magic, XT_CRASH_BUFFER_MAGIC, sizeof(header->magic));
-	header->version = version;
+	header->version = XT_CRASH_BUFFER_VERSION;
 	header->byte_order = XT_LOG_BYTE_ORDER;
 	header->log_id = MADE_LOG_ID;
 	header->pid = 4711;
 	header->cupti_version = cupti_version;
 	header->area_count = MADE_AREAS;
-	header->modules_valid = 1; /* for generation 0, from the start */
 	for (int i = 0; i < MADE_AREAS; i++) {
 		header->areas[i].kind = kinds[i];
 		header->areas[i].offset = crash_buffer->offsets[i];

@@ -40,12 +40,9 @@ struct made_crash_buffer {
 	uint64_t names_bytes;
 };
 
-void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t version,
-		       uint32_t cupti_version);
+void make_crash_buffer(struct made_crash_buffer *crash_buffer, uint32_t cupti_version);
 struct xt_crash_buffer_header *made_header(struct made_crash_buffer *crash_buffer);
 struct xt_ring_header *made_ring(struct made_crash_buffer *crash_buffer, enum made_area area);
-/* Converts the rings to the layout of versions 1 to 3, which have less room before the data. */
-void make_small_rings(struct made_crash_buffer *crash_buffer);
 struct xt_activity_header *made_buffer(struct made_crash_buffer *crash_buffer, enum made_area area);
 
 /* Writes the log, replacing an existing one. */
