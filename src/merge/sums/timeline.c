@@ -182,8 +182,7 @@ void threads_add_call(struct threads *threads, const struct launch *call, uint64
 	};
 	size_t before = timeline->count;
 
-	if (thread_timeline_add_call(timeline, &span, own_ns) < 0)
-		xt_out_of_memory(0);
+	thread_timeline_add_call(timeline, &span, own_ns);
 	threads->checkpoint_count += timeline->count - before;
 	if (threads->checkpoint_count > threads->checkpoints_max)
 		thin(threads);
