@@ -137,7 +137,7 @@ export function Lines({ state }: { state: State }) {
 		[
 			has('backward_ns'),
 			hasSteps
-				? percentColumn('Backward', (r) => r.sums.step_backward_ns, (r) => r.sums.step_gpu_ns, { what: 'Share of the backward pass, with what a checkpoint runs again' })
+				? percentColumn('Backward', (r) => r.sums.step_backward_ns, (r) => r.sums.step_gpu_ns!, { what: 'Share of the backward pass, with what a checkpoint runs again' })
 				: percentColumn('Backward', (r) => (r.sums.backward_ns === undefined ? undefined : r.sums.backward_ns + (top(r)?.recompute_ns ?? 0)), (r) => r.sums.gpu_time_ns, {
 						what: 'Share of the backward pass in the whole run, with what a checkpoint runs again',
 					}),

@@ -67,8 +67,8 @@ const largest = (rows, key) => rows.reduce((a, b) => (b[key] > a[key] ? b : a));
 
 await runChecks({
 	line: async () => {
-		const { file, line, function: name, backward_ns, recompute_ns = 0, gpu_time_ns } = largest(gpt2.summary.lines.rows, 'step_gpu_ns');
-		const share = `${((100 * (backward_ns + recompute_ns)) / gpu_time_ns).toFixed(1)} %`;
+		const { file, line, function: name, step_backward_ns, step_gpu_ns } = largest(gpt2.summary.lines.rows, 'step_gpu_ns');
+		const share = `${((100 * step_backward_ns) / step_gpu_ns).toFixed(1)} %`;
 
 		await ask(gpt2.html, 'Which line costs most, and how much of it is backward?', [], [`${file.split('/').pop()}:${line} ${name.split('<locals>.').pop()}`, share]);
 	},

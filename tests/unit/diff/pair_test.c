@@ -127,8 +127,8 @@ static void compares_findings_and_modules_of_steps_by_step(void **state)
 	      "{\"id\":\"compile:f, outside the steps\",\"cost_ns\":70}]}",
 	      "{\"findings\":[{\"id\":\"sync:f\",\"cost_ns\":400,\"step_ns\":1},"
 	      "{\"id\":\"compile:f, outside the steps\",\"cost_ns\":90}]}",
-	      "compile:f, outside the steps 70 > compile:f, outside the steps 90\n"
-	      "sync:f 1 > sync:f 1");
+	      "sync:f 1 > sync:f 1\n"
+	      "compile:f, outside the steps 70 > compile:f, outside the steps 90");
 	check(steps_def("modules"),
 	      "{\"modules\":[{\"model\":\"M\",\"own_gpu_time_ns\":100,\"own_step_ns\":1}]}",
 	      "{\"modules\":[{\"model\":\"M\",\"own_gpu_time_ns\":400,\"own_step_ns\":1}]}",
