@@ -899,24 +899,18 @@ out:
 }
 
 static const char details[] =
-	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate, "
-	"--api,\n"
-	"--python, --capture-range and so on.\n\n"
-	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects "
-	"both\n"
-	"equally. DIR/base holds the runs of COMMAND, DIR/new those of CMD.\n\n"
-	"If the driver's NVML library is present, the clocks, temperature and power of the "
-	"devices\n"
-	"that CMD uses are sampled and written to gpu.json of each run.\n\n"
-	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each "
+	"All options of 'xtrace record' work here, too, except --paused and --armed: --simulate,\n"
+	"--api, --python, --capture-range and so on.\n\n"
+	"With --vs, the two commands run alternately, as ABBA, so that drift over time affects\n"
+	"both equally. DIR/base holds the runs of COMMAND, DIR/new those of CMD.\n\n"
+	"If the driver's NVML library is present, the clocks, temperature and power of the\n"
+	"devices that CMD uses are sampled and written to gpu.json of each run.\n\n"
+	"An older bench in DIR moves to DIR.old. The output of CMD goes to output.txt of each\n"
 	"run.\n\n"
-	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else "
-	"2.\n"
-	"With --vs, the runs are compared as by 'xtrace diff DIR/base DIR/new', with its default "
-	"rules\n"
-	"or those of --fail-on and --rules: 0 if every rule passed, 1 if one failed, 2 if the "
-	"runs\n"
-	"cannot be judged or did not complete.\n";
+	"Exit status with one command: 0 if all runs completed and CMD returned 0 in each, else\n"
+	"2. With --vs, the runs are compared as by 'xtrace diff DIR/base DIR/new', with its\n"
+	"default rules or those of --fail-on and --rules: 0 if every rule passed, 1 if one\n"
+	"failed, 2 if the runs cannot be judged or did not complete.\n";
 
 const struct command command_bench = {
 	.name = "bench",

@@ -370,9 +370,8 @@ static int run_env(const struct command *command, int argc, char **argv)
 
 static const char details[] =
 	"  eval \"$(xtrace env -o trace)\"; ./server; xtrace merge --embed-symbols trace\n\n"
-	"Paths are those of this machine. For a container, run 'xtrace env' inside it, or mount "
-	"the\n"
-	"installation at the same place.\n";
+	"Paths are those of this machine. For a container, run 'xtrace env' inside it, or mount\n"
+	"the installation at the same place.\n";
 
 const struct command command_env = {
 	.name = "env",

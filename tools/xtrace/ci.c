@@ -329,9 +329,8 @@ static int ci_command_run(const struct command *command, int argc, char **argv)
 static const char details[] =
 	"Run it in the top folder of a git repository. It writes .xtrace/rules with limits to\n"
 	"adapt, the scripts of the job in .xtrace/ci, a line of .gitattributes for baselines, and\n"
-	"the workflow: .github/workflows/gpu-time.yml or .gitlab-ci.yml. If the workflow exists, "
-	"it\n"
-	"prints the lines to add. Then it prints the commands that record the baseline.\n\n"
+	"the workflow: .github/workflows/gpu-time.yml or .gitlab-ci.yml. If the workflow exists,\n"
+	"it prints the lines to add. Then it prints the commands that record the baseline.\n\n"
 	"CMD runs in this folder, as it will in the job. Use paths relative to it.\n\n"
 	"Exit status: 0, or 2 after an error.\n";
 

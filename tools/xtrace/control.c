@@ -458,26 +458,23 @@ static int run_request(const struct command *command, int argc, char **argv)
 
 static const char start_details[] = TARGET_DETAILS
 	"  xtrace start --duration 10s 1234    record ten seconds, then print where they are\n\n"
-	"Before CUDA has started in the process, or in any process that records into DIR, it waits "
-	"for\n"
-	"that. Ctrl-C ends the wait, with the status of a command that SIGINT ended (130 in a "
-	"shell).\n\n"
+	"Before CUDA has started in the process, or in any process that records into DIR, it\n"
+	"waits for that. Ctrl-C ends the wait, with the status of a command that SIGINT ended\n"
+	"(130 in a shell).\n\n"
 	"Exit status: 0 if at least one process records, else 2.\n";
 
 static const char stop_details[] = TARGET_DETAILS
-	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and can "
-	"be\n"
-	"read. A part of CUPTI's cost remains until the process ends: about 0.25 us for each "
-	"kernel of a\nCUDA graph. With CUPTI before 13.0.1, or after 'xtrace record --paused', "
-	"all of it\nremains.\n\n"
+	"It waits for GPU work that was recorded to finish. Afterwards the log is complete and\n"
+	"can be read. A part of CUPTI's cost remains until the process ends: about 0.25 us for\n"
+	"each kernel of a CUDA graph. With CUPTI before 13.0.1, or after 'xtrace record\n"
+	"--paused', all of it remains.\n\n"
 	"Exit status: 0 if at least one process confirmed, else 2.\n";
 
 static const char snapshot_details[] = TARGET_DETAILS
-	"It writes what the log has into the folder 'snapshots' of the trace directory, as a "
-	"complete\n"
-	"log. Recording continues. With 'xtrace record --flight-recorder 30s', that is the newest "
-	"part.\n"
-	"\nExit status: 0 if at least one process wrote a snapshot, else 2.\n";
+	"It writes what the log has into the folder 'snapshots' of the trace directory, as a\n"
+	"complete log. Recording continues. With 'xtrace record --flight-recorder 30s', that is\n"
+	"the newest part.\n\n"
+	"Exit status: 0 if at least one process wrote a snapshot, else 2.\n";
 
 const struct command command_snapshot = {
 	.name = "snapshot",

@@ -574,10 +574,8 @@ static int run_ps(const struct command *command, int argc, char **argv)
 }
 
 static const char details[] =
-	"DIR is a trace directory; without one, all processes that you can inspect are listed. "
-	"Name "
-	"the\n"
-	"directory to see processes of containers that share it.\n\n"
+	"DIR is a trace directory; without one, all processes that you can inspect are listed.\n"
+	"Name the directory to see processes of containers that share it.\n\n"
 	"  recording   records\n"
 	"  armed       has not recorded yet; 'xtrace start' starts it\n"
 	"  stopped     does not record; CUPTI's cost remains, or a part of it\n"

@@ -380,26 +380,19 @@ out:
 
 static const char details[] =
 	"If CMD is a Python script (.py) that is not executable, python3 runs it: the one that\n"
-	"XTRACE_INTERPRETER names, or that of the virtual environment with xtrace, or that on "
+	"XTRACE_INTERPRETER names, or that of the virtual environment with xtrace, or that on\n"
 	"PATH.\n\n"
-	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls, "
-	"GPU "
-	"work\n"
-	"or CPU samples, it is removed and the older trace stays. A recording without any log is\n"
-	"always removed. While CMD runs, the older trace is in DIR.previous. xtrace never "
-	"replaces\n"
-	"other files or directories.\n\n"
-	"While recording is paused, allocations, NVTX ranges and CUDA graph construction are "
-	"still\n"
-	"recorded.\n\n"
-	"SIZE is a number with K, M, G or T and applies to each process: 2G stops at 2 GiB, "
-	"2G:newest\n"
-	"keeps the last 1 to 2 GiB. Dropped events are counted.\n\n"
-	"Exit status: the status of CMD; 128+n if signal n ended it; 127 if CMD was not found; 126 "
-	"if\n"
-	"it cannot be executed; 2 if the usage is wrong or the trace directory cannot be created. "
-	"In\n"
-	"the last three cases CMD did not run.\n";
+	"If DIR holds an older trace, it moves to DIR.old. If this recording has no CUDA calls,\n"
+	"GPU work or CPU samples, it is removed and the older trace stays. A recording without\n"
+	"any log is always removed. While CMD runs, the older trace is in DIR.previous. xtrace\n"
+	"never replaces other files or directories.\n\n"
+	"While recording is paused, allocations, NVTX ranges and CUDA graph construction are\n"
+	"still recorded.\n\n"
+	"SIZE is a number with K, M, G or T and applies to each process: 2G stops at 2 GiB,\n"
+	"2G:newest keeps the last 1 to 2 GiB. Dropped events are counted.\n\n"
+	"Exit status: the status of CMD; 128+n if signal n ended it; 127 if CMD was not found;\n"
+	"126 if it cannot be executed; 2 if the usage is wrong or the trace directory cannot be\n"
+	"created. In the last three cases CMD did not run.\n";
 
 const struct command command_record = {
 	.name = "record",

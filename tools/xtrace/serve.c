@@ -567,17 +567,14 @@ static int run_serve(const struct command *command, int argc, char **argv)
 }
 
 static const char details[] =
-	"DIR is the trace directory of a recording; without one, all processes that you can "
-	"inspect are\n"
-	"served. Processes may start and end at any time. Metrics count what was recorded, so "
-	"nothing is\n"
-	"counted while a process is stopped.\n\n"
+	"DIR is the trace directory of a recording; without one, all processes that you can\n"
+	"inspect are served. Processes may start and end at any time. Metrics count what was\n"
+	"recorded, so nothing is counted while a process is stopped.\n\n"
 	"  xtrace serve --metrics 9780                 for a Prometheus on this machine\n"
-	"  xtrace serve --metrics 0.0.0.0:9780 DIR     for one elsewhere: anybody there can "
-	"read it\n\n"
-	"Without an address, only programs on this machine reach the port. There is no password "
-	"and no\n"
-	"encryption. docs/SERVICES.md lists the metrics.\n";
+	"  xtrace serve --metrics 0.0.0.0:9780 DIR     for one elsewhere: anybody there can read "
+	"it\n\n"
+	"Without an address, only programs on this machine reach the port. There is no password\n"
+	"and no encryption. docs/SERVICES.md lists the metrics.\n";
 
 const struct command command_serve = {
 	.name = "serve",

@@ -839,18 +839,16 @@ static int run_top(const struct command *command, int argc, char **argv)
 }
 
 static const char details[] =
-	"PID names one process, DIR the trace directory of a recording; without them, all "
-	"processes that\n"
-	"you can inspect are shown.\n\n"
+	"PID names one process, DIR the trace directory of a recording; without them, all\n"
+	"processes that you can inspect are shown.\n\n"
 	"  BUSY %      part of the time in which the GPU worked for the process\n"
 	"  MEMORY      GPU memory that was allocated while recording and not freed\n"
 	"  LOST        events that are missing in the log\n"
 	"  COST%       CPU time of xtrace, of one core\n"
 	"  GPU idle %  part of the time in which the GPU did not work for the process, by cause\n"
 	"  GPU %       part of the GPU time of all shown processes\n\n"
-	"Keys: q quits, p pauses the display, / filters paths and kernels (Enter keeps the filter, "
-	"Escape\n"
-	"removes it).\n";
+	"Keys: q quits, p pauses the display, / filters paths and kernels (Enter keeps the\n"
+	"filter, Escape removes it).\n";
 
 const struct command command_top = {
 	.name = "top",
