@@ -109,7 +109,7 @@ await runChecks({
 		const [before, after] = [ddp, loader].map(({ summary }) => summary.headline.steps.median_ns);
 
 		page.on('filechooser', (chooser) => chooser.setFiles(ddp.html));
-		await answer(page, 'What changed between two runs?', [['#compare', 'Enter']], ['middle step', ms(before), ms(after), `+${ms(after - before)}`]);
+		await answer(page, 'What changed between two runs?', [['#compare', 'Enter']], ['median step', ms(before), ms(after), `+${ms(after - before)}`]);
 		await answer(page, 'In which lines?', [['#pair [role=tab]', 'ArrowRight'], ['#pair [role=tab]', 'ArrowRight']], [largest(loader.summary.lines.rows, 'step_gpu_ns').function]);
 		await close(page);
 	},
