@@ -171,9 +171,11 @@ static int diff_options_parse(struct diff_options *options, const struct command
 	if (options->check_only)
 		return COMMAND_GO_ON;
 	if (count < SIDES) {
-		print_error("%s missing: usage: %s %s (see %s --help)",
-			    count ? "NEW is" : "BASE and NEW are", message_name(),
-			    command->arguments, message_name());
+		print_error("%s missing: %susage: %s %s (see %s --help)",
+			    count ? "NEW is" : "BASE and NEW are",
+			    options->outputs.count ? "an output such as --text takes a FILE here; "
+						   : "",
+			    message_name(), command->arguments, message_name());
 		return STATUS_FAILED;
 	}
 	dropped = options->has_only_counts ? rules_keep_exceptions(&options->rules) : 0;

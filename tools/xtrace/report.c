@@ -364,9 +364,12 @@ static int report_command_run(const struct command *command, int argc, char **ar
 		print_note(PAGE_ABSENT "; this is the text report");
 		request.is_text = true;
 	}
-	if (request.is_compared && (request.is_together || request.input_count != 2)) {
-		print_error("cannot use --compare %s",
-			    request.is_together ? "with --together" : "without two inputs");
+	if (request.is_compared && request.is_together) {
+		print_error("cannot use --compare with --together");
+		status = STATUS_FAILED;
+	} else if (request.is_compared && request.input_count != 2) {
+		print_error("cannot use --compare: it needs exactly two inputs; %d %s given",
+			    request.input_count, request.input_count == 1 ? "was" : "were");
 		status = STATUS_FAILED;
 	} else if ((request.is_text || request.is_brief) && (request.output || request.is_served)) {
 		print_error(request.output ? "cannot use --output with --%s: text goes to stdout; "
@@ -397,7 +400,7 @@ const struct command command_report = {
 		"Two inputs are compared, unless they are logs of one trace directory, of one\n"
 		"process, or of different ranks of a job.\n"
 		"Options of 'xtrace merge' that name no output work here, too, such as --redact,\n"
-		"--from, --filter and --top.\n"
+		"--no-source, --from and --filter. --top N works with --text only.\n"
 		"The address of the page goes to stdout.\n",
 	.list_options = list_options,
 	.run = report_command_run,

@@ -4,6 +4,7 @@
  */
 #include "merge/steps/steps.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -539,6 +540,18 @@ static bool is_explained(uint32_t part)
 	return part >= STEP_IDLE && part != STEP_UNEXPLAINED;
 }
 
+/* A step after the warm-up is kept, so --warmup may get fewer than were wanted. */
+static void note_short_warmup(const struct step_process *process, const struct run *run)
+{
+	const struct iterations_request *request = &run->settings->iterations;
+
+	if (request->has_warmup && process->warmup_count < request->warmup_count)
+		report_note(run->report,
+			    "%s: the warm-up is only %" PRIu64 " of %" PRIu64
+			    " steps: --warmup keeps the last one",
+			    process->label, process->warmup_count, process->found_count);
+}
+
 static void steps_end(struct sink *sink, const struct run *run)
 {
 	struct steps *s = sink->state;
@@ -558,8 +571,11 @@ static void steps_end(struct sink *sink, const struct run *run)
 		xt_grow(s->weights, s->weight_capacity, (size_t)note->place + 1);
 		saturating_add(&s->weights[note->place].idle_ns, note->ns);
 	}
-	for (size_t i = 0; i < s->processes.count; i++)
+	for (size_t i = 0; i < s->processes.count; i++) {
 		is_missing &= s->processes.list[i].source == ITERATIONS_MISSING;
+		if (s->processes.list[i].found_count)
+			note_short_warmup(&s->processes.list[i], run);
+	}
 	if (is_missing)
 		report_warn(run->report,
 			    "there is no NVTX range \"%s\" that was opened %d times or more: "

@@ -14,5 +14,6 @@ diff_runs a b -o x.pdf
 diff_runs a b --svg x.svg
 diff_runs a b --fail='gpu-time >' -f'count > 3%'
 diff_runs a b --top
+diff_runs --text a b
 diff_runs a b --json x --text x
 diff_runs a b --json missing/x

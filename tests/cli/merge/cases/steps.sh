@@ -20,6 +20,9 @@ make border.xtr "t += 50000000 * (i >= 50); $(ranges 'kernel(t, t + 5000, 60000)
 steps border.xtr --warmup 50
 echo "-- one step is in the singular"
 steps border.xtr --warmup 99
+echo "-- a step after the warm-up is kept"
+merge border.xtr --summary out.json --warmup 1000
+merge border.xtr --warmup -1
 echo "-- a GPU with work in a few steps has none, and its work is not that of a step"
 make few.xtr "i or print('stream 2 1 2 7'); $(ranges 'kernel(t, t + 5000, 60000); i % 5 or kernel(t + 6000, t + 10000, 30000, 2, "other")')"
 steps few.xtr --warmup 50

@@ -31,6 +31,7 @@ way "a rank and no rank" --text a rank0
 way "three recordings" --text a b rank0
 way "one that does not exist" --text a nowhere
 status "$xtrace" report --text --compare a
+status "$xtrace" report --text --compare a b a
 status "$xtrace" report --text --compare --together a b
 status "$xtrace" report -n rank0 rank1
 # By default, five rows of a table are shown. No line is wider than the terminal.
