@@ -132,7 +132,9 @@ static const struct option_row option_rows[] = {
 	 .help = "Search DIR for debug files of stripped binaries, before /usr/lib/debug",
 	 .expected = "a directory", .is_single = true, .apply = option_text,
 	 TARGET(settings.debug_directory)},
-	{"top", .value = "N", .help = "Limit each table to N rows (default: 10, 1000 in --summary)",
+	{"top", .value = "N",
+	 .help = "Limit each table of --text and --summary to N rows (default: 10, of findings and "
+		 "modules fewer; 1000 in --summary)",
 	 .uses = USES_TOP, .is_single = true, .apply = option_number,
 	 TARGET(settings.tables.top_count), .min = 1, .max = TOP_MAX},
 	{"all",

@@ -348,7 +348,8 @@ const struct table_def table_modules = {
 static void open_top_modules(struct table_rows *rows)
 {
 	open_modules(rows);
-	rows->count = smaller(rows->count, MODULES_TOP);
+	if (!rows->run->settings->tables.top_count)
+		rows->count = smaller(rows->count, MODULES_TOP);
 }
 
 /* For text that has to be short. */

@@ -520,7 +520,9 @@ static void put_short(struct sink *sink, const struct run *run)
 	put_short_end(&end.out, run);
 	lines = part_lines(&start) + part_lines(&end) + FINDINGS_TITLE_LINES;
 	part_end(&start, &sink->out);
-	put_findings(sink, run, SHORT_LINES - smaller(lines, SHORT_LINES));
+	put_findings(sink, run,
+		     run->settings->tables.top_count ? SIZE_MAX
+						     : SHORT_LINES - smaller(lines, SHORT_LINES));
 	part_end(&end, &sink->out);
 }
 
