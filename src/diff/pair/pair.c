@@ -167,7 +167,8 @@ static void put_comparison(struct output *out, const cJSON *const sides[PAIR_SID
 	put_texts(&p, &pair_defs[0], sides, memory);
 	if (*a && *b && strcmp(a, b))
 		pair_put_text(&p, "note", "both",
-			      "Sums of whole runs are of other numbers of steps.");
+			      "The runs have different numbers of steps, so do not compare "
+			      "whole-run totals.");
 	for (const struct pair_def *def = &pair_defs[1]; def->title; def++) {
 		struct pair_table table = {0};
 
