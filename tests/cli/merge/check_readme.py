@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the output shown in README.md is what a terminal of 96 columns shows.
+"""Checks that the output shown in README.md is what a terminal of 80 columns shows.
 
 A code block begins with its command. A comment before it names the sections of the output that
 are shown. UPDATE_EXPECTED=1 rewrites the blocks instead.
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import termios
 
-COLUMNS = 96
+COLUMNS = 80
 BLOCK = re.compile(r"<!-- sections shown: ([^\n]*) -->\n"
                    r"```\n\$ xtrace report --text ([^\n]*)\n.*?```\n", re.S)
 
