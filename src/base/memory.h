@@ -44,6 +44,10 @@ static inline void xt_grow_bytes(void *array, size_t *capacity, size_t needed, s
 #define list_append(l, ...)	xt_append((l).list, (l).count, (l).capacity, __VA_ARGS__)
 #define list_reserve(l, needed) xt_grow((l).list, (l).capacity, (needed))
 
+/* The place of an id in a BY_ID() array. */
+#define by_id(array, id)                                                                           \
+	(xt_grow((array).list, (array).capacity, (size_t)(id) + 1), &(array).list[id])
+
 char *xt_strdup(const char *text);
 char *xt_strndup(const char *text, size_t length_max);
 char *xt_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -254,8 +254,7 @@ void thread_timeline_forget(struct thread_timeline *timeline, uint64_t before_ns
 
 void thread_timeline_free(struct thread_timeline *timeline)
 {
-	free(timeline->checkpoints);
-	free(timeline->spans);
+	free_all(timeline->checkpoints, timeline->spans);
 	*timeline = (struct thread_timeline){0};
 }
 

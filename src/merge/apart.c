@@ -551,8 +551,7 @@ static void free_apart(struct apart *apart)
 	file_names_free(&apart->file_names);
 	paths_free(&apart->paths);
 	report_free(&apart->report);
-	free(apart->sinks);
-	free(apart);
+	free_all(apart->sinks, apart);
 }
 
 /* Each sink gets a state of its own. Sinks without events are only looked at. */

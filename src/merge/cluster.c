@@ -295,8 +295,7 @@ static void handle(struct coordinator *coordinator, const struct message *messag
 		welcome(coordinator, message->process, text);
 	else
 		fail(coordinator, message->process, text);
-	free(text);
-	free(message->data);
+	free_all(text, message->data);
 }
 
 /* Handles what has arrived. waits: until there is something. */

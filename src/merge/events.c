@@ -757,6 +757,5 @@ void reading_free(struct reading *reading)
 	idle_paths_free(&reading->gaps.idle_paths);
 	rank_log_free(&reading->sums.rank_log);
 	iterations_free(&reading->plan.iterations);
-	free(reading->sums.copies);
-	free(reading->join.has_stack);
+	free_all(reading->sums.copies, reading->join.has_stack);
 }

@@ -165,8 +165,7 @@ void worker_pool_stop(struct worker_pool *pool)
 		log_job_free(&pool->jobs[j]);
 	pthread_cond_destroy(&pool->changed);
 	pthread_mutex_destroy(&pool->lock);
-	free(pool->jobs);
-	free(pool);
+	free_all(pool->jobs, pool);
 }
 
 struct embed_job {

@@ -44,6 +44,19 @@ static inline int grow_bytes(void *array, size_t *capacity, size_t needed, size_
 		size_t count, capacity;                                                            \
 	}
 
+/*
+ * An array by id that grows to the largest one in use. Zeros are an empty array; the caller frees
+ * `list`.
+ */
+#define BY_ID(type)                                                                                \
+	struct {                                                                                   \
+		type *list;                                                                        \
+		size_t capacity;                                                                   \
+	}
+
+/* The element of an id; 0 if the array does not reach it. */
+#define by_id_get(array, id) ((id) < (array).capacity ? (array).list[id] : 0)
+
 /* Inserts an element into an array that has room for it, and removes one. */
 #define array_insert(array, count, at, element)                                                    \
 	(memmove(&(array)[(at) + 1], &(array)[at], ((count)++ - (at)) * sizeof(*(array))),         \

@@ -19,8 +19,7 @@ void names_init(struct names *names)
 
 void names_free(struct names *names)
 {
-	free(names->text);
-	free(names->places);
+	free_all(names->text, names->places);
 	xt_hash_free(&names->by_text);
 	*names = (struct names){0};
 }

@@ -156,10 +156,8 @@ void report_free(struct report *report)
 		free(report->warnings.list[i]);
 	for (size_t i = 0; i < report->held.count; i++)
 		free(report->held.list[i].line);
-	for (size_t i = 0; i < report->names.count; i++) {
-		free(report->names.list[i].path);
-		free(report->names.list[i].shown);
-	}
+	for (size_t i = 0; i < report->names.count; i++)
+		free_all(report->names.list[i].path, report->names.list[i].shown);
 	free_all(report->names.list, report->held.list, report->warnings.list);
 	*report = (struct report){0};
 }

@@ -54,8 +54,7 @@ static void folded_end(struct sink *sink, const struct run *run)
 		*p++ = '\n';
 		output_advance(&sink->out, p);
 	}
-	free(chain);
-	free(leaves);
+	free_all(chain, leaves);
 }
 
 const struct exporter exporter_folded = {

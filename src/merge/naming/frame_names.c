@@ -218,8 +218,7 @@ void file_names_free(struct file_names *files)
 {
 	names_free(&files->paths);
 	names_free(&files->suffixes);
-	free(files->files);
-	free(files->path_counts);
+	free_all(files->files, files->path_counts);
 	*files = (struct file_names){0};
 }
 
@@ -512,8 +511,7 @@ static uint32_t take_text(struct frame_names *c, char *text)
 	char *clean = xt_malloc(text_clean_bound(length));
 	uint32_t shown = names_intern(c->names, clean, text_clean(clean, text, length, ';'));
 
-	free(clean);
-	free(text);
+	free_all(clean, text);
 	return shown;
 }
 

@@ -298,8 +298,7 @@ static void compiled_frames_find(struct compiled_frames *frames, const struct mo
 
 static void compiled_frames_free(struct compiled_frames *frames)
 {
-	free(frames->first);
-	free(frames->file_has_lines);
+	free_all(frames->first, frames->file_has_lines);
 	*frames = (struct compiled_frames){0};
 }
 

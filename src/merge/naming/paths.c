@@ -21,8 +21,7 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	xt_hash_free(&paths->by_parent_and_name);
-	free(paths->marks);
-	free(paths->lines);
+	free_all(paths->marks, paths->lines);
 	*paths = (struct paths){0};
 }
 

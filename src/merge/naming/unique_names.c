@@ -451,8 +451,7 @@ struct name_qualifier *disambiguate_functions(const struct model *model,
 				break;
 		qualify_name(&s, order + first, next - first);
 	}
-	free(s.files);
-	free(order);
+	free_all(s.files, order);
 	return s.qualifiers;
 }
 
@@ -825,8 +824,7 @@ static void make_unique(struct assignment *s, const struct named *list, size_t c
 	for (size_t i = 0; i < count; i++)
 		if (!is_assigned(s, &list[i]))
 			make_one_unique(s, &group, i);
-	free(group.wholes);
-	free(group.firsts);
+	free_all(group.wholes, group.firsts);
 }
 
 /* Assigns names to a group with the same short form, sorted by full name. */
@@ -916,14 +914,12 @@ void unique_names_assign(struct unique_names *unique, struct demangle_cache *cac
 		assign_list(&functions, cache);
 	demangle_cache_free(&kernels.cache);
 	demangle_cache_free(&functions.cache);
-	free(kernels.list);
-	free(functions.list);
+	free_all(kernels.list, functions.list);
 }
 
 static void free_space(struct name_space *space)
 {
-	free(space->shown_of);
-	free(space->full_of);
+	free_all(space->shown_of, space->full_of);
 }
 
 void unique_names_free(struct unique_names *unique)

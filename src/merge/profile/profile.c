@@ -159,8 +159,7 @@ static char *range_text(const struct model *model, uint32_t node)
 	char *name = iterations_range_name(model, row);
 	char *text = xt_asprintf("%s%s%s", outer ? outer : "", outer ? ";" : "", name);
 
-	free(outer);
-	free(name);
+	free_all(outer, name);
 	return text;
 }
 
@@ -271,8 +270,7 @@ static void add_process(struct sink *sink, const struct process *process)
 	p->lacks_iterations |= p->windows.source == ITERATIONS_MISSING;
 	p->has_iterations |= p->windows.source == ITERATIONS_RANGE;
 	settle_batches(p);
-	free(p->call_places);
-	free(p->cells);
+	free_all(p->call_places, p->cells);
 	p->cells = NULL;
 	p->cell_capacity = 0;
 	p->call_places = xt_calloc(stacks, sizeof(*p->call_places));

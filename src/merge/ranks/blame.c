@@ -113,8 +113,7 @@ static void absorb_log(const struct rank_log *log, const float *waits_ns, float 
 		if (number < TIMELINE_DEVICES_MAX)
 			is_done[number] = true;
 	}
-	free(device.open);
-	free(device.left_ns);
+	free_all(device.open, device.left_ns);
 }
 
 /* Notes the exposed waits of a communicator, by log and collective. */

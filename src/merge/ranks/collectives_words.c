@@ -229,8 +229,7 @@ static char *link_text(const struct run *run, const char *share)
 		text = xt_asprintf("Slow transfers between ranks %s on %s cost %s of the job. No "
 				   "call path is to blame.",
 				   ranks, hosts, share);
-	free(hosts);
-	free(ranks);
+	free_all(hosts, ranks);
 	return text;
 }
 

@@ -239,8 +239,7 @@ static void free_one(struct communicator *communicator)
 {
 	for (size_t m = 0; m < communicator->member_count; m++)
 		free(communicator->members[m].items);
-	free(communicator->members);
-	free(communicator->arrivals);
+	free_all(communicator->members, communicator->arrivals);
 }
 
 void communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
@@ -285,8 +284,7 @@ void communicators_free(struct communicators *communicators)
 {
 	for (size_t c = 0; c < communicators->count; c++)
 		free_one(&communicators->list[c]);
-	free(communicators->list);
-	free(communicators->duplicates.list);
+	free_all(communicators->list, communicators->duplicates.list);
 	*communicators = (struct communicators){0};
 }
 
@@ -569,14 +567,12 @@ void rank_clocks_align(struct rank_clocks *clocks, const struct communicators *c
 		if (!aligned)
 			aligned = begin_group(clocks);
 	}
-	free(bounds);
-	free(sides);
+	free_all(bounds, sides);
 }
 
 void rank_clocks_free(struct rank_clocks *clocks)
 {
-	free(clocks->list);
-	free(clocks->hosts);
+	free_all(clocks->list, clocks->hosts);
 	*clocks = (struct rank_clocks){0};
 }
 

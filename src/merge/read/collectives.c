@@ -269,8 +269,7 @@ void collective_calls_index(struct collective_calls *calls, const struct model *
 
 void collective_calls_free(struct collective_calls *calls)
 {
-	free(calls->list);
-	free(calls->joined);
+	free_all(calls->list, calls->joined);
 	*calls = (struct collective_calls){0};
 }
 

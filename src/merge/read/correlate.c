@@ -265,8 +265,7 @@ static void enlarge_waiting(struct waiting_work *waiting)
 		if (!entry->gone)
 			link_waiting(&larger, &entry->work);
 	}
-	free(waiting->entries);
-	free(waiting->newest);
+	free_all(waiting->entries, waiting->newest);
 	*waiting = larger;
 }
 

@@ -45,8 +45,7 @@ COMPARE_BY(compare_samples, struct cpu_sample, UP(tid) UP(first_ns) UP(last_ns))
 
 void cpu_samples_free(struct cpu_samples *samples)
 {
-	free(samples->rows);
-	free(samples->threads);
+	free_all(samples->rows, samples->threads);
 	*samples = (struct cpu_samples){0};
 }
 

@@ -552,8 +552,7 @@ void inputs_free(struct inputs *inputs)
 		free(inputs->logs[i].path);
 	for (size_t i = 0; i < inputs->unreadable.count; i++)
 		free(inputs->unreadable.list[i].path);
-	free(inputs->unreadable.list);
-	free(inputs->logs);
+	free_all(inputs->unreadable.list, inputs->logs);
 	*inputs = (struct inputs){0};
 }
 

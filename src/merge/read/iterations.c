@@ -67,8 +67,7 @@ static void settle_warmup(struct iterations *list, const struct iterations_reque
 
 void iterations_free(struct iterations *list)
 {
-	free(list->name);
-	free(list->starts_ns);
+	free_all(list->name, list->starts_ns);
 	*list = (struct iterations){0};
 }
 

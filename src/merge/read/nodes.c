@@ -217,8 +217,7 @@ static void child_nodes_add(struct nodes *nodes)
 	for (size_t g = 0; g < forest.graphs.count; g++)
 		if (!forest.graphs.list[g].is_child)
 			add_nodes_below(nodes, &forest, &forest.graphs.list[g]);
-	free(forest.clones.list);
-	free(forest.graphs.list);
+	free_all(forest.clones.list, forest.graphs.list);
 }
 
 /* Sort key of clones. */

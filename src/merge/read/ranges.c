@@ -585,8 +585,7 @@ void ranges_index(struct ranges *ranges)
 	ranges->times_ns = xt_calloc(ranges->raw.count, sizeof(*ranges->times_ns));
 	ranges->states = xt_calloc(ranges->raw.count, sizeof(*ranges->states));
 	nest_events(ranges);
-	free(ranges->raw.list);
-	free(ranges->labels.list);
+	free_all(ranges->raw.list, ranges->labels.list);
 	ranges->raw.list = NULL;
 	ranges->labels.list = NULL;
 	ranges->raw.count = ranges->raw.capacity = 0;

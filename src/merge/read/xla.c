@@ -363,8 +363,7 @@ static void list_passes(struct xla_tuning *tuning, const struct ranges *ranges,
 		add_passes(&tuning->passes, &history, t, outer_pass);
 		add_passes(compilations, &history, t, outer_compile);
 	}
-	free(outer_pass);
-	free(outer_compile);
+	free_all(outer_pass, outer_compile);
 }
 
 /*

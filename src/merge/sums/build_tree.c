@@ -104,8 +104,7 @@ static uint32_t name_device(struct tree_builder *p, uint32_t device)
 	char *label = xt_asprintf("[GPU%u%s]", device, title);
 	uint32_t name = clean_name(&p->paths->names, label);
 
-	free(label);
-	free(title);
+	free_all(label, title);
 	return name;
 }
 
@@ -539,8 +538,7 @@ static uint32_t add_one_path(struct reading *reading, const struct owner *owner,
 	};
 	uint32_t node = add_path(&p, owner);
 
-	free(p.chain);
-	free(p.nest);
+	free_all(p.chain, p.nest);
 	return node;
 }
 
@@ -654,8 +652,7 @@ void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 
 void rank_spread_free(struct rank_spread *spread)
 {
-	free(spread->paths);
-	free(spread->rows);
+	free_all(spread->paths, spread->rows);
 	*spread = (struct rank_spread){0};
 }
 
@@ -705,8 +702,7 @@ void build_tree(struct reading *reading)
 		reading->process.total = t;
 		EXPORT(reading, total, total, node);
 	}
-	free(p.chain);
-	free(p.nest);
+	free_all(p.chain, p.nest);
 }
 
 uint32_t range_label(struct names *names, const struct model *model, uint32_t domain, uint32_t text,

@@ -99,8 +99,7 @@ void cpu_logs_free(struct cpu_logs *logs)
 		frames_free(&log->frames);
 		addresses_free(&log->addresses);
 		demangle_cache_free(&log->names);
-		free(log->waits_for_main);
-		free(log->mpi_calls);
+		free_all(log->waits_for_main, log->mpi_calls);
 		model_free(log->model);
 	}
 	free(logs->list);

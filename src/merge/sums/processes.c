@@ -126,10 +126,8 @@ static void processes_free_state(struct sink *sink)
 	for (size_t i = 0; i < s->count; i++) {
 		struct process_sums *process = &s->list[i];
 
-		for (size_t d = 0; d < process->device_count; d++) {
-			free(process->devices[d].name);
-			free(process->devices[d].uuid);
-		}
+		for (size_t d = 0; d < process->device_count; d++)
+			free_all(process->devices[d].name, process->devices[d].uuid);
 		free_all(process->devices, process->name, process->title, process->command);
 	}
 	free(s->list);

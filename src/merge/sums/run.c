@@ -132,8 +132,7 @@ void transfers_add_memsets(struct transfers *transfers, struct names *names, uin
 
 void transfers_free(struct transfers *transfers)
 {
-	free(transfers->rows);
-	free(transfers->places);
+	free_all(transfers->rows, transfers->places);
 	*transfers = (struct transfers){0};
 }
 

@@ -138,8 +138,7 @@ void threads_free(struct threads *threads)
 {
 	for (size_t t = 0; threads->timelines && t < threads->count; t++)
 		thread_timeline_free(&threads->timelines[t]);
-	free(threads->timelines);
-	free(threads->states);
+	free_all(threads->timelines, threads->states);
 	aggregate_free(&threads->callers);
 	*threads = (struct threads){0};
 }

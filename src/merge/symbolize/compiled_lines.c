@@ -360,8 +360,7 @@ static void add_line(struct compiled_lines *lines, struct compiled_line line)
 
 static void free_line(struct compiled_line *line)
 {
-	free(line->function);
-	free(line->file);
+	free_all(line->function, line->file);
 }
 
 /*
@@ -511,12 +510,9 @@ struct reading {
 
 static void free_traced_file(struct generated_file *file)
 {
-	for (size_t i = 0; i < file->count; i++) {
-		free(file->calls[i].handle);
-		free(file->calls[i].nodes);
-	}
-	free(file->calls);
-	free(file->path);
+	for (size_t i = 0; i < file->count; i++)
+		free_all(file->calls[i].handle, file->calls[i].nodes);
+	free_all(file->calls, file->path);
 	*file = (struct generated_file){0};
 }
 

@@ -176,8 +176,7 @@ void debug_info_close(struct debug_info *info)
 	if (!info)
 		return;
 	free_texts(info);
-	free(info->texts.list);
-	free(info->problem);
+	free_all(info->texts.list, info->problem);
 	tdestroy(info->trees, free_tree);
 	free(info->ranges.list);
 	for (size_t i = 0; i < info->units.count; i++)

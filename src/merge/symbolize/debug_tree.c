@@ -238,8 +238,7 @@ void debug_tree_read(struct debug_tree *tree, Dwarf_Die *unit_die, const struct 
 
 void debug_tree_free(struct debug_tree *tree)
 {
-	free(tree->scopes.list);
-	free(tree->functions.list);
+	free_all(tree->scopes.list, tree->functions.list);
 	*tree = (struct debug_tree){0};
 }
 

@@ -103,8 +103,7 @@ void table_add(struct table_rows *rows, size_t index)
 
 void table_close(struct table_rows *rows)
 {
-	free(rows->memory);
-	free(rows->chosen);
+	free_all(rows->memory, rows->chosen);
 	free_texts(rows);
 }
 

@@ -142,8 +142,7 @@ static void rank_ranges(struct ranking *ranking, const struct html *html)
 		rows[r - 1] = (struct ranked){size_of(&all[(size_t)r * WEIGHTS], sums), r};
 	ranking->range_places = places_of(rows, count - 1, count);
 	ranking->range_count = count - 1;
-	free(rows);
-	free(all);
+	free_all(rows, all);
 }
 
 /* Numbers the ranges of the page. An omitted range gets the number of its parent. */
@@ -355,8 +354,7 @@ static void make_tree(struct tree *tree, const struct choice *choice, const stru
 	}
 	walk(tree, paths, first_child, sibling);
 	order_names(tree, paths);
-	free(first_child);
-	free(sibling);
+	free_all(first_child, sibling);
 }
 
 static void put_tree(struct page_columns *columns, const struct tree *tree,

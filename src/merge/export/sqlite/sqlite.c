@@ -538,8 +538,7 @@ static void sqlite_free_state(struct sink *sink)
 		sqlite3_finalize(s->statements[i]);
 	sqlite3_close(s->database);
 	forget_process(s);
-	free(s->facts);
-	free(s->collectives);
+	free_all(s->facts, s->collectives);
 	tracks_free(sink);
 }
 

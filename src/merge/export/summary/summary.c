@@ -121,8 +121,7 @@ static void put_process_count(struct output *out, const struct run *run)
 		put_words(out, text, 0, 2, columns_of_line(out));
 		output_char(out, '\n');
 	}
-	free(devices);
-	free(text);
+	free_all(devices, text);
 	if (!has_work)
 		put_note(out, run->inputs->count ? "No GPU work was recorded. " SHOW_CPU
 						 : "No process used CUDA. " SHOW_CPU);

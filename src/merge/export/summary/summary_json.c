@@ -158,8 +158,7 @@ static void put_verdict(struct json *json, const struct run *run)
 		json_string(json, "where", where);
 	json_string(json, "text", text);
 	json_end_object(json);
-	free(where);
-	free(text);
+	free_all(where, text);
 }
 
 static void put_collectives_json(struct json *json, const struct run *run)

@@ -83,8 +83,7 @@ static void put_clean(struct output *out, const struct cell *cell)
 		put_words(out, clean, 0, column_of(out), columns_of_line(out));
 	else
 		put_cell(out, clean, strlen(clean));
-	free(clean);
-	free(text);
+	free_all(clean, text);
 }
 
 /* The path of a place has a line of its own. */
