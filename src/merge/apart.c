@@ -22,7 +22,7 @@
 
 static bool is_range(const struct model *model, uint32_t range)
 {
-	return range == RANGE_NONE || range < model->ranges.node_count;
+	return range == RANGE_NONE || range < model->ranges.nodes.count;
 }
 
 static void pack_size(struct pack *pack, uint64_t size)
@@ -69,7 +69,7 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 		model->account.count,
 		model->frames.count,
 		model->python.count,
-		model->ranges.node_count,
+		model->ranges.nodes.count,
 		model->nodes.count,
 		model->nodes.creation_count,
 		model->autograd.states.count,
@@ -91,8 +91,8 @@ static bool is_older(const struct autograd *autograd, uint32_t stack, size_t joi
 
 static void check_joined(struct pack *pack, const struct autograd *autograd)
 {
-	for (size_t j = 0; j < autograd->joined_count; j++) {
-		const struct joined_stack *row = &autograd->joined[j];
+	for (size_t j = 0; j < autograd->joined.count; j++) {
+		const struct joined_stack *row = &autograd->joined.list[j];
 
 		pack_check_bool(pack, &row->is_certain);
 		pack_check(pack, row->own < autograd->first_joined &&
@@ -115,11 +115,11 @@ static void pack_model(struct pack *pack, struct model *model)
 		pack_check(pack, nodes->creations[c].api < model->apis.count &&
 					 is_range(model, nodes->creations[c].range));
 	if (pack->is_reading) {
-		free(autograd->joined);
-		autograd->joined = NULL;
-		autograd->joined_count = autograd->joined_capacity = 0;
+		free(autograd->joined.list);
+		autograd->joined.list = NULL;
+		autograd->joined.count = autograd->joined.capacity = 0;
 	}
-	PACK_ARRAY(pack, autograd->joined, autograd->joined_count, autograd->joined_capacity,
+	PACK_ARRAY(pack, autograd->joined.list, autograd->joined.count, autograd->joined.capacity,
 		   JOINED_STACKS_MAX);
 	PACK(pack, autograd->left_count);
 	if (!pack->error)
@@ -360,14 +360,13 @@ static void pack_iterations(struct pack *pack, struct reading *reading)
 	struct iterations *list = &reading->plan.iterations;
 
 	PACK(pack, list->source);
-	PACK(pack, list->found_count);
+	PACK(pack, list->count);
 	PACK(pack, list->warmup_count);
 	PACK(pack, reading->plan.steady_ns);
 	if (!pack->is_reading && !list->name)
 		list->name = xt_strdup("");
 	pack_text(pack, &list->name);
-	pack_check(pack,
-		   list->source <= ITERATIONS_MISSING && list->warmup_count <= list->found_count);
+	pack_check(pack, list->source <= ITERATIONS_MISSING && list->warmup_count <= list->count);
 	reading->process.iterations = list;
 }
 

@@ -592,7 +592,7 @@ static void finish(struct reading *reading)
 /* Whether graphs without nodes in the log were made before recording. Not for a part of a run. */
 static bool began_late(const struct run *run, const struct model *model)
 {
-	bool has_resumed = model->pauses.count && model->pauses.rows[0].until_ns != UINT64_MAX;
+	bool has_resumed = model->pauses.count && model->pauses.list[0].until_ns != UINT64_MAX;
 
 	return (has_resumed || *model_meta(model, "process.attached")) && !model_is_cut(model) &&
 	       !run_is_part(run);

@@ -516,10 +516,10 @@ static void label_range(struct pprof *pprof, struct labels *labels, const struct
 	struct names *names = process->names->shown;
 	char *text = NULL;
 
-	if (!range || range >= ranges->node_count)
+	if (!range || range >= ranges->nodes.count)
 		return;
-	for (; range != RANGE_NONE; range = ranges->nodes[range].parent) {
-		const struct range_node *node = &ranges->nodes[range];
+	for (; range != RANGE_NONE; range = ranges->nodes.list[range].parent) {
+		const struct range_node *node = &ranges->nodes.list[range];
 		uint32_t name =
 			range_label(names, process->model, node->domain, node->text, "", "");
 		char *longer = xt_asprintf("%s%s%s", names_text(names, name, NULL), text ? ";" : "",

@@ -240,7 +240,7 @@ void headline_add_samples(struct reading *reading)
 	uint64_t until_ns = 0;
 
 	for (size_t s = 0; s < samples->count; s++) {
-		const struct cpu_sample *sample = &samples->rows[s];
+		const struct cpu_sample *sample = &samples->list[s];
 
 		if (!cpu_sums_wants(reading, sample))
 			continue;

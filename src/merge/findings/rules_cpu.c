@@ -440,15 +440,15 @@ static void add_samples(struct reading *reading, const struct cpu_log *log,
 	const struct cpu_samples *samples = &log->model->cpu_samples;
 
 	for (size_t r = cpu_samples_covering(samples, thread, from_ns);
-	     r < thread->end && samples->rows[r].cover.from_ns < until_ns; r++) {
-		struct cpu_cover cover = samples->rows[r].cover;
+	     r < thread->end && samples->list[r].cover.from_ns < until_ns; r++) {
+		struct cpu_cover cover = samples->list[r].cover;
 		uint64_t begin_ns = larger(cover.from_ns, from_ns);
 		uint64_t end_ns = smaller(cover.until_ns, until_ns);
 		struct idle_path path;
 
 		if (begin_ns >= end_ns)
 			continue;
-		path = idle_paths_follow(reading->run->cpu->logs, log, &samples->rows[r],
+		path = idle_paths_follow(reading->run->cpu->logs, log, &samples->list[r],
 					 begin_ns + (end_ns - begin_ns) / 2);
 		add_span(reading->run, groups, &path, end_ns - begin_ns);
 	}

@@ -451,9 +451,9 @@ static void redact_ids(struct redaction *redaction, struct model *model)
 		redact_id(redaction, &samples->threads[t].tid);
 	SORT(samples->threads, samples->thread_count, compare_threads);
 	for (size_t s = 0; s < samples->count; s++) {
-		redact_id(redaction, &samples->rows[s].tid);
-		redact_id(redaction, &samples->rows[s].wait_pid);
-		redact_id(redaction, &samples->rows[s].wait_tid);
+		redact_id(redaction, &samples->list[s].tid);
+		redact_id(redaction, &samples->list[s].wait_pid);
+		redact_id(redaction, &samples->list[s].wait_tid);
 	}
 }
 

@@ -833,7 +833,7 @@ static void skip_shown_scopes(const struct model *model, uint32_t range, struct 
 {
 	struct xt_bytes outer_scope, scope, rest = *scopes;
 
-	while ((range = model->ranges.nodes[range].parent) != RANGE_NONE) {
+	while ((range = model->ranges.nodes.list[range].parent) != RANGE_NONE) {
 		struct xla_range outer = xla_range_of(model, range);
 
 		if (outer.kind == XLA_PROGRAM || outer.kind == XLA_TRIAL) {

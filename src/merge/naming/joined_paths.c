@@ -470,9 +470,8 @@ static const struct joined_path *find_path(const struct frames *frames, uint32_t
 	while (joined->count <= number) {
 		struct joined_path path = {0};
 
-		xt_grow(joined->list, joined->capacity, joined->count + 1);
-		compose(frames, &frames->model->autograd.joined[joined->count], &path);
-		joined->list[joined->count++] = path;
+		compose(frames, &frames->model->autograd.joined.list[joined->count], &path);
+		list_append(*joined, path);
 	}
 	return &joined->list[number];
 }

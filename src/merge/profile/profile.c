@@ -154,7 +154,7 @@ static void add_walls(struct profile *p)
 /* Names of the nested ranges, outermost first, separated by semicolons. */
 static char *range_text(const struct model *model, uint32_t node)
 {
-	const struct range_node *row = &model->ranges.nodes[node];
+	const struct range_node *row = &model->ranges.nodes.list[node];
 	char *outer = row->parent == RANGE_NONE ? NULL : range_text(model, row->parent);
 	char *name = iterations_range_name(model, row);
 	char *text = xt_asprintf("%s%s%s", outer ? outer : "", outer ? ";" : "", name);
@@ -174,7 +174,7 @@ static uint32_t range_name(struct profile *p, const struct model *model, uint32_
 
 static bool is_within(const struct model *model, uint32_t state, uint32_t node)
 {
-	for (; state != RANGE_NONE; state = model->ranges.nodes[state].parent)
+	for (; state != RANGE_NONE; state = model->ranges.nodes.list[state].parent)
 		if (state == node)
 			return true;
 	return false;
@@ -184,9 +184,9 @@ static bool is_within(const struct model *model, uint32_t state, uint32_t node)
 static void add_spans(struct profile *p, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
-	uint32_t *places = xt_calloc(ranges->node_count + 1, sizeof(*places));
+	uint32_t *places = xt_calloc(ranges->nodes.count + 1, sizeof(*places));
 
-	for (uint32_t n = 1; n < ranges->node_count; n++)
+	for (uint32_t n = 1; n < ranges->nodes.count; n++)
 		places[n] = subjects_index(&p->subjects, PROFILE_SPAN, range_name(p, model, n));
 	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
@@ -195,7 +195,7 @@ static void add_spans(struct profile *p, const struct model *model)
 		for (size_t i = 0; i + 1 < history.count; i++) {
 			uint32_t state = history.states[i];
 
-			for (uint32_t n = state; n != RANGE_NONE; n = ranges->nodes[n].parent)
+			for (uint32_t n = state; n != RANGE_NONE; n = ranges->nodes.list[n].parent)
 				add_at(p, places[n], history.times_ns[i],
 				       (double)(history.times_ns[i + 1] - history.times_ns[i]),
 				       !is_within(model, before, n));
@@ -462,9 +462,9 @@ static void add_total(struct sink *sink, const struct process *process, const st
 	fold(p, PROFILE_PATH, copy_path(p, process, node), cells);
 	fold(p, PROFILE_TOTAL, TOTAL_GPU_TIME, cells);
 	fold(p, PROFILE_KERNEL, copy_name(p, process, leaf->name), cells);
-	if (range >= model->ranges.node_count)
+	if (range >= model->ranges.nodes.count)
 		return;
-	for (; range != RANGE_NONE; range = model->ranges.nodes[range].parent)
+	for (; range != RANGE_NONE; range = model->ranges.nodes.list[range].parent)
 		fold(p, PROFILE_RANGE, range_name(p, model, range), cells);
 }
 

@@ -35,7 +35,7 @@ void windows_make(struct windows *w, const struct iterations *iterations)
 	*w = (struct windows){.source = iterations->source,
 			      .name = iterations->name,
 			      .end_ns = iterations->end_ns,
-			      .found_count = iterations->found_count,
+			      .found_count = iterations->count,
 			      .warmup_count = iterations->warmup_count};
 	if (w->source == ITERATIONS_MISSING)
 		return;
@@ -43,7 +43,7 @@ void windows_make(struct windows *w, const struct iterations *iterations)
 		slice(w, iterations);
 	} else {
 		w->starts_ns = xt_calloc(w->found_count, sizeof(*w->starts_ns));
-		memcpy(w->starts_ns, iterations->starts_ns, w->found_count * sizeof(*w->starts_ns));
+		memcpy(w->starts_ns, iterations->list, w->found_count * sizeof(*w->starts_ns));
 	}
 	w->used_count = w->found_count - w->warmup_count;
 	w->batch_count = (uint32_t)smaller(w->used_count, PROFILE_BATCHES);

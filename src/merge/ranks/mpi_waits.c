@@ -52,7 +52,7 @@ static const struct cpu_thread *find_thread(const struct cpu_log *log)
 		uint64_t ns = 0;
 
 		for (size_t s = thread->first; s < thread->end; s++)
-			ns += is_in_collective(log, &samples->rows[s]) ? samples->rows[s].weight_ns
+			ns += is_in_collective(log, &samples->list[s]) ? samples->list[s].weight_ns
 								       : 0;
 		if (ns > best_ns || (!best && thread->tid == log->input->header.pid)) {
 			best = thread;
@@ -72,8 +72,8 @@ static void widen(struct mpi_waits *waits, const struct cpu_log *log)
 		bool is_first = true, was_in = false;
 
 		for (size_t s = samples->threads[t].first; s < samples->threads[t].end; s++) {
-			bool is_in = is_in_collective(log, &samples->rows[s]);
-			int64_t end_ns = realtime_ns(log, samples->rows[s].cover.until_ns);
+			bool is_in = is_in_collective(log, &samples->list[s]);
+			int64_t end_ns = realtime_ns(log, samples->list[s].cover.until_ns);
 
 			if (is_in && end_ns > waits->until_ns)
 				waits->until_ns = end_ns;
@@ -110,8 +110,8 @@ static void visit_samples(const struct mpi_waits *waits, const struct cpu_log *l
 	const struct cpu_thread *thread = find_thread(log);
 
 	for (size_t s = thread ? thread->first : 0; thread && s < thread->end; s++)
-		visitor(context, log, &log->model->cpu_samples.rows[s],
-			within(waits, log, &log->model->cpu_samples.rows[s]));
+		visitor(context, log, &log->model->cpu_samples.list[s],
+			within(waits, log, &log->model->cpu_samples.list[s]));
 }
 
 /* The time of a rank by function. */

@@ -39,7 +39,7 @@ void autograd_begin_events(struct autograd *autograd)
 void autograd_free(struct autograd *autograd)
 {
 	autograd_begin_events(autograd);
-	free_all(autograd->threads.list, autograd->states.list, autograd->joined);
+	free_all(autograd->threads.list, autograd->states.list, autograd->joined.list);
 	xt_hash_free(&autograd->by_key);
 	*autograd = (struct autograd){0};
 }
@@ -167,7 +167,7 @@ static uint32_t nearest(const struct forward_thread *thread, uint64_t sequence, 
 static uint8_t depth_of(const struct autograd *autograd, uint32_t stack)
 {
 	return autograd_is_joined(autograd, stack)
-		       ? autograd->joined[stack - autograd->first_joined].depth
+		       ? autograd->joined.list[stack - autograd->first_joined].depth
 		       : 0;
 }
 
@@ -186,17 +186,16 @@ static uint32_t joined_id(struct autograd *autograd, const struct joined_stack *
 	uint32_t hash = xt_hash_bytes(key, sizeof(*key));
 	struct xt_hash_slot *slot;
 
-	xt_hash_require(&autograd->by_key, autograd->joined_count + 1);
+	xt_hash_require(&autograd->by_key, autograd->joined.count + 1);
 	for (slot = xt_hash_first(&autograd->by_key, hash); slot->item;
 	     slot = xt_hash_next(&autograd->by_key, slot))
-		if (!memcmp(&autograd->joined[slot->item - 1], key, sizeof(*key)))
+		if (!memcmp(&autograd->joined.list[slot->item - 1], key, sizeof(*key)))
 			return autograd->first_joined + slot->item - 1;
-	if (autograd->joined_count == JOINED_STACKS_MAX)
+	if (autograd->joined.count == JOINED_STACKS_MAX)
 		return key->own;
-	xt_grow(autograd->joined, autograd->joined_capacity, autograd->joined_count + 1);
-	memcpy(&autograd->joined[autograd->joined_count++], key, sizeof(*key));
-	*slot = (struct xt_hash_slot){hash, (uint32_t)autograd->joined_count};
-	return autograd->first_joined + (uint32_t)autograd->joined_count - 1;
+	memcpy(list_new(autograd->joined), key, sizeof(*key));
+	*slot = (struct xt_hash_slot){hash, (uint32_t)autograd->joined.count};
+	return autograd->first_joined + (uint32_t)autograd->joined.count - 1;
 }
 
 void autograd_join(struct autograd *autograd, const struct autograd_call *call, uint32_t *stack_out)

@@ -50,8 +50,7 @@ struct forward_thread;
 struct autograd {
 	LIST(struct autograd_state) states;
 	uint32_t first_joined; /* id of joined[0] */
-	struct joined_stack *joined;
-	size_t joined_count, joined_capacity;
+	LIST(struct joined_stack) joined;
 	struct xt_hash_table by_key;
 	LIST(struct forward_thread) threads;
 	struct xt_hash_table by_thread; /* by PyTorch's number */
@@ -86,7 +85,7 @@ void autograd_begin_events(struct autograd *autograd);
 static inline bool autograd_is_joined(const struct autograd *autograd, uint32_t stack)
 {
 	return stack >= autograd->first_joined &&
-	       stack - autograd->first_joined < autograd->joined_count;
+	       stack - autograd->first_joined < autograd->joined.count;
 }
 
 /* Accepts any id. */

@@ -168,21 +168,20 @@ void collective_calls_add(struct collective_calls *calls, const struct model *mo
 		return;
 	if (calls->count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_grow(calls->list, calls->capacity, calls->count + 1);
 	name = text_of(model, row->text, &length);
-	calls->list[calls->count] = (struct collective_call){
-		.begin_ns = row->time_ns,
-		.end_ns = UINT64_MAX,
-		.root = UINT32_MAX,
-		.thread = (uint32_t)row->thread,
-		.order = (uint32_t)calls->count,
-		.values = {is_push ? (uint32_t)row->values : 0,
-			   is_push ? 0 : (uint32_t)row->values},
-		.operation = (uint8_t)collective_operation(name, length),
-		.is_begin = is_push,
-		.is_group_end = length == strlen(GROUP_END) && !memcmp(name, GROUP_END, length),
-	};
-	calls->count++;
+	list_append(*calls, (struct collective_call){
+				    .begin_ns = row->time_ns,
+				    .end_ns = UINT64_MAX,
+				    .root = UINT32_MAX,
+				    .thread = (uint32_t)row->thread,
+				    .order = (uint32_t)calls->count,
+				    .values = {is_push ? (uint32_t)row->values : 0,
+					       is_push ? 0 : (uint32_t)row->values},
+				    .operation = (uint8_t)collective_operation(name, length),
+				    .is_begin = is_push,
+				    .is_group_end = length == strlen(GROUP_END) &&
+						    !memcmp(name, GROUP_END, length),
+			    });
 }
 
 COMPARE_BY(compare_calls, struct collective_call, UP(thread) UP(begin_ns) UP(order))
@@ -232,7 +231,7 @@ static void read_values(struct collective_calls *calls, const struct model *mode
 	if (!call->communicator || info.rank >= info.rank_count)
 		return;
 	info.communicator = call->communicator;
-	xt_append(calls->joined, calls->joined_count, calls->joined_capacity, info);
+	list_append(calls->joined, info);
 }
 
 /* Keeps the calls of a thread that are about a communicator, with both of their times. */
@@ -269,7 +268,7 @@ void collective_calls_index(struct collective_calls *calls, const struct model *
 
 void collective_calls_free(struct collective_calls *calls)
 {
-	free_all(calls->list, calls->joined);
+	free_all(calls->list, calls->joined.list);
 	*calls = (struct collective_calls){0};
 }
 

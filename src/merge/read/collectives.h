@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
+
 struct model;
 struct xt_chunk;
 struct xt_row_range;
@@ -65,10 +67,8 @@ struct communicator_info {
 
 /* Zeros are an empty list. */
 struct collective_calls {
-	struct collective_call *list; /* once indexed, by thread and begin */
-	size_t count, capacity;
-	struct communicator_info *joined;
-	size_t joined_count, joined_capacity;
+	LIST(struct collective_call); /* once indexed, by thread and begin */
+	LIST(struct communicator_info) joined;
 	uint32_t domain; /* XT_STRING_ID of "NCCL"; 0: not seen yet */
 };
 

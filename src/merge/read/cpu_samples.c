@@ -45,7 +45,7 @@ COMPARE_BY(compare_samples, struct cpu_sample, UP(tid) UP(first_ns) UP(last_ns))
 
 void cpu_samples_free(struct cpu_samples *samples)
 {
-	free_all(samples->rows, samples->threads);
+	free_all(samples->list, samples->threads);
 	*samples = (struct cpu_samples){0};
 }
 
@@ -61,13 +61,13 @@ const struct cpu_thread *cpu_samples_of(const struct cpu_samples *samples, uint3
 size_t cpu_samples_at(const struct cpu_samples *samples, const struct cpu_thread *thread,
 		      uint64_t time_ns)
 {
-	return FIRST_NOT(i, thread->first, thread->end, samples->rows[i].last_ns < time_ns);
+	return FIRST_NOT(i, thread->first, thread->end, samples->list[i].last_ns < time_ns);
 }
 
 size_t cpu_samples_covering(const struct cpu_samples *samples, const struct cpu_thread *thread,
 			    uint64_t time_ns)
 {
-	return FIRST_NOT(i, thread->first, thread->end, samples->rows[i].cover.until_ns <= time_ns);
+	return FIRST_NOT(i, thread->first, thread->end, samples->list[i].cover.until_ns <= time_ns);
 }
 
 /* The weight of the time before the first observation. */
@@ -172,16 +172,16 @@ void cpu_samples_sort(struct cpu_samples *samples, uint64_t reach_ns)
 {
 	size_t capacity = 0;
 
-	SORT(samples->rows, samples->count, compare_samples);
+	SORT(samples->list, samples->count, compare_samples);
 	for (size_t r = 0; r < samples->count; r++) {
-		if (r && samples->rows[r].tid == samples->rows[r - 1].tid) {
+		if (r && samples->list[r].tid == samples->list[r - 1].tid) {
 			samples->threads[samples->thread_count - 1].end = r + 1;
 			continue;
 		}
 		xt_append(samples->threads, samples->thread_count, capacity,
-			  (struct cpu_thread){samples->rows[r].tid, r, r + 1});
+			  (struct cpu_thread){samples->list[r].tid, r, r + 1});
 	}
 	for (size_t t = 0; t < samples->thread_count; t++)
-		set_covers(samples->rows + samples->threads[t].first,
+		set_covers(samples->list + samples->threads[t].first,
 			   samples->threads[t].end - samples->threads[t].first, reach_ns);
 }

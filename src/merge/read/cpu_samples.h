@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
 /*
@@ -47,8 +48,7 @@ struct cpu_thread {
 };
 
 struct cpu_samples {
-	struct cpu_sample *rows;
-	size_t count, capacity;
+	LIST(struct cpu_sample);
 	struct cpu_thread *threads; /* by tid, once sorted */
 	size_t thread_count;
 };

@@ -164,17 +164,14 @@ static int compare_shifts(const void *a, const void *b)
 }
 
 struct clock_pairs {
-	int64_t *shifts_ns;
-	size_t count;
-	size_t capacity;
+	LIST(int64_t);
 };
 
 static void add_pair(struct clock_pairs *pairs, uint64_t monotonic_ns, uint64_t realtime_ns)
 {
 	if (pairs->count >= CLOCK_PAIRS_MAX)
 		return;
-	xt_append(pairs->shifts_ns, pairs->count, pairs->capacity,
-		  (int64_t)(realtime_ns - monotonic_ns));
+	list_append(*pairs, (int64_t)(realtime_ns - monotonic_ns));
 }
 
 /*
@@ -316,9 +313,9 @@ static int probe(struct input *input, struct report *report)
 	}
 	xt_reader_close(reader);
 	set_ranks(input, ranks);
-	qsort(pairs.shifts_ns, pairs.count, sizeof(*pairs.shifts_ns), compare_shifts);
-	input->realtime_shift_ns = pairs.shifts_ns[pairs.count / 2];
-	free(pairs.shifts_ns);
+	qsort(pairs.list, pairs.count, sizeof(*pairs.list), compare_shifts);
+	input->realtime_shift_ns = pairs.list[pairs.count / 2];
+	free(pairs.list);
 	crash_buffer = xt_asprintf("%s" XT_CRASH_BUFFER_SUFFIX, input->path);
 	input->has_crash_buffer = !access(crash_buffer, F_OK);
 	free(crash_buffer);

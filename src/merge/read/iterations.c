@@ -22,17 +22,17 @@
 /* Appends an iteration. */
 static void iterations_add(struct iterations *list, uint64_t start_ns)
 {
-	xt_append(list->starts_ns, list->found_count, list->capacity, start_ns);
+	list_append(*list, start_ns);
 }
 
 uint64_t iterations_end_ns(const struct iterations *w, size_t i)
 {
-	return i + 1 < w->found_count ? w->starts_ns[i + 1] : w->end_ns;
+	return i + 1 < w->count ? w->list[i + 1] : w->end_ns;
 }
 
 static uint64_t length_ns(const struct iterations *w, size_t i)
 {
-	return iterations_end_ns(w, i) - w->starts_ns[i];
+	return iterations_end_ns(w, i) - w->list[i];
 }
 
 /*
@@ -41,7 +41,7 @@ static uint64_t length_ns(const struct iterations *w, size_t i)
  */
 static void find_warmup(struct iterations *w)
 {
-	size_t half = w->found_count / 2, count = w->found_count - half;
+	size_t half = w->count / 2, count = w->count - half;
 	uint64_t *lengths = xt_calloc(count, sizeof(*lengths)), median;
 
 	for (size_t i = 0; i < count; i++)
@@ -50,24 +50,24 @@ static void find_warmup(struct iterations *w)
 	median = lengths[count / 2];
 	free(lengths);
 	w->warmup_count = 1;
-	for (size_t i = 1; i < w->found_count / WARMUP_SHARE_MAX && i < w->warmup_count + 2; i++)
+	for (size_t i = 1; i < w->count / WARMUP_SHARE_MAX && i < w->warmup_count + 2; i++)
 		if (length_ns(w, i) > median + median / 4)
 			w->warmup_count = i + 1;
 }
 
 static void settle_warmup(struct iterations *list, const struct iterations_request *request)
 {
-	if (!list->found_count)
+	if (!list->count)
 		return;
 	if (request->has_warmup)
-		list->warmup_count = smaller(request->warmup_count, list->found_count - 1);
+		list->warmup_count = smaller(request->warmup_count, list->count - 1);
 	else
 		find_warmup(list);
 }
 
 void iterations_free(struct iterations *list)
 {
-	free_all(list->name, list->starts_ns);
+	free_all(list->name, list->list);
 	*list = (struct iterations){0};
 }
 
@@ -188,7 +188,7 @@ struct passings {
 
 static void add_later(struct iterations *list, uint64_t time_ns)
 {
-	if (!list->found_count || time_ns > list->starts_ns[list->found_count - 1])
+	if (!list->count || time_ns > list->list[list->count - 1])
 		iterations_add(list, time_ns);
 }
 
@@ -224,8 +224,8 @@ static void note_optimizer(void *context, const struct xt_row_call *call, enum c
 static void end_at_last(struct iterations *list, enum iterations_source source)
 {
 	list->source = source;
-	if (list->found_count)
-		list->end_ns = list->starts_ns[--list->found_count];
+	if (list->count)
+		list->end_ns = list->list[--list->count];
 }
 
 /*
@@ -343,7 +343,7 @@ static bool find_steps(struct survey *survey, const struct model *model, const c
 		end_at_last(survey->list, ITERATIONS_OPTIMIZER);
 	}
 	free(places);
-	return p.marker && survey->list->found_count >= ITERATIONS_MIN;
+	return p.marker && survey->list->count >= ITERATIONS_MIN;
 }
 
 /* Finds the marker of a loop among the launches from one on. */
@@ -411,7 +411,7 @@ static void find_period(struct survey *survey, const struct model *model, const 
 	struct launches launches = copy_launches(&survey->calls);
 	struct passings p = {.list = survey->list, .last_stack = UINT32_MAX};
 
-	survey->list->found_count = 0;
+	survey->list->count = 0;
 	p.thread = keep_busiest(&launches, model, NULL);
 	p.marker = find_marker(&launches, model);
 	if (p.marker != XT_PERIOD_NONE && repeats_alone(&launches, p.marker)) {
@@ -436,9 +436,9 @@ static void find_by_launches(struct iterations *list, const struct model *model,
 	each_call(model, log_path, note_call, &survey);
 	if (!find_steps(&survey, model, log_path))
 		find_period(&survey, model, log_path);
-	if (list->found_count < ITERATIONS_MIN) {
+	if (list->count < ITERATIONS_MIN) {
 		list->source = ITERATIONS_NONE;
-		list->found_count = 0;
+		list->count = 0;
 	}
 	free_launches(&survey.calls);
 }
@@ -457,9 +457,7 @@ struct search {
 	struct names labels;
 	uint32_t *label_of;  /* label by node of the model's range tree */
 	uint32_t *newest_of; /* the newest candidate, from 1, by label; 0: none */
-	struct candidate *candidates;
-	size_t candidate_count;
-	size_t candidate_capacity;
+	LIST(struct candidate) candidates;
 };
 
 char *iterations_range_name(const struct model *model, const struct range_node *node)
@@ -476,10 +474,10 @@ static void make_labels(struct search *s)
 {
 	const struct ranges *ranges = &s->model->ranges;
 
-	s->label_of = xt_calloc(ranges->node_count, sizeof(*s->label_of));
+	s->label_of = xt_calloc(ranges->nodes.count, sizeof(*s->label_of));
 	names_init(&s->labels);
-	for (size_t n = 1; n < ranges->node_count; n++) {
-		char *name = iterations_range_name(s->model, &ranges->nodes[n]);
+	for (size_t n = 1; n < ranges->nodes.count; n++) {
+		char *name = iterations_range_name(s->model, &ranges->nodes.list[n]);
 
 		s->label_of[n] = names_intern(&s->labels, name, strlen(name));
 		free(name);
@@ -490,7 +488,7 @@ static void make_labels(struct search *s)
 /* Finds a range with this label in a range state. Returns its node or RANGE_NONE. */
 static uint32_t find_label(const struct search *s, uint32_t state, uint32_t label)
 {
-	const struct range_node *nodes = s->model->ranges.nodes;
+	const struct range_node *nodes = s->model->ranges.nodes.list;
 
 	for (; state != RANGE_NONE; state = nodes[state].parent)
 		if (s->label_of[state] == label)
@@ -500,20 +498,20 @@ static uint32_t find_label(const struct search *s, uint32_t state, uint32_t labe
 
 static struct candidate *candidate_of(struct search *s, uint32_t label, uint32_t thread)
 {
-	struct candidate *c = s->candidates + s->newest_of[label] - 1;
+	struct candidate *c = s->candidates.list + s->newest_of[label] - 1;
 
 	if (s->newest_of[label] && c->thread == thread)
 		return c;
-	c = xt_new(s->candidates, s->candidate_count, s->candidate_capacity);
+	c = list_new(s->candidates);
 	*c = (struct candidate){.label = label, .thread = thread, .depth = UINT32_MAX};
-	s->newest_of[label] = (uint32_t)s->candidate_count;
+	s->newest_of[label] = (uint32_t)s->candidates.count;
 	return c;
 }
 
 /* Count how often, how deep and how long a thread was in ranges of each label. */
 static void survey_thread(struct search *s, uint32_t thread)
 {
-	const struct range_node *nodes = s->model->ranges.nodes;
+	const struct range_node *nodes = s->model->ranges.nodes.list;
 	struct range_history history = ranges_history(&s->model->ranges, thread);
 	uint32_t before = RANGE_NONE;
 
@@ -549,8 +547,8 @@ static const struct candidate *choose(const struct search *s, const char *wanted
 	const struct candidate *best = NULL;
 	uint64_t most_ns = 0;
 
-	for (size_t i = 0; i < s->candidate_count; i++) {
-		const struct candidate *c = &s->candidates[i];
+	for (size_t i = 0; i < s->candidates.count; i++) {
+		const struct candidate *c = &s->candidates.list[i];
 		const char *label = names_text(&s->labels, c->label, NULL);
 
 		if (!wanted && c->count >= ITERATIONS_MIN && begins_with(label, PROFILER_STEP))
@@ -558,8 +556,8 @@ static const struct candidate *choose(const struct search *s, const char *wanted
 		if (c->count >= ITERATIONS_MIN && !is_of_library(s, c) && c->inside_ns > most_ns)
 			most_ns = c->inside_ns;
 	}
-	for (size_t i = 0; i < s->candidate_count; i++) {
-		const struct candidate *c = &s->candidates[i];
+	for (size_t i = 0; i < s->candidates.count; i++) {
+		const struct candidate *c = &s->candidates.list[i];
 
 		if (c->count < ITERATIONS_MIN || (!wanted && is_of_library(s, c)))
 			continue;
@@ -593,7 +591,7 @@ static void take(struct iterations *list, const struct search *s, const struct c
 		was_in = is_in;
 	}
 	if (was_in) /* drop the last instance, whose end is unknown */
-		list->end_ns = list->starts_ns[--list->found_count];
+		list->end_ns = list->list[--list->count];
 }
 
 static void find_ranges(struct iterations *list, const struct model *model, const char *wanted)
@@ -610,7 +608,7 @@ static void find_ranges(struct iterations *list, const struct model *model, cons
 	best = choose(&s, name);
 	if (best)
 		take(list, &s, best);
-	free_all(name, s.label_of, s.newest_of, s.candidates);
+	free_all(name, s.label_of, s.newest_of, s.candidates.list);
 	names_free(&s.labels);
 }
 
@@ -623,7 +621,7 @@ static bool is_of_profiler(const struct iterations *ranges)
 static bool are_parts(const struct iterations *ranges, const struct iterations *others)
 {
 	return others->source == ITERATIONS_OPTIMIZER &&
-	       ranges->found_count > others->found_count + others->found_count / 2;
+	       ranges->count > others->count + others->count / 2;
 }
 
 bool iterations_find(struct iterations *list, const struct model *model, const char *log_path,
@@ -633,15 +631,15 @@ bool iterations_find(struct iterations *list, const struct model *model, const c
 
 	*list = (struct iterations){0};
 	find_ranges(list, model, request->iteration);
-	if (request->iteration && list->found_count < ITERATIONS_MIN) {
+	if (request->iteration && list->count < ITERATIONS_MIN) {
 		iterations_free(list);
 		list->source = ITERATIONS_MISSING;
 		return false;
 	}
-	if (list->found_count < ITERATIONS_MIN ||
+	if (list->count < ITERATIONS_MIN ||
 	    (!request->iteration && has_optimizer(model) && !is_of_profiler(list)))
 		find_by_launches(&others, model, log_path);
-	if (list->found_count < ITERATIONS_MIN || are_parts(list, &others)) {
+	if (list->count < ITERATIONS_MIN || are_parts(list, &others)) {
 		iterations_free(list);
 		*list = others;
 	} else {

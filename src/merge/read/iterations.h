@@ -41,10 +41,8 @@ enum iterations_source {
 struct iterations {
 	enum iterations_source source;
 	char *name;	     /* name of the range, or NULL; owned */
-	uint64_t *starts_ns; /* found_count start times, ascending */
+	LIST(uint64_t);	     /* found_count start times, ascending */
 	uint64_t end_ns;     /* end of the last iteration */
-	size_t found_count;
-	size_t capacity;
 	size_t warmup_count; /* leading iterations to ignore */
 	/* Of all calls; unknown if there is a range. */
 	uint64_t first_call_ns, last_call_ns, call_count;

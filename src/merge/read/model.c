@@ -589,7 +589,7 @@ static void load_cpu_sample(struct model *model, const struct xt_row_cpu_sample 
 	if (__builtin_add_overflow(row->time_ns, row->span_ns, &last_ns))
 		last_ns = row->time_ns;
 	xt_append(
-		samples->rows, samples->count, samples->capacity,
+		samples->list, samples->count, samples->capacity,
 		(struct cpu_sample){
 			.first_ns = row->time_ns,
 			.last_ns = last_ns,
@@ -741,9 +741,9 @@ static void index_cpu_samples(struct model *model)
 	struct cpu_samples *samples = &model->cpu_samples;
 
 	for (size_t s = 0; s < samples->count; s++) {
-		uint32_t thread = samples->rows[s].thread;
+		uint32_t thread = samples->list[s].thread;
 
-		samples->rows[s].tid =
+		samples->list[s].tid =
 			thread < model->threads.count ? model->threads.rows[thread].tid : 0;
 	}
 	cpu_samples_sort(samples, cpu_period_ns(model) * 3 / 4);

@@ -351,7 +351,7 @@ static inline uint32_t model_own_stack(const struct model *model, uint32_t stack
 	const struct autograd *autograd = &model->autograd;
 
 	return autograd_is_joined(autograd, stack)
-		       ? autograd->joined[stack - autograd->first_joined].own
+		       ? autograd->joined.list[stack - autograd->first_joined].own
 		       : stack;
 }
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
+
 struct pause {
 	uint64_t from_ns;
 	uint64_t until_ns; /* UINT64_MAX: to the end of the log */
@@ -16,9 +18,7 @@ struct pause {
 
 /* All zeros: no pauses. */
 struct pauses {
-	struct pause *rows; /* sorted by time and disjoint once indexed */
-	size_t count;
-	size_t capacity;
+	LIST(struct pause); /* sorted by time and disjoint once indexed */
 };
 
 /* Adds that recording was paused or resumed at that time. Accepts any order. */

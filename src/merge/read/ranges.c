@@ -19,32 +19,30 @@ void range_names_add(struct range_names *names, uint32_t domain, uint64_t key, u
 {
 	if (names->count >= UINT32_MAX)
 		xt_out_of_memory(0);
-	xt_grow(names->rows, names->capacity, names->count + 1);
-	names->rows[names->count] = (struct range_name){key, domain, text, (uint32_t)names->count};
-	names->count++;
+	list_append(*names, (struct range_name){key, domain, text, (uint32_t)names->count});
 }
 
 COMPARE_BY(compare_names, struct range_name, UP(domain) UP(key) UP(order))
 
 void range_names_index(struct range_names *names)
 {
-	SORT(names->rows, names->count, compare_names);
+	SORT(names->list, names->count, compare_names);
 }
 
 void range_names_free(struct range_names *names)
 {
-	free(names->rows);
+	free(names->list);
 	*names = (struct range_names){0};
 }
 
 uint32_t range_names_find(const struct range_names *names, uint32_t domain, uint64_t key)
 {
 	const struct range_name wanted = {key, domain, 0, UINT32_MAX};
-	size_t low = FIRST_NOT(i, 0, names->count, compare_names(&names->rows[i], &wanted) < 0);
+	size_t low = FIRST_NOT(i, 0, names->count, compare_names(&names->list[i], &wanted) < 0);
 
-	if (!low || names->rows[low - 1].domain != domain || names->rows[low - 1].key != key)
+	if (!low || names->list[low - 1].domain != domain || names->list[low - 1].key != key)
 		return 0;
-	return names->rows[low - 1].text;
+	return names->list[low - 1].text;
 }
 
 #define EXACT_DIGITS_MAX 15 /* digits that a double, as in JavaScript, represents exactly */
@@ -278,7 +276,7 @@ static struct xt_hash_slot *find_child(const struct ranges *ranges, uint32_t par
 	struct xt_hash_slot *slot = xt_hash_first(table, hash_range(parent, domain, text, stack));
 
 	for (; slot->item; slot = xt_hash_next(table, slot)) {
-		const struct range_node *node = &ranges->nodes[slot->item];
+		const struct range_node *node = &ranges->nodes.list[slot->item];
 
 		if (node->parent == parent && node->domain == domain && node->text == text &&
 		    node->stack == stack)
@@ -294,20 +292,19 @@ static uint32_t child(struct ranges *ranges, uint32_t parent, const struct open_
 	struct xt_hash_table *table = &ranges->children;
 	struct xt_hash_slot *slot;
 
-	if (ranges->node_count >= table->slot_count / 2)
-		xt_hash_require(table, ranges->node_count + 1);
+	if (ranges->nodes.count >= table->slot_count / 2)
+		xt_hash_require(table, ranges->nodes.count + 1);
 	slot = find_child(ranges, parent, range->domain, range->text, range->stack);
 	if (slot->item)
 		return slot->item;
-	xt_append(ranges->nodes, ranges->node_count, ranges->node_capacity,
-		  (struct range_node){
-			  .parent = parent,
-			  .domain = range->domain,
-			  .text = range->text,
-			  .stack = range->stack,
-			  .depth = ranges->nodes[parent].depth + 1,
-		  });
-	*slot = (struct xt_hash_slot){hash, (uint32_t)ranges->node_count - 1};
+	list_append(ranges->nodes, (struct range_node){
+					   .parent = parent,
+					   .domain = range->domain,
+					   .text = range->text,
+					   .stack = range->stack,
+					   .depth = ranges->nodes.list[parent].depth + 1,
+				   });
+	*slot = (struct xt_hash_slot){hash, (uint32_t)ranges->nodes.count - 1};
 	return slot->item;
 }
 
@@ -401,10 +398,10 @@ static void open_range(struct nesting *nesting, const struct raw_event *event)
 		.is_start = event->operation == XT_RANGE_START,
 	};
 
-	range.is_nested = ranges->nodes[range.node].depth < RANGES_DEPTH_MAX;
+	range.is_nested = ranges->nodes.list[range.node].depth < RANGES_DEPTH_MAX;
 	if (range.is_nested) {
 		range.node = child(ranges, range.node, &range);
-		note_instance(&ranges->nodes[range.node], label, event);
+		note_instance(&ranges->nodes.list[range.node], label, event);
 	}
 	ranges->counts.opened++;
 	ranges->counts.not_nested += !range.is_nested;
@@ -438,7 +435,7 @@ static void reparent(struct nesting *nesting, size_t first)
 {
 	struct ranges *ranges = nesting->ranges;
 	uint32_t node = first ? nesting->open.list[first - 1].node : RANGE_NONE;
-	size_t node_count = ranges->node_count;
+	size_t node_count = ranges->nodes.count;
 
 	limit_moved_nodes(nesting, first);
 	for (size_t i = first; i < nesting->open.count; i++) {
@@ -448,7 +445,7 @@ static void reparent(struct nesting *nesting, size_t first)
 			node = child(ranges, node, range);
 		range->node = node;
 	}
-	nesting->moved_count += ranges->node_count - node_count;
+	nesting->moved_count += ranges->nodes.count - node_count;
 }
 
 static void close_range(struct nesting *nesting, const struct raw_event *event)
@@ -577,8 +574,7 @@ void ranges_index(struct ranges *ranges)
 	if (!ranges->raw.count)
 		return;
 	assign_ends(ranges);
-	xt_grow(ranges->nodes, ranges->node_capacity, 1);
-	ranges->node_count = 1;
+	list_append(ranges->nodes, (struct range_node){0});
 	qsort(ranges->raw.list, ranges->raw.count, sizeof(*ranges->raw.list), compare_events);
 	ranges->thread_count = (size_t)ranges->raw.list[ranges->raw.count - 1].thread + 1;
 	ranges->threads = xt_calloc(ranges->thread_count, sizeof(*ranges->threads));
@@ -594,7 +590,7 @@ void ranges_index(struct ranges *ranges)
 
 void ranges_free(struct ranges *ranges)
 {
-	free(ranges->nodes);
+	free(ranges->nodes.list);
 	xt_hash_free(&ranges->children);
 	free_all(ranges->raw.list, ranges->labels.list, ranges->times_ns, ranges->states,
 		 ranges->threads);
@@ -607,7 +603,8 @@ static uint32_t list_nest(const struct ranges *ranges, uint32_t node,
 {
 	uint32_t count = 0;
 
-	for (; node != RANGE_NONE && count < RANGES_DEPTH_MAX; node = ranges->nodes[node].parent)
+	for (; node != RANGE_NONE && count < RANGES_DEPTH_MAX;
+	     node = ranges->nodes.list[node].parent)
 		nest[count++] = node;
 	return count;
 }
@@ -617,10 +614,10 @@ int ranges_graft(struct ranges *ranges, uint32_t outer, uint32_t inner, uint32_t
 	uint32_t nest[RANGES_DEPTH_MAX], count = list_nest(ranges, inner, nest);
 
 	*node_out = outer;
-	if (ranges->nodes[outer].depth + count > RANGES_DEPTH_MAX)
+	if (ranges->nodes.list[outer].depth + count > RANGES_DEPTH_MAX)
 		return -E2BIG;
 	while (count-- > 0) {
-		const struct range_node *node = &ranges->nodes[nest[count]];
+		const struct range_node *node = &ranges->nodes.list[nest[count]];
 		const struct open_range range = {
 			.domain = node->domain, .text = node->text, .stack = node->stack};
 
@@ -634,7 +631,7 @@ uint32_t ranges_grafted(const struct ranges *ranges, uint32_t outer, uint32_t in
 	uint32_t nest[RANGES_DEPTH_MAX], count = list_nest(ranges, inner, nest);
 
 	while (count-- > 0 && outer != RANGE_NONE) {
-		const struct range_node *node = &ranges->nodes[nest[count]];
+		const struct range_node *node = &ranges->nodes.list[nest[count]];
 
 		outer = find_child(ranges, outer, node->domain, node->text, node->stack)->item;
 	}

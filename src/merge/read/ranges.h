@@ -37,9 +37,7 @@ struct range_name {
 
 /* All zeros is an empty table. */
 struct range_names {
-	struct range_name *rows;
-	size_t count;
-	size_t capacity;
+	LIST(struct range_name);
 };
 
 /* Adds a name. */
@@ -128,9 +126,7 @@ void range_counts_add(struct range_counts *sums, const struct range_counts *coun
 
 /* All zeros is an empty table. */
 struct ranges {
-	struct range_node *nodes; /* node 0 is the root */
-	size_t node_count;
-	size_t node_capacity;
+	LIST(struct range_node) nodes;	 /* node 0 is the root */
 	struct xt_hash_table children;	 /* items: nodes, by parent, domain, text and stack */
 	LIST(struct raw_event) raw;	 /* until ranges_index() */
 	LIST(struct range_label) labels; /* texts of the raw events */

@@ -126,7 +126,7 @@ static struct xt_bytes xla_text(const struct model *model, uint32_t string)
 
 struct xla_range xla_range_of(const struct model *model, uint32_t range)
 {
-	const struct range_node *node = &model->ranges.nodes[range];
+	const struct range_node *node = &model->ranges.nodes.list[range];
 
 	return xla_range_parse(xla_text(model, node->domain), xla_text(model, node->text));
 }
@@ -198,23 +198,22 @@ static void add_passes(struct tuning_passes *passes, const struct range_history 
 		if (pass == current)
 			continue;
 		if (current)
-			passes->rows[passes->count - 1].end_ns = history->times_ns[i];
+			passes->list[passes->count - 1].end_ns = history->times_ns[i];
 		if (pass)
-			xt_append(passes->rows, passes->count, passes->capacity,
-				  (struct tuning_pass){
-					  .start_ns = history->times_ns[i],
-					  .end_ns = UINT64_MAX,
-					  .thread = thread,
-					  .range = pass,
-					  .is_alone = true,
-				  });
+			list_append(*passes, (struct tuning_pass){
+						     .start_ns = history->times_ns[i],
+						     .end_ns = UINT64_MAX,
+						     .thread = thread,
+						     .range = pass,
+						     .is_alone = true,
+					     });
 		current = pass;
 	}
 }
 
 static void sort_passes(struct tuning_passes *passes)
 {
-	SORT(passes->rows, passes->count, compare_passes);
+	SORT(passes->list, passes->count, compare_passes);
 }
 
 /* Replaces the compilations by the times at which several threads compile. */
@@ -224,7 +223,7 @@ static void keep_overlaps(struct tuning_passes *compilations)
 	size_t kept = 0;
 
 	for (size_t c = 0; c < compilations->count; c++) {
-		struct tuning_pass next = compilations->rows[c];
+		struct tuning_pass next = compilations->list[c];
 		uint64_t last_ns = end_ns;
 
 		if (next.end_ns > end_ns)
@@ -234,7 +233,7 @@ static void keep_overlaps(struct tuning_passes *compilations)
 		if (next.start_ns >= last_ns)
 			continue;
 		next.end_ns = last_ns;
-		compilations->rows[kept++] = next;
+		compilations->list[kept++] = next;
 	}
 	compilations->count = kept;
 }
@@ -248,12 +247,12 @@ static void mark_overlapping(struct tuning_passes *passes, struct tuning_passes 
 	sort_passes(compilations);
 	keep_overlaps(compilations);
 	for (size_t p = 0; p < passes->count; p++) {
-		struct tuning_pass *pass = &passes->rows[p];
+		struct tuning_pass *pass = &passes->list[p];
 
-		while (o < compilations->count && compilations->rows[o].end_ns <= pass->start_ns)
+		while (o < compilations->count && compilations->list[o].end_ns <= pass->start_ns)
 			o++;
 		pass->is_alone =
-			o == compilations->count || compilations->rows[o].start_ns >= pass->end_ns;
+			o == compilations->count || compilations->list[o].start_ns >= pass->end_ns;
 	}
 }
 
@@ -261,10 +260,10 @@ static void mark_overlapping(struct tuning_passes *passes, struct tuning_passes 
 static size_t pass_at(const struct xla_tuning *tuning, uint64_t time_ns)
 {
 	size_t low =
-		FIRST_NOT(i, 0, tuning->passes.count, tuning->passes.rows[i].start_ns <= time_ns);
+		FIRST_NOT(i, 0, tuning->passes.count, tuning->passes.list[i].start_ns <= time_ns);
 
-	return low && tuning->passes.rows[low - 1].is_alone &&
-			       time_ns < tuning->passes.rows[low - 1].end_ns
+	return low && tuning->passes.list[low - 1].is_alone &&
+			       time_ns < tuning->passes.list[low - 1].end_ns
 		       ? low - 1
 		       : NO_PASS;
 }
@@ -296,7 +295,7 @@ static void add_helpers(struct xla_tuning *tuning, const struct range_history *h
 		size_t pass = is_start ? pass_at(tuning, history->times_ns[i]) : NO_PASS;
 		uint64_t key = helper_key(pass, thread);
 
-		if (pass == NO_PASS || tuning->passes.rows[pass].thread == thread ||
+		if (pass == NO_PASS || tuning->passes.list[pass].thread == thread ||
 		    (tuning->helpers.count &&
 		     tuning->helpers.list[tuning->helpers.count - 1] == key))
 			continue;
@@ -308,12 +307,12 @@ static void add_helpers(struct xla_tuning *tuning, const struct range_history *h
 static void move_instance(struct ranges *ranges, const struct range_history *history, size_t event,
 			  uint32_t node)
 {
-	struct range_node *own = &ranges->nodes[history->states[event]];
+	struct range_node *own = &ranges->nodes.list[history->states[event]];
 
 	if (own->parent != (event ? history->states[event - 1] : RANGE_NONE) || !own->count)
 		return;
 	own->count--;
-	ranges->nodes[node].count++;
+	ranges->nodes.list[node].count++;
 }
 
 /* Adds the nodes of a thread's trials in passes, and of the ranges around them. */
@@ -323,7 +322,7 @@ static void graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges,
 	struct range_history history = ranges_history(ranges, thread);
 	uint32_t own, before = RANGE_NONE;
 
-	for (size_t i = 0; i < history.count && ranges->node_count < node_count_max;
+	for (size_t i = 0; i < history.count && ranges->nodes.count < node_count_max;
 	     i++, before = own) {
 		size_t pass = pass_at(tuning, history.times_ns[i]);
 		uint32_t range, node;
@@ -332,7 +331,7 @@ static void graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges,
 		if (!is_helper(tuning, pass, thread) ||
 		    (!is_in_trial(tuning, own) && !is_in_trial(tuning, before)))
 			continue;
-		range = tuning->passes.rows[pass].range;
+		range = tuning->passes.list[pass].range;
 		if (!ranges_graft(ranges, range, own, &node) && is_in_trial(tuning, own))
 			move_instance(ranges, &history, i, node);
 		ranges_graft(ranges, range, before, &node);
@@ -343,12 +342,12 @@ static void graft_ranges(const struct xla_tuning *tuning, struct ranges *ranges,
 static void list_passes(struct xla_tuning *tuning, const struct ranges *ranges,
 			const uint8_t *kinds, struct tuning_passes *compilations)
 {
-	uint32_t *outer_pass = xt_calloc(ranges->node_count + 1, sizeof(*outer_pass));
-	uint32_t *outer_compile = xt_calloc(ranges->node_count + 1, sizeof(*outer_compile));
+	uint32_t *outer_pass = xt_calloc(ranges->nodes.count + 1, sizeof(*outer_pass));
+	uint32_t *outer_compile = xt_calloc(ranges->nodes.count + 1, sizeof(*outer_compile));
 
 	/* Parents come first. */
-	for (uint32_t n = 1; n < ranges->node_count; n++) {
-		uint32_t parent = ranges->nodes[n].parent;
+	for (uint32_t n = 1; n < ranges->nodes.count; n++) {
+		uint32_t parent = ranges->nodes.list[n].parent;
 
 		outer_pass[n] = outer_pass[parent];
 		outer_compile[n] = outer_compile[parent];
@@ -373,11 +372,11 @@ static void list_passes(struct xla_tuning *tuning, const struct ranges *ranges,
 static void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, const uint8_t *kinds)
 {
 	struct tuning_passes compilations = {0};
-	size_t node_count_max = ranges->node_count + NODES_ADDED_MAX;
+	size_t node_count_max = ranges->nodes.count + NODES_ADDED_MAX;
 
 	list_passes(tuning, ranges, kinds, &compilations);
 	mark_overlapping(&tuning->passes, &compilations);
-	free(compilations.rows);
+	free(compilations.list);
 	for (uint32_t t = 0; t < ranges->thread_count; t++) {
 		struct range_history history = ranges_history(ranges, t);
 
@@ -390,7 +389,7 @@ static void xla_tuning_index(struct xla_tuning *tuning, struct ranges *ranges, c
 
 void xla_tuning_free(struct xla_tuning *tuning)
 {
-	free_all(tuning->passes.rows, tuning->helpers.list, tuning->in_trial, tuning->in_tuner);
+	free_all(tuning->passes.list, tuning->helpers.list, tuning->in_trial, tuning->in_tuner);
 	*tuning = (struct xla_tuning){0};
 }
 
@@ -403,7 +402,7 @@ uint32_t xla_tuning_range(const struct xla_tuning *tuning, const struct ranges *
 	if (pass != NO_PASS && is_helper(tuning, pass, call->thread) &&
 	    (is_in_trial(tuning, own) ||
 	     (call->stack < tuning->stack_count && tuning->in_tuner[call->stack])))
-		node = ranges_grafted(ranges, tuning->passes.rows[pass].range, own);
+		node = ranges_grafted(ranges, tuning->passes.list[pass].range, own);
 	return node ? node : own;
 }
 
@@ -498,8 +497,8 @@ static enum tuning_kind tuning_kind(const struct model *model, uint32_t range)
 		return TUNING_PASS;
 	case XLA_TRIAL:
 		/* A program that Python runs is no trial. */
-		return native_stack(model, model->ranges.nodes[range].stack) ? TUNING_TRIAL
-									     : TUNING_OTHER;
+		return native_stack(model, model->ranges.nodes.list[range].stack) ? TUNING_TRIAL
+										  : TUNING_OTHER;
 	default:
 		return TUNING_OTHER;
 	}
@@ -511,10 +510,11 @@ static bool sort_nodes(const struct model *model, uint8_t *kinds, uint8_t *in_tr
 	size_t counts[TUNING_KINDS] = {0};
 
 	/* Parents come first. */
-	for (uint32_t n = 1; n < model->ranges.node_count; n++) {
+	for (uint32_t n = 1; n < model->ranges.nodes.count; n++) {
 		kinds[n] = (uint8_t)tuning_kind(model, n);
 		counts[kinds[n]]++;
-		in_trial[n] = in_trial[model->ranges.nodes[n].parent] || kinds[n] == TUNING_TRIAL;
+		in_trial[n] =
+			in_trial[model->ranges.nodes.list[n].parent] || kinds[n] == TUNING_TRIAL;
 	}
 	return counts[TUNING_PASS] && counts[TUNING_TRIAL];
 }
@@ -526,8 +526,8 @@ static void find_stacks(struct model *model, const uint8_t *kinds)
 	uint8_t *is_other = xt_calloc(model->stacks.count + 1, 1);
 	struct trials trials = {0};
 
-	for (uint32_t n = 1; n < ranges->node_count; n++) {
-		uint32_t stack = ranges->nodes[n].stack;
+	for (uint32_t n = 1; n < ranges->nodes.count; n++) {
+		uint32_t stack = ranges->nodes.list[n].stack;
 
 		if (kinds[n] == TUNING_TRIAL)
 			add_trial(&trials, native_stack(model, stack));
@@ -541,11 +541,11 @@ static void find_stacks(struct model *model, const uint8_t *kinds)
 void xla_join(struct model *model)
 {
 	struct xla_tuning *tuning = &model->tuning;
-	uint8_t *kinds = xt_calloc(model->ranges.node_count + 1, 1);
+	uint8_t *kinds = xt_calloc(model->ranges.nodes.count + 1, 1);
 
-	tuning->in_trial = xt_calloc(model->ranges.node_count + 1, 1);
+	tuning->in_trial = xt_calloc(model->ranges.nodes.count + 1, 1);
 	if (sort_nodes(model, kinds, tuning->in_trial)) {
-		tuning->node_count = model->ranges.node_count;
+		tuning->node_count = model->ranges.nodes.count;
 		find_stacks(model, kinds);
 		xla_tuning_index(tuning, &model->ranges, kinds);
 	}

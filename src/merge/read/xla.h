@@ -53,8 +53,7 @@ struct tuning_pass {
 };
 
 struct tuning_passes {
-	struct tuning_pass *rows;
-	size_t count, capacity;
+	LIST(struct tuning_pass);
 };
 
 /* All zeros is an empty table. */

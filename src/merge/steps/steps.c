@@ -47,7 +47,7 @@ static void steps_process(struct sink *sink, const struct process *process)
 					  .origin_ns = process->origin_ns,
 					  .source = found->source,
 					  .name = found->name ? xt_strdup(found->name) : NULL,
-					  .found_count = found->found_count,
+					  .found_count = found->count,
 					  .warmup_count = found->warmup_count,
 				  });
 }
@@ -132,8 +132,8 @@ static void begin_step(struct steps *s, struct step_device *device, uint32_t num
 	size_t iteration = device->next++;
 
 	end_step(device);
-	if (iteration >= s->reading.iterations->found_count ||
-	    s->reading.iterations->starts_ns[iteration] < s->reading.from_ns)
+	if (iteration >= s->reading.iterations->count ||
+	    s->reading.iterations->list[iteration] < s->reading.from_ns)
 		return;
 	device->is_in_step = true;
 	device->step = (struct step){
@@ -218,9 +218,9 @@ static void settle(struct step_device *device, const struct stretch *next, uint6
 /* When the iteration begins, or the last one ends. After that, there is no boundary. */
 static uint64_t boundary_ns(const struct iterations *list, size_t iteration)
 {
-	return iteration < list->found_count	? list->starts_ns[iteration]
-	       : iteration == list->found_count ? list->end_ns
-						: UINT64_MAX;
+	return iteration < list->count	  ? list->list[iteration]
+	       : iteration == list->count ? list->end_ns
+					  : UINT64_MAX;
 }
 
 static void begin_device(struct steps *s, struct step_device *device, uint64_t start_ns,
@@ -249,7 +249,7 @@ static void steps_stretch(struct sink *sink, const struct process *process,
 	enum step_part part = part_of_work(stretch);
 	struct step_device *device;
 
-	if (!s->reading.iterations->found_count || stretch->device >= STEPS_DEVICES_MAX)
+	if (!s->reading.iterations->count || stretch->device >= STEPS_DEVICES_MAX)
 		return;
 	device = &s->reading.devices[stretch->device];
 	if (!device->has_run)

@@ -156,10 +156,10 @@ static uint32_t add_root(struct tree_builder *p, uint32_t root)
 static int list_ranges(struct tree_builder *p, uint32_t range)
 {
 	const struct ranges *ranges = &p->process->model->ranges;
-	uint32_t depth = range ? ranges->nodes[range].depth : 0;
+	uint32_t depth = range ? ranges->nodes.list[range].depth : 0;
 
 	xt_grow(p->nest, p->nest_capacity, depth);
-	for (uint32_t i = depth; i--; range = ranges->nodes[range].parent)
+	for (uint32_t i = depth; i--; range = ranges->nodes.list[range].parent)
 		p->nest[i] = (struct placed_range){.node = range};
 	return (int)depth;
 }
@@ -167,7 +167,7 @@ static int list_ranges(struct tree_builder *p, uint32_t range)
 static uint32_t add_range(struct tree_builder *p, uint32_t base, const struct placed_range *range)
 {
 	const struct model *model = p->process->model;
-	const struct range_node *node = &model->ranges.nodes[range->node];
+	const struct range_node *node = &model->ranges.nodes.list[range->node];
 
 	if (range->is_hidden)
 		return base;
@@ -217,7 +217,7 @@ static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count
 	uint32_t limit = depth;
 
 	for (int i = range_count; i-- > 0;) {
-		uint32_t stack = p->process->model->ranges.nodes[p->nest[i].node].stack;
+		uint32_t stack = p->process->model->ranges.nodes.list[p->nest[i].node].stack;
 		uint32_t common = common_depth(p, depth, stack);
 
 		limit = common < limit ? common : limit;
@@ -228,7 +228,7 @@ static void place_ranges(struct tree_builder *p, uint32_t depth, int range_count
 /* Whether the launch is in a range with the same text. */
 static bool is_around_launch(const struct tree_builder *p, uint32_t range)
 {
-	const struct range_node *nodes = p->process->model->ranges.nodes;
+	const struct range_node *nodes = p->process->model->ranges.nodes.list;
 
 	for (uint32_t r = p->launch_range; r != RANGE_NONE; r = nodes[r].parent)
 		if (nodes[r].domain == nodes[range].domain && nodes[r].text == nodes[range].text)
@@ -286,8 +286,8 @@ static uint32_t compilation_of(const struct tree_builder *p, uint32_t stack, uin
 	    has_python(p, stack))
 		return RANGE_NONE;
 	while (range != RANGE_NONE && (xla_range_kind(model, range) != XLA_TUNING ||
-				       !has_python(p, model->ranges.nodes[range].stack)))
-		range = model->ranges.nodes[range].parent;
+				       !has_python(p, model->ranges.nodes.list[range].stack)))
+		range = model->ranges.nodes.list[range].parent;
 	return range;
 }
 
@@ -297,7 +297,7 @@ static uint32_t add_stack(struct tree_builder *p, uint32_t base, uint32_t stack,
 static uint32_t add_compilation(struct tree_builder *p, uint32_t base, uint32_t range,
 				int *range_count)
 {
-	const struct range_node *node = &p->process->model->ranges.nodes[range];
+	const struct range_node *node = &p->process->model->ranges.nodes.list[range];
 	bool has_frames = p->run->settings->nvtx == NVTX_FRAMES;
 
 	if (has_frames)
@@ -764,8 +764,8 @@ static void make_nodes(struct run *run, const struct model *model, uint32_t *nod
 {
 	const struct ranges *ranges = &model->ranges;
 
-	for (uint32_t r = 1; r < ranges->node_count; r++) {
-		const struct range_node *range = &ranges->nodes[r];
+	for (uint32_t r = 1; r < ranges->nodes.count; r++) {
+		const struct range_node *range = &ranges->nodes.list[r];
 
 		nodes[r] = paths_child(&run->sums->ranges.tree, nodes[range->parent],
 				       range_label(&run->sums->ranges.tree.names, model,
@@ -778,7 +778,7 @@ static void make_nodes(struct run *run, const struct model *model, uint32_t *nod
 void build_range_tree(struct run *run, const struct process *process,
 		      const struct aggregate *aggregate)
 {
-	size_t count = process->model->ranges.node_count;
+	size_t count = process->model->ranges.nodes.count;
 	uint32_t *nodes = xt_calloc(count ? count : 1, sizeof(*nodes));
 
 	make_nodes(run, process->model, nodes);

@@ -114,7 +114,7 @@ static bool find_row(const struct cpu_log *log, const struct cpu_thread *thread,
 	size_t row = cpu_samples_covering(samples, thread, time_ns);
 
 	*row_out = row;
-	return row < thread->end && samples->rows[row].cover.from_ns <= time_ns;
+	return row < thread->end && samples->list[row].cover.from_ns <= time_ns;
 }
 
 struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input *near, uint32_t pid,

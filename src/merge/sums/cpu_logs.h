@@ -88,7 +88,7 @@ struct cpu_moment cpu_logs_find(const struct cpu_logs *logs, const struct input 
 
 static inline const struct cpu_sample *cpu_moment_sample(const struct cpu_moment *moment)
 {
-	return &moment->log->model->cpu_samples.rows[moment->row];
+	return &moment->log->model->cpu_samples.list[moment->row];
 }
 
 #endif

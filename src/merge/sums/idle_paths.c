@@ -170,7 +170,7 @@ static uint64_t find_shares(struct idle_paths *paths, const struct gap *gap)
 	uint64_t covered_ns = 0;
 
 	for (size_t r = first; r < gap->thread->end; r++) {
-		struct cpu_cover cover = samples->rows[r].cover;
+		struct cpu_cover cover = samples->list[r].cover;
 		uint64_t from_ns = larger(cover.from_ns, gap->from_ns);
 		uint64_t until_ns = smaller(cover.until_ns, gap->until_ns), at_ns;
 
@@ -180,7 +180,7 @@ static uint64_t find_shares(struct idle_paths *paths, const struct gap *gap)
 			continue;
 		at_ns = from_ns + (until_ns - from_ns) / 2;
 		add_share(paths, class_at(gap, at_ns),
-			  path_of(paths, gap->log, &samples->rows[r], at_ns), until_ns - from_ns);
+			  path_of(paths, gap->log, &samples->list[r], at_ns), until_ns - from_ns);
 		saturating_add(&covered_ns, until_ns - from_ns);
 	}
 	return covered_ns;
@@ -273,9 +273,9 @@ static uint32_t path_throughout(struct idle_paths *paths, const struct gap *gap)
 	const struct cpu_samples *samples = &gap->log->model->cpu_samples;
 	size_t r = cpu_samples_at(samples, gap->thread, gap->until_ns);
 
-	if (r == gap->thread->end || samples->rows[r].first_ns > gap->from_ns)
+	if (r == gap->thread->end || samples->list[r].first_ns > gap->from_ns)
 		return IDLE_PATH_NONE;
-	return path_of(paths, gap->log, &samples->rows[r], gap->from_ns);
+	return path_of(paths, gap->log, &samples->list[r], gap->from_ns);
 }
 
 /*
@@ -314,7 +314,7 @@ static void divide_short(struct idle_paths *paths, const struct gap *gap)
 						    gap->pieces_ns[class]);
 	}
 	for (size_t r = first; r < gap->thread->end && !whole; r++) {
-		const struct cpu_sample *sample = &samples->rows[r];
+		const struct cpu_sample *sample = &samples->list[r];
 		uint64_t at_ns, ns = hit_ns(paths, gap, sample, &at_ns);
 
 		if (sample->first_ns >= gap->until_ns)

@@ -41,7 +41,7 @@ uint32_t memory_pool(uint32_t device, uint32_t kind)
 /* Gets the holder before its size changes, and save the size at the last peak. */
 static struct holder *touch(struct memory *memory, uint32_t place, const struct memory_pool *pool)
 {
-	struct holder *holder = &memory->holders[place];
+	struct holder *holder = &memory->holders.list[place];
 
 	if (holder->epoch != pool->epoch) {
 		holder->at_peak_bytes = holder->live_bytes;
@@ -87,7 +87,7 @@ static void allocate(struct memory *memory, const struct operation *operation)
 
 	if (outcome < 0)
 		xt_out_of_memory(0);
-	xt_grow(memory->holders, memory->holder_capacity, place + 1);
+	list_reserve(memory->holders, place + 1);
 	if (outcome) {
 		memory->counts.alloc_over++;
 		release(memory, &old);
@@ -141,8 +141,8 @@ static void forget_at_starts(struct memory *memory, uint64_t now_ns)
 	const struct pauses *stops = memory->stops;
 
 	while (memory->stops_passed < stops->count &&
-	       stops->rows[memory->stops_passed].until_ns <= now_ns)
-		forget(memory, stops->rows[memory->stops_passed++].until_ns);
+	       stops->list[memory->stops_passed].until_ns <= now_ns)
+		forget(memory, stops->list[memory->stops_passed++].until_ns);
 }
 
 static void next_operation(void *context, void *item, bool is_late)
@@ -173,7 +173,7 @@ void memory_free(struct memory *memory)
 {
 	reorder_buffer_free(&memory->reorder);
 	xt_allocations_free(&memory->live);
-	free(memory->holders);
+	free(memory->holders.list);
 	*memory = (struct memory){0};
 }
 
@@ -205,8 +205,8 @@ void memory_finish(struct memory *memory, bool ends_early)
 	reorder_buffer_finish(&memory->reorder);
 	if (ends_early && memory->skipped_ns <= memory->last_ns)
 		forget(memory, memory->last_ns);
-	for (size_t place = 0; place < memory->holder_capacity; place++) {
-		const struct holder *holder = &memory->holders[place];
+	for (size_t place = 0; place < memory->holders.capacity; place++) {
+		const struct holder *holder = &memory->holders.list[place];
 		const struct memory_pool *pool;
 		uint64_t *weights;
 

@@ -71,9 +71,8 @@ struct memory {
 	struct memory_pool pools[MEMORY_POOLS_MAX];
 	struct memory_counts counts;
 	struct xt_allocations live;
-	struct holder *holders; /* by index in the aggregate */
-	size_t holder_capacity;
-	const struct pauses *stops; /* sorted by time; after each, no allocation is known */
+	BY_ID(struct holder) holders; /* by index in the aggregate */
+	const struct pauses *stops;   /* sorted by time; after each, no allocation is known */
 	size_t stops_passed;
 	uint64_t last_ns;    /* of the last operation */
 	uint64_t skipped_ns; /* of the last operation that is not in the time window */

@@ -294,11 +294,11 @@ static void note_join(struct rank_member *member, const struct collective_calls 
 {
 	size_t count = 0;
 
-	for (size_t j = 0; j < calls->joined_count && !member->is_by_order; j++)
-		if (calls->joined[j].communicator == member->communicator) {
+	for (size_t j = 0; j < calls->joined.count && !member->is_by_order; j++)
+		if (calls->joined.list[j].communicator == member->communicator) {
 			member->saw_join = true;
-			member->rank = count++ ? UINT32_MAX : calls->joined[j].rank;
-			member->rank_count = calls->joined[j].rank_count;
+			member->rank = count++ ? UINT32_MAX : calls->joined.list[j].rank;
+			member->rank_count = calls->joined.list[j].rank_count;
 		}
 }
 
@@ -633,9 +633,10 @@ static void find_open_calls(struct reading *reading)
 	const struct collective_calls *calls = &reading->model->collective_calls;
 	struct rank_log *log = &reading->sums.rank_log;
 
-	for (size_t j = 0; j < calls->joined_count; j++)
-		if (!last_member(log, calls->joined[j].communicator))
-			member_of(log, reading->model, 0, calls->joined[j].communicator, false);
+	for (size_t j = 0; j < calls->joined.count; j++)
+		if (!last_member(log, calls->joined.list[j].communicator))
+			member_of(log, reading->model, 0, calls->joined.list[j].communicator,
+				  false);
 	for (size_t c = 0; c < calls->count; c++) {
 		const struct collective_call *call = &calls->list[c];
 

@@ -29,9 +29,9 @@ void reading_find_iterations(struct reading *reading)
 		return;
 	iterations_find(list, reading->model, reading->process.log->path,
 			&reading->run->settings->iterations);
-	if (list->warmup_count >= list->found_count)
+	if (list->warmup_count >= list->count)
 		return;
-	reading->plan.steady_from_ns = list->starts_ns[list->warmup_count];
+	reading->plan.steady_from_ns = list->list[list->warmup_count];
 	reading->plan.steady_ns = list->end_ns - reading->plan.steady_from_ns;
 }
 
@@ -133,12 +133,12 @@ static bool has_range(struct reading *reading, uint32_t range)
 
 	if (!run->selection->wanted->patterns[PATTERN_RANGE])
 		return true;
-	if (!range || range >= ranges->node_count)
+	if (!range || range >= ranges->nodes.count)
 		return false;
 	xt_grow(event_filter->ranges, event_filter->range_capacity, range + 1);
 	if (event_filter->ranges[range])
 		return event_filter->ranges[range] == WANTED;
-	node = &ranges->nodes[range];
+	node = &ranges->nodes.list[range];
 	name = range_label(&run->sums->ranges.tree.names, reading->model, node->domain, node->text,
 			   "", "");
 	if (selection_has_range(run->selection,
@@ -496,7 +496,7 @@ void cpu_sums_add(struct reading *reading)
 	const struct cpu_samples *samples = &reading->process.cpu->model->cpu_samples;
 
 	for (size_t s = 0; s < samples->count; s++) {
-		const struct cpu_sample *sample = &samples->rows[s];
+		const struct cpu_sample *sample = &samples->list[s];
 		struct owner owner;
 		uint32_t place;
 

@@ -42,7 +42,7 @@ static uint32_t join(struct autograd *autograd, uint32_t stack, uint32_t state, 
 static const struct joined_stack *joined(const struct autograd *autograd, uint32_t stack)
 {
 	assert_true(autograd_is_joined(autograd, stack));
-	return &autograd->joined[stack - FIRST_JOINED];
+	return &autograd->joined.list[stack - FIRST_JOINED];
 }
 
 /* A launch sees the number after that of its node; the running node's number has 1 added. */
@@ -153,7 +153,7 @@ static void bounds_chains_of_joins(void **state)
 			deepest = joined(&a, stack)->depth;
 	}
 	assert_int_equal(deepest, JOIN_DEPTH_MAX);
-	assert_true(a.joined_count < 1000);
+	assert_true(a.joined.count < 1000);
 	assert_true(a.left_count > 100);
 	autograd_free(&a);
 }

@@ -306,10 +306,10 @@ static void learns_the_ranks_of_communicators(void **state)
 	pop(&f, 1, 60, NULL);
 	calls = load(&f);
 	assert_int_equal(calls->count, 0); /* these are no collectives */
-	assert_int_equal(calls->joined_count, 1);
-	assert_int_equal(calls->joined[0].communicator, 77);
-	assert_int_equal(calls->joined[0].rank, 5);
-	assert_int_equal(calls->joined[0].rank_count, 8);
+	assert_int_equal(calls->joined.count, 1);
+	assert_int_equal(calls->joined.list[0].communicator, 77);
+	assert_int_equal(calls->joined.list[0].rank, 5);
+	assert_int_equal(calls->joined.list[0].rank_count, 8);
 	model_free(f.model);
 }
 
@@ -350,7 +350,7 @@ static void treats_impossible_values_as_unknown(void **state)
 	}
 	assert_int_equal(at(calls, 2, 10), 0);
 	assert_int_equal(collective_calls_at(calls, 2, 12)->root, UINT32_MAX);
-	assert_int_equal(calls->joined_count, 0);
+	assert_int_equal(calls->joined.count, 0);
 	assert_int_equal(at(calls, 2, 18), 6);
 	model_free(f.model);
 }

@@ -12,9 +12,9 @@
 
 static void add(struct cpu_samples *samples, uint32_t tid, uint64_t first_ns, uint64_t last_ns)
 {
-	samples->rows = realloc(samples->rows, (samples->count + 1) * sizeof(*samples->rows));
-	assert_non_null(samples->rows);
-	samples->rows[samples->count++] =
+	samples->list = realloc(samples->list, (samples->count + 1) * sizeof(*samples->list));
+	assert_non_null(samples->list);
+	samples->list[samples->count++] =
 		(struct cpu_sample){.first_ns = first_ns, .last_ns = last_ns, .tid = tid};
 }
 
@@ -22,7 +22,7 @@ static struct cpu_cover cover_of(const struct cpu_samples *samples, uint32_t tid
 {
 	const struct cpu_thread *thread = cpu_samples_of(samples, tid);
 
-	return samples->rows[thread->first + number].cover;
+	return samples->list[thread->first + number].cover;
 }
 
 static void finds_rows_of_threads(void **state)
@@ -55,7 +55,7 @@ static void speaks_for_the_time_before_that_its_weight_accounts_for(void **state
 	(void)state;
 	add(&samples, 7, 1000, 1000);
 	add(&samples, 7, 2000, 2100);
-	samples.rows[1].weight_ns = 700 + 100;
+	samples.list[1].weight_ns = 700 + 100;
 	cpu_samples_sort(&samples, REACH_NS);
 	assert_int_equal(cover_of(&samples, 7, 0).from_ns, 1000 - REACH_NS);
 	assert_int_equal(cover_of(&samples, 7, 0).until_ns, 1000);
@@ -72,8 +72,8 @@ static void samples_of_one_moment_divide_the_time_before(void **state)
 	add(&samples, 7, 1000, 1000);
 	add(&samples, 7, 2000, 2000);
 	add(&samples, 7, 2000, 2300);
-	samples.rows[1].weight_ns = 250;
-	samples.rows[2].weight_ns = 750 + 300;
+	samples.list[1].weight_ns = 250;
+	samples.list[2].weight_ns = 750 + 300;
 	cpu_samples_sort(&samples, REACH_NS);
 	assert_int_equal(cover_of(&samples, 7, 1).from_ns, 1000);
 	assert_int_equal(cover_of(&samples, 7, 1).until_ns, 1250);
@@ -113,14 +113,14 @@ static void check_covers(const struct cpu_samples *samples)
 		uint64_t until_ns = 0, last_ns = 0;
 
 		for (size_t r = thread->first; r < thread->end; r++) {
-			struct cpu_cover cover = samples->rows[r].cover;
+			struct cpu_cover cover = samples->list[r].cover;
 
 			assert_true(cover.from_ns >= until_ns);
-			assert_true(cover.from_ns <= samples->rows[r].first_ns);
+			assert_true(cover.from_ns <= samples->list[r].first_ns);
 			assert_true(cover.until_ns >= cover.from_ns);
-			assert_true(samples->rows[r].last_ns >= last_ns);
+			assert_true(samples->list[r].last_ns >= last_ns);
 			until_ns = cover.until_ns;
-			last_ns = samples->rows[r].last_ns;
+			last_ns = samples->list[r].last_ns;
 		}
 	}
 }
@@ -131,7 +131,7 @@ static size_t slow_covering(const struct cpu_samples *samples, const struct cpu_
 {
 	size_t row = thread->first;
 
-	while (row < thread->end && samples->rows[row].cover.until_ns <= time_ns)
+	while (row < thread->end && samples->list[row].cover.until_ns <= time_ns)
 		row++;
 	return row;
 }
@@ -166,7 +166,7 @@ static void covers_of_overlapping_rows_are_disjoint(void **state)
 
 		add(&samples, 1 + (uint32_t)rand() % 3, first_ns,
 		    first_ns + (rand() % 4 ? (uint64_t)rand() % 300 : UINT64_C(1) << 62));
-		samples.rows[i].weight_ns = rand() % 9 ? (uint64_t)rand() % 400 : UINT64_MAX;
+		samples.list[i].weight_ns = rand() % 9 ? (uint64_t)rand() % 400 : UINT64_MAX;
 	}
 	cpu_samples_sort(&samples, REACH_NS);
 	check_covers(&samples);

@@ -63,11 +63,11 @@ static void add(struct fixture *f, size_t log, const struct cpu_sample *sample)
 {
 	struct cpu_samples *samples = &f->models[log]->cpu_samples;
 
-	if (!samples->rows)
-		samples->rows = calloc(SAMPLE_MAX, sizeof(*samples->rows));
-	assert_non_null(samples->rows);
+	if (!samples->list)
+		samples->list = calloc(SAMPLE_MAX, sizeof(*samples->list));
+	assert_non_null(samples->list);
 	assert_true(samples->count < SAMPLE_MAX);
-	samples->rows[samples->count++] = *sample;
+	samples->list[samples->count++] = *sample;
 }
 
 static void sort(struct fixture *f)

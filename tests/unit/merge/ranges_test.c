@@ -38,8 +38,8 @@ static uint64_t nest_of(struct ranges *ranges, uint32_t thread, uint64_t time_ns
 {
 	uint64_t nest = 0, factor = 1;
 
-	for (uint32_t n = ranges_at(ranges, thread, time_ns); n; n = ranges->nodes[n].parent) {
-		nest += factor * ranges->nodes[n].text;
+	for (uint32_t n = ranges_at(ranges, thread, time_ns); n; n = ranges->nodes.list[n].parent) {
+		nest += factor * ranges->nodes.list[n].text;
 		factor *= 10;
 	}
 	return nest;
@@ -169,8 +169,8 @@ static void bounds_depth(void **state)
 	for (uint64_t t = 100000; t < 100000 + 99999; t++)
 		add(&ranges, XT_RANGE_POP, 1, t, 0, 0, 0);
 	ranges_index(&ranges);
-	assert_int_equal(ranges.nodes[ranges_at(&ranges, 1, 99999)].depth, RANGES_DEPTH_MAX);
-	assert_int_equal(ranges.nodes[ranges_at(&ranges, 1, UINT64_MAX)].depth, 1);
+	assert_int_equal(ranges.nodes.list[ranges_at(&ranges, 1, 99999)].depth, RANGES_DEPTH_MAX);
+	assert_int_equal(ranges.nodes.list[ranges_at(&ranges, 1, UINT64_MAX)].depth, 1);
 	assert_int_equal(ranges.counts.pops_unmatched, 0);
 	ranges_free(&ranges);
 }
@@ -194,14 +194,14 @@ static void bounds_overlapping_ranges(void **state)
 	assert_int_equal(ranges.counts.ends_unmatched, 0);
 	assert_int_equal(ranges.counts.unclosed, IN_FLIGHT);
 	assert_true(ranges.counts.not_nested > COUNT / 2);
-	assert_true(ranges.node_count < 2 * COUNT + (1 << 18) + RANGES_DEPTH_MAX);
+	assert_true(ranges.nodes.count < 2 * COUNT + (1 << 18) + RANGES_DEPTH_MAX);
 	for (uint64_t t = 10; t < 10 * (COUNT + 1); t += 5) {
 		uint32_t n = ranges_at(&ranges, 1, t), newest = (uint32_t)(t / 10);
 
-		assert_int_equal(ranges.nodes[n].text, newest);
-		for (; n; n = ranges.nodes[n].parent) {
-			assert_true(ranges.nodes[n].text <= newest);
-			assert_true(ranges.nodes[n].text + IN_FLIGHT + (t % 10 == 0) > newest);
+		assert_int_equal(ranges.nodes.list[n].text, newest);
+		for (; n; n = ranges.nodes.list[n].parent) {
+			assert_true(ranges.nodes.list[n].text <= newest);
+			assert_true(ranges.nodes.list[n].text + IN_FLIGHT + (t % 10 == 0) > newest);
 		}
 	}
 	ranges_free(&ranges);

@@ -152,9 +152,9 @@ static void add_ranges(struct html *html, const struct model *model)
 {
 	const struct ranges *ranges = &model->ranges;
 
-	xt_grow(html->process_ranges, html->process_range_capacity, ranges->node_count + 1);
-	for (uint32_t r = 1; r < ranges->node_count; r++) {
-		const struct range_node *range = &ranges->nodes[r];
+	xt_grow(html->process_ranges, html->process_range_capacity, ranges->nodes.count + 1);
+	for (uint32_t r = 1; r < ranges->nodes.count; r++) {
+		const struct range_node *range = &ranges->nodes.list[r];
 		uint32_t node = paths_child(&html->ranges, html->process_ranges[range->parent],
 					    range_label(&html->ranges.names, model, range->domain,
 							range->text, "", ""));
@@ -259,7 +259,7 @@ static void add_total(struct sink *sink, const struct process *process, const st
 		.node = node,
 		.device = device_of(html, process, owner),
 		.thread = html_thread(html, process, owner->thread),
-		.range = owner->range < process->model->ranges.node_count
+		.range = owner->range < process->model->ranges.nodes.count
 				 ? html->process_ranges[owner->range]
 				 : PATH_ROOT,
 	};
