@@ -814,7 +814,7 @@ static void end_run(struct whole_run *whole)
 	paths_free(&sums->ranges.tree);
 	for (size_t i = 0; i < run->inputs->all_count; i++)
 		free(run->labels[i]);
-	free_all(compared->logs, sums->memory.rows, sums->ranges.sums, run->labels);
+	free_all(compared->logs, sums->memory.list, sums->ranges.sums.list, run->labels);
 	run_names_free(&whole->naming);
 	paths_free(&run->paths);
 	redaction_free(&whole->redaction);

@@ -46,7 +46,7 @@ struct page_column *page_columns_add(struct page_columns *columns, const char *f
 	struct page_column *column;
 	va_list arguments;
 
-	column = xt_new(columns->list, columns->count, columns->capacity);
+	column = list_new(*columns);
 	va_start(arguments, format);
 	vsnprintf(column->name, sizeof(column->name), format, arguments);
 	va_end(arguments);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "log/base/grow.h"
 
 struct page_column {
 	char name[48];
@@ -24,9 +25,7 @@ struct page_column {
 
 /* All zeros is an empty list. Free it with page_columns_free(). */
 struct page_columns {
-	struct page_column *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct page_column);
 };
 
 /* Adds a column. The pointer is valid until the next call. */

@@ -278,7 +278,7 @@ static Perftools__Profiles__Line *make_lines(struct pprof *pprof, const struct p
 					     uint32_t a, size_t *count_out)
 {
 	const struct address *address = &process->frames->addresses->list[a];
-	const struct place *places = process->frames->addresses->places;
+	const struct place *places = process->frames->addresses->places.list;
 	size_t last = address->first_place + address->place_count, count = 0;
 	Perftools__Profiles__Line *lines =
 		xt_calloc((size_t)address->place_count + 1, sizeof(*lines));

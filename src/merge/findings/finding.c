@@ -151,7 +151,7 @@ static void add_source(struct reading *reading, struct finding_place *place, uin
 static void add_address(struct reading *reading, struct finding_place *place, uint32_t a)
 {
 	const struct address *address = &reading->process.frames->addresses->list[a];
-	const struct place *places = reading->process.frames->addresses->places;
+	const struct place *places = reading->process.frames->addresses->places.list;
 	const uint32_t *inlined = reading->frames.place_names;
 	size_t last = address->first_place + address->place_count;
 	bool is_interpreter = frame_is_interpreter(reading->model, address->module);

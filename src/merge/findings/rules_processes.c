@@ -323,7 +323,7 @@ static const char *advice_for(const struct collectives_report *report)
 		verdict->kind == VERDICT_LINK ? &report->communicators.list[verdict->communicator]
 					      : NULL;
 
-	if (link && link->rank_count > link->member_count)
+	if (link && link->rank_count > link->members.count)
 		return no_log_advice;
 	if (verdict->kind == VERDICT_HANG && verdict->log != SIZE_MAX)
 		return verdict->node == PATH_ROOT ? no_work_advice : absent_advice;
@@ -367,7 +367,7 @@ static void report_hang(struct run *run)
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
 	const struct communicator *list = report->communicators.list;
-	uint64_t rank_count = list[report->unfinished.list[0].communicator].member_count;
+	uint64_t rank_count = list[report->unfinished.list[0].communicator].members.count;
 	uint64_t cost_ns = verdict->cost_ns * rank_count;
 	uint64_t whole_ns =
 		verdict->share > 0 ? (uint64_t)((double)cost_ns / verdict->share) : cost_ns;

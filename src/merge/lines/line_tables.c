@@ -100,7 +100,7 @@ static void open_parts(struct table_rows *rows, bool are_lines)
 		if ((lines->parts[lines->order[i]].kind == PART_OWN) == are_lines)
 			table_add(rows, lines->order[i]);
 	for (size_t r = 0; are_lines && r < rows->count; r++)
-		saturating_add(&rows->whole, gpu_ns_of(rows, &lines->parts[rows->chosen[r]]));
+		saturating_add(&rows->whole, gpu_ns_of(rows, &lines->parts[rows->chosen.list[r]]));
 }
 
 static void open_lines(struct table_rows *rows)
@@ -128,9 +128,9 @@ static void open_busy_lines(struct table_rows *rows)
 		return;
 	open_parts(rows, true);
 	if (in_steps)
-		SORT_BY(rows->chosen, rows->count, compare_in_steps, parts);
+		SORT_BY(rows->chosen.list, rows->count, compare_in_steps, parts);
 	for (; rows->count; rows->count--) {
-		last = &parts[rows->chosen[rows->count - 1]];
+		last = &parts[rows->chosen.list[rows->count - 1]];
 		if (gpu_ns_of(rows, last) || (in_steps ? last->steps.idle_ns : last->idle_ns))
 			break;
 	}

@@ -401,9 +401,9 @@ static void find_steps(struct lines *lines, const struct run *run)
 		const uint64_t *own = sum->weights, *all = run->paths.nodes[sum->node].weights;
 		const struct step_weights *path;
 
-		if (!steps || sum->node >= steps->weight_capacity)
+		if (!steps || sum->node >= steps->weights.capacity)
 			continue;
-		path = &steps->weights[sum->node];
+		path = &steps->weights.list[sum->node];
 		sum->steps.gpu_ns =
 			part_of(path->gpu_ns, own[WEIGHT_GPU_TIME], all[WEIGHT_GPU_TIME]);
 		sum->steps.count = part_of(path->count, own[WEIGHT_COUNT], all[WEIGHT_COUNT]);

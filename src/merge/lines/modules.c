@@ -181,9 +181,9 @@ static void add_paths(struct modules *modules)
 		if (!chains[n])
 			continue;
 		add_node(modules->chains[chains[n]].own, node, passes[n]);
-		if (modules->steps && n < modules->steps->weight_capacity)
+		if (modules->steps && n < modules->steps->weights.capacity)
 			saturating_add(&modules->chains[chains[n]].own[SUM_STEPS],
-				       modules->steps->weights[n].gpu_ns);
+				       modules->steps->weights.list[n].gpu_ns);
 	}
 	free_all(passes, chains);
 }

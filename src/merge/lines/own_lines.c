@@ -75,10 +75,11 @@ static void list_stack(const struct process *process, uint32_t stack, struct sta
 								     : frames->address_names[a];
 
 			if (name)
-				list_append(*lines,
-					    (struct stack_line){
-						    name - 1,
-						    process->frames->addresses->places[place]});
+				list_append(
+					*lines,
+					(struct stack_line){
+						name - 1,
+						process->frames->addresses->places.list[place]});
 		}
 	}
 	free(path.items);

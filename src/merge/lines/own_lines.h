@@ -28,7 +28,7 @@ static inline unsigned marks_of(const struct paths *paths, uint32_t node)
 {
 	uint32_t name = paths->nodes[node].name;
 
-	return name < paths->mark_capacity ? paths->marks[name] : 0;
+	return by_id_get(paths->marks, name);
 }
 
 static inline const char *frame_text(const struct paths *paths, uint32_t node)

@@ -151,6 +151,7 @@ static const char *extend_suffix(const char *path, const char *suffix)
 void file_names_add(struct file_names *files, const char *path)
 {
 	const char *text, *suffix;
+	struct file_name *file;
 	uint32_t name;
 	size_t length;
 
@@ -159,8 +160,8 @@ void file_names_add(struct file_names *files, const char *path)
 		names_init(&files->suffixes);
 	}
 	name = intern_path(files, path);
-	xt_grow(files->files, files->file_capacity, (size_t)name + 1);
-	if (files->files[name].is_added)
+	file = by_id(files->files, name);
+	if (file->is_added)
 		return;
 	text = names_text(&files->paths, name, &length);
 	suffix = text + length;
@@ -169,10 +170,9 @@ void file_names_add(struct file_names *files, const char *path)
 
 		suffix = extend_suffix(text, suffix);
 		s = names_intern(&files->suffixes, suffix, strlen(suffix));
-		xt_grow(files->path_counts, files->suffix_capacity, (size_t)s + 1);
-		files->path_counts[s]++;
+		(*by_id(files->path_counts, s))++;
 	} while (suffix > text);
-	files->files[name].is_added = true;
+	file->is_added = true;
 }
 
 /* Returns the shortest suffix that no other path has, or the whole path. */
@@ -185,14 +185,14 @@ static uint32_t unique_suffix(struct file_names *files, uint32_t path)
 	do {
 		suffix = extend_suffix(text, suffix);
 		name = names_intern(&files->suffixes, suffix, strlen(suffix));
-	} while (files->path_counts[name] > 1 && suffix > text);
+	} while (files->path_counts.list[name] > 1 && suffix > text);
 	return name;
 }
 
 void file_names_assign(struct file_names *files)
 {
-	for (uint32_t path = 0; path < files->paths.count && path < files->file_capacity; path++) {
-		struct file_name *file = &files->files[path];
+	for (uint32_t path = 0; path < files->paths.count && path < files->files.capacity; path++) {
+		struct file_name *file = &files->files.list[path];
 		uint32_t suffix;
 
 		if (!file->is_added || file->suffix)
@@ -209,16 +209,16 @@ const char *file_names_shown(struct file_names *files, const char *path)
 	if (!files->paths.count)
 		return path;
 	name = intern_path(files, path);
-	if (name >= files->file_capacity || !files->files[name].suffix)
+	if (name >= files->files.capacity || !files->files.list[name].suffix)
 		return path;
-	return names_text(&files->suffixes, files->files[name].suffix - 1, NULL);
+	return names_text(&files->suffixes, files->files.list[name].suffix - 1, NULL);
 }
 
 void file_names_free(struct file_names *files)
 {
 	names_free(&files->paths);
 	names_free(&files->suffixes);
-	free_all(files->files, files->path_counts);
+	free_all(files->files.list, files->path_counts.list);
 	*files = (struct file_names){0};
 }
 
@@ -461,8 +461,8 @@ void redact_model(struct redaction *redaction, struct model *model, struct addre
 {
 	for (size_t m = 1; m < model->modules.count; m++)
 		replace_path(redaction, model, &model->modules.rows[m].path);
-	for (size_t p = 0; p < addresses->place_count; p++)
-		replace_path(redaction, model, &addresses->places[p].file);
+	for (size_t p = 0; p < addresses->places.count; p++)
+		replace_path(redaction, model, &addresses->places.list[p].file);
 	for (size_t f = 0; f < model->python_frames.count; f++) {
 		uint32_t string = model->python_frames.rows[f].file;
 
@@ -683,7 +683,7 @@ uint32_t frame_native_name(struct frame_names *c, uint32_t a)
 	if (c->native[a])
 		return c->native[a] - 1;
 	if (address->place_count)
-		place = &c->addresses->places[address->first_place + address->place_count - 1];
+		place = &c->addresses->places.list[address->first_place + address->place_count - 1];
 	name = name_function(c, a);
 	if (c->lines && place)
 		name = add_line(c, name, place);
@@ -728,7 +728,7 @@ uint32_t frame_python_name(struct frame_names *c, uint32_t id)
 
 uint32_t frame_inlined_name(struct frame_names *c, uint32_t a, size_t p)
 {
-	const struct place *place = &c->addresses->places[p];
+	const struct place *place = &c->addresses->places.list[p];
 	uint32_t name;
 
 	if (c->inlined[p])
@@ -763,8 +763,8 @@ static void assign_files(struct frame_names *c)
 		add_file(c, model_string(model, model->python_frames.rows[id].file), &last);
 	for (size_t r = 1; r < model->compiled.count; r++)
 		add_file(c, model->compiled.rows[r].place.file, &last);
-	for (size_t p = 0; c->lines && p < addresses->place_count; p++)
-		add_file(c, addresses->places[p].file, &last);
+	for (size_t p = 0; c->lines && p < addresses->places.count; p++)
+		add_file(c, addresses->places.list[p].file, &last);
 	for (uint32_t a = 0; a < addresses->count; a++)
 		add_file(c, c->qualifiers[a].path, &last);
 	file_names_assign(c->files);
@@ -773,7 +773,7 @@ static void assign_files(struct frame_names *c)
 void frame_names_begin(struct frame_names *names)
 {
 	names->native = xt_calloc(names->addresses->count + 1, sizeof(*names->native));
-	names->inlined = xt_calloc(names->addresses->place_count + 1, sizeof(*names->inlined));
+	names->inlined = xt_calloc(names->addresses->places.count + 1, sizeof(*names->inlined));
 	names->python = xt_calloc(names->model->python_frames.count + 1, sizeof(*names->python));
 	names->qualifiers = disambiguate_functions(names->model, names->addresses);
 	assign_files(names);

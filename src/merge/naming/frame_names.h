@@ -35,12 +35,10 @@ struct file_name {
 
 /* The source files of a run. Zeros are an empty table. */
 struct file_names {
-	struct names paths;	 /* without "." and ".." */
-	struct names suffixes;	 /* one or more whole components at the end of a path */
-	struct file_name *files; /* by path */
-	size_t file_capacity;
-	uint32_t *path_counts; /* by suffix: how many paths end with it */
-	size_t suffix_capacity;
+	struct names paths;	       /* without "." and ".." */
+	struct names suffixes;	       /* one or more whole components at the end of a path */
+	BY_ID(struct file_name) files; /* by path */
+	BY_ID(uint32_t) path_counts;   /* by suffix: how many paths end with it */
 };
 
 /* Adds a path. Call file_names_assign() after the last one. */

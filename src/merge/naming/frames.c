@@ -593,7 +593,7 @@ void frames_merge(const struct frames *frames, const struct model *model, uint32
 static uint32_t add_native(struct frames_context *c, uint32_t node, uint32_t a)
 {
 	const struct address *address = &c->addresses->list[a];
-	const struct place *places = c->addresses->places;
+	const struct place *places = c->addresses->places.list;
 	size_t first = address->first_place, last = first + address->place_count;
 
 	if (c->roles.roles[a] == ROLE_PLT)

@@ -147,8 +147,7 @@ struct joined_path {
 };
 
 struct joined_paths {
-	struct joined_path *list; /* by number of the joined stack */
-	size_t count, capacity;
+	LIST(struct joined_path); /* by number of the joined stack */
 };
 
 struct frames {

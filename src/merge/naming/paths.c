@@ -21,14 +21,13 @@ void paths_free(struct paths *paths)
 	names_free(&paths->names);
 	free(paths->nodes);
 	xt_hash_free(&paths->by_parent_and_name);
-	free_all(paths->marks, paths->lines);
+	free_all(paths->marks.list, paths->lines.list);
 	*paths = (struct paths){0};
 }
 
 void paths_mark(struct paths *paths, uint32_t name, enum frame_mark mark)
 {
-	xt_grow(paths->marks, paths->mark_capacity, (size_t)name + 1);
-	paths->marks[name] |= (uint16_t)mark;
+	*by_id(paths->marks, name) |= (uint16_t)mark;
 }
 
 void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint32_t line)
@@ -41,8 +40,7 @@ void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint3
 	file_name = names_intern(&paths->names, clean, text_clean(clean, file, length, ';'));
 	free(clean);
 	paths_mark(paths, name, MARK_USER_FILE);
-	xt_grow(paths->lines, paths->line_capacity, (size_t)name + 1);
-	known = &paths->lines[name];
+	known = by_id(paths->lines, name);
 	if (!known->line)
 		*known = (struct frame_line){file_name, line};
 	else if (known->file != file_name || known->line != line)
@@ -84,12 +82,8 @@ static unsigned marks_of(const struct paths *paths, uint32_t node)
 {
 	unsigned marks = 0;
 
-	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
-		uint32_t name = paths->nodes[node].name;
-
-		if (name < paths->mark_capacity)
-			marks |= paths->marks[name];
-	}
+	for (; node != PATH_ROOT; node = paths->nodes[node].parent)
+		marks |= by_id_get(paths->marks, paths->nodes[node].name);
 	return marks;
 }
 

@@ -36,10 +36,8 @@ struct paths {
 	size_t node_capacity;
 	uint32_t node_count;
 	struct xt_hash_table by_parent_and_name;
-	uint16_t *marks; /* by name: enum frame_mark; shorter than names */
-	size_t mark_capacity;
-	struct frame_line *lines; /* by name, if it has MARK_USER_FILE */
-	size_t line_capacity;
+	BY_ID(uint16_t) marks;		/* by name: enum frame_mark; shorter than names */
+	BY_ID(struct frame_line) lines; /* by name, if it has MARK_USER_FILE */
 };
 
 void paths_init(struct paths *paths);
@@ -70,19 +68,19 @@ void paths_mark_line(struct paths *paths, uint32_t name, const char *file, uint3
 /* Returns whether the name is a frame in the user's files. */
 static inline bool paths_is_user_code(const struct paths *paths, uint32_t name)
 {
-	return name < paths->mark_capacity && paths->marks[name] & MARK_USER_FILE;
+	return by_id_get(paths->marks, name) & MARK_USER_FILE;
 }
 
 /* Returns whether the name is a frame of user code, for any reason. */
 static inline bool paths_is_user_frame(const struct paths *paths, uint32_t name)
 {
-	return name < paths->mark_capacity && paths->marks[name] & MARKS_USER;
+	return by_id_get(paths->marks, name) & MARKS_USER;
 }
 
 /* Returns the line of a name for which paths_is_user_code() is true. */
 static inline const struct frame_line *paths_line(const struct paths *paths, uint32_t name)
 {
-	return &paths->lines[name];
+	return &paths->lines.list[name];
 }
 
 /*

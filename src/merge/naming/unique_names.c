@@ -337,7 +337,8 @@ static uint32_t file_of(const struct sorting *s, uint32_t a)
 	const struct address *address = &s->addresses->list[a];
 
 	return address->place_count
-		       ? s->addresses->places[address->first_place + address->place_count - 1].file
+		       ? s->addresses->places.list[address->first_place + address->place_count - 1]
+				 .file
 		       : NAME_EMPTY;
 }
 
@@ -653,7 +654,7 @@ static void add_name(struct assignment *s, uint32_t mangled)
 	named.shortened = demangle(&s->cache, mangled, DEMANGLE_SHORT);
 	named.plain = demangle(&s->cache, mangled, DEMANGLE_PLAIN);
 	named.full = demangle(&s->cache, mangled, DEMANGLE_FULL);
-	xt_append(s->list, s->count, s->capacity, named);
+	list_append(*s, named);
 }
 
 static void list_kernels(struct assignment *s, const struct model *model)
@@ -670,22 +671,16 @@ static void list_functions(struct assignment *s, const struct model *model,
 		    !module_is_driver(model, addresses->list[a].module))
 			add_name(s, addresses->list[a].name);
 	/* The last place of an address is the function itself. */
-	for (size_t p = 0; p < addresses->place_count; p++)
-		add_name(s, addresses->places[p].function);
-}
-
-static uint32_t *entry(uint32_t **list, size_t *capacity, uint32_t name)
-{
-	xt_grow(*list, *capacity, (size_t)name + 1);
-	return &(*list)[name];
+	for (size_t p = 0; p < addresses->places.count; p++)
+		add_name(s, addresses->places.list[p].function);
 }
 
 /* Assigns the shown name to the full name. Returns false if another name owns it. */
 static bool claim(struct assignment *s, uint32_t shown, uint32_t full)
 {
 	struct name_space *space = s->space;
-	uint32_t *owner = entry(&space->full_of, &space->full_capacity, shown);
-	uint32_t *known = entry(&space->shown_of, &space->shown_capacity, full);
+	uint32_t *owner = by_id(space->full_of, shown);
+	uint32_t *known = by_id(space->shown_of, full);
 
 	if (*owner && *owner != full + 1)
 		return false;
@@ -750,9 +745,7 @@ struct group {
 /* Chooses the names to compare: without parameters if these names differ. */
 static void choose_wholes(const struct assignment *s, struct group *group)
 {
-	uint32_t owner = group->list[0].shortened < s->space->full_capacity
-				 ? s->space->full_of[group->list[0].shortened]
-				 : 0;
+	uint32_t owner = by_id_get(s->space->full_of, group->list[0].shortened);
 	bool is_plain = true;
 	size_t count = group->count;
 
@@ -771,7 +764,7 @@ static void choose_wholes(const struct assignment *s, struct group *group)
 
 static bool is_assigned(const struct assignment *s, const struct named *named)
 {
-	return named->full < s->space->shown_capacity && s->space->shown_of[named->full];
+	return by_id_get(s->space->shown_of, named->full);
 }
 
 /* Fills firsts, sorted. */
@@ -847,7 +840,7 @@ static void assign_group(struct assignment *s, const struct named *group, size_t
 static void show(const struct assignment *s, const struct named *named,
 		 struct demangle_cache *cache)
 {
-	uint32_t assigned = s->space->shown_of[named->full] - 1, shown;
+	uint32_t assigned = s->space->shown_of.list[named->full] - 1, shown;
 	const char *text = text_of(s, assigned);
 
 	if (assigned == named->shortened)
@@ -888,7 +881,7 @@ static void reserve_kernels(struct assignment *s, const struct assignment *kerne
 		if (!kernel || !is_assigned(kernels, kernel))
 			s->list[kept++] = s->list[i];
 		else
-			claim(s, kernels->space->shown_of[kernel->full] - 1, kernel->full);
+			claim(s, kernels->space->shown_of.list[kernel->full] - 1, kernel->full);
 	}
 	s->count = kept;
 }
@@ -919,7 +912,7 @@ void unique_names_assign(struct unique_names *unique, struct demangle_cache *cac
 
 static void free_space(struct name_space *space)
 {
-	free_all(space->shown_of, space->full_of);
+	free_all(space->shown_of.list, space->full_of.list);
 }
 
 void unique_names_free(struct unique_names *unique)

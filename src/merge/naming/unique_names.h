@@ -41,10 +41,8 @@ struct name_qualifier *disambiguate_functions(const struct model *model,
 
 /* A set of unique names. Both arrays are indexed by name and contain a name + 1, or 0. */
 struct name_space {
-	uint32_t *shown_of; /* by full name: the shown name */
-	size_t shown_capacity;
-	uint32_t *full_of; /* by shown name: the full name */
-	size_t full_capacity;
+	BY_ID(uint32_t) shown_of; /* by full name: the shown name */
+	BY_ID(uint32_t) full_of;  /* by shown name: the full name */
 };
 
 /*

@@ -482,8 +482,8 @@ static void end_process(struct sink *sink, const struct process *process)
 /* Adds the peaks of devices with the same number in all processes. */
 static void add_memory(struct profile *p, const struct run *run)
 {
-	for (size_t m = 0; m < run->sums->memory.row_count; m++) {
-		const struct memory_row *row = &run->sums->memory.rows[m];
+	for (size_t m = 0; m < run->sums->memory.count; m++) {
+		const struct memory_row *row = &run->sums->memory.list[m];
 		const char *label = names_text(&run->paths.names, row->label, NULL);
 		const char *of = strstr(label, " of ");
 		size_t length = of ? (size_t)(of - label) : strlen(label);

@@ -63,9 +63,7 @@ struct subject {
 
 /* Zeros are empty. */
 struct subjects {
-	struct subject *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct subject);
 	struct interner ids; /* of level and id */
 };
 

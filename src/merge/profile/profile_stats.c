@@ -24,8 +24,7 @@ uint32_t subjects_index(struct subjects *s, enum profile_level level, uint32_t i
 	uint32_t place = xt_intern(&s->ids, key, sizeof(key), &is_new) - 1;
 
 	if (is_new)
-		xt_append(s->list, s->count, s->capacity,
-			  (struct subject){.level = level, .id = id});
+		list_append(*s, (struct subject){.level = level, .id = id});
 	return place;
 }
 

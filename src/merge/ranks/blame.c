@@ -120,8 +120,8 @@ static void absorb_log(const struct rank_log *log, const float *waits_ns, float 
 static void note_waits(const struct collectives_report *report,
 		       const struct communicator *communicator, float **waits_ns)
 {
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		double exposed_ns;
 
 		for (size_t i = 0; i < member->count; i++) {
@@ -184,8 +184,7 @@ struct comm_block {
 
 /* Zeros are an empty list. */
 struct comm_blocks {
-	struct comm_block *list; /* by end_ns */
-	size_t count, capacity;
+	LIST(struct comm_block); /* by end_ns */
 };
 
 /*
@@ -196,10 +195,11 @@ struct comm_blocks {
 static bool holds_up(const struct communicator *communicator, size_t number)
 {
 	size_t overlapped = 0, present = 0, last = communicator->arrivals[number].late;
-	const struct rank_collective *late = comm_item(&communicator->members[last], number);
+	const struct rank_collective *late = comm_item(&communicator->members.list[last], number);
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct rank_collective *item = comm_item(&communicator->members[m], number);
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct rank_collective *item =
+			comm_item(&communicator->members.list[m], number);
 
 		present += item != NULL;
 		overlapped += item && item->is_overlapped;
@@ -237,7 +237,7 @@ static double lost_ns(const struct comm_member *member, const struct comm_block 
 static bool comm_block_compares(const struct comm_block *block,
 				const struct communicator *communicator, size_t m)
 {
-	const struct comm_member *member = &communicator->members[m];
+	const struct comm_member *member = &communicator->members.list[m];
 
 	return !member->log->lacks_times && member->first <= block->from &&
 	       member->first + member->count >= block->until;
@@ -267,8 +267,8 @@ static void find_cost(struct comm_block *block, const struct communicator *commu
 	double sum_ns = 0, least_ns = 0;
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		double own_ns = lost_ns(&communicator->members[m], block, absorbed_ns);
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		double own_ns = lost_ns(&communicator->members.list[m], block, absorbed_ns);
 
 		if (!comm_block_compares(block, communicator, m))
 			continue;
@@ -294,8 +294,8 @@ static void find_hidden(struct comm_block *block, const struct communicator *com
 	double hidden_ns = 0, all_ns = 0, lost_ns = 0;
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 
 		if (m == block->late || !comm_block_compares(block, communicator, m))
 			continue;
@@ -324,7 +324,7 @@ static void add_block(struct comm_blocks *blocks, const struct communicator *com
 {
 	struct comm_block *added;
 
-	added = xt_new(blocks->list, blocks->count, blocks->capacity);
+	added = list_new(*blocks);
 	*added = *block;
 	added->end_ns = communicator->arrivals[block->until - 1].last_ns;
 	find_cost(added, communicator, absorbed_ns);
@@ -572,7 +572,7 @@ static struct place_in blame_place_of(const struct blame *blame, const struct ra
 /* Adds the time of a member between its collectives number - 1 and number. */
 static void add_times(struct blame *blame, size_t m, size_t number)
 {
-	const struct comm_member *member = &blame->communicator->members[m];
+	const struct comm_member *member = &blame->communicator->members.list[m];
 	const struct rank_log *log = member->log;
 	struct suspect *suspect = find_suspect(blame, m);
 	size_t until;
@@ -637,8 +637,8 @@ static void add_inherited(struct blame *blame, size_t first, const struct suspec
 			continue;
 		if (span.begin == span.end)
 			add_share(blame, first,
-				  blame->communicator->members[suspect->member].log->log, PATH_ROOT,
-				  own);
+				  blame->communicator->members.list[suspect->member].log->log,
+				  PATH_ROOT, own);
 		for (size_t s = span.begin; s < span.end; s++) {
 			struct share share = blame->shares.list[s];
 
@@ -654,7 +654,7 @@ static void add_inherited(struct blame *blame, size_t first, const struct suspec
 static void find_shares(struct blame *blame, size_t late, double late_ns, size_t first)
 {
 	const struct suspect *suspect = find_suspect(blame, late);
-	size_t log = blame->communicator->members[late].log->log;
+	size_t log = blame->communicator->members.list[late].log->log;
 	double more_ns, sum_ns, explained = 0;
 
 	if (!suspect || late_ns <= 0) {
@@ -687,8 +687,7 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	uint32_t id = xt_intern(&report->causes.ids, key, sizeof(key), &is_new);
 
 	if (is_new)
-		xt_append(report->causes.list, report->causes.count, report->causes.capacity,
-			  (struct wait_cause){.log = log, .node = node});
+		list_append(report->causes, (struct wait_cause){.log = log, .node = node});
 	return &report->causes.list[id - 1];
 }
 
@@ -696,8 +695,8 @@ static void add_cause(struct blame *blame, size_t log, uint32_t node, uint64_t w
 		      uint64_t cost_ns)
 {
 	struct collectives_report *report = blame->report;
-	const struct rank_collective *first =
-		comm_item(&blame->communicator->members[blame->block->late], blame->block->from);
+	const struct rank_collective *first = comm_item(
+		&blame->communicator->members.list[blame->block->late], blame->block->from);
 	struct wait_cause *cause = cause_of(report, log, node);
 
 	cause->wait_ns += wait_ns;
@@ -721,7 +720,7 @@ static void charge(struct blame *blame, size_t late, double late_ns, double wait
 	for (size_t s = first; s < blame->shares.count; s++)
 		sum += (double)blame->shares.list[s].part;
 	if (sum < 1)
-		add_share(blame, first, blame->communicator->members[late].log->log, PATH_ROOT,
+		add_share(blame, first, blame->communicator->members.list[late].log->log, PATH_ROOT,
 			  1 - sum);
 	for (size_t s = first; s < blame->shares.count; s++) {
 		const struct share *share = &blame->shares.list[s];
@@ -812,11 +811,11 @@ static void blame_block(struct blame *blame, const struct comm_block *block)
 	blame->block = block;
 	blame->communicator = &blame->report->communicators.list[block->communicator];
 	blame->compared_count = 0;
-	for (size_t m = 0; m < blame->communicator->member_count; m++)
+	for (size_t m = 0; m < blame->communicator->members.count; m++)
 		blame->compared_count += comm_block_compares(block, blame->communicator, m);
 	find_suspects(blame, block);
 	for (size_t i = block->from; i < block->until && blame->suspect_count; i++) {
-		for (size_t m = 0; m < blame->communicator->member_count; m++)
+		for (size_t m = 0; m < blame->communicator->members.count; m++)
 			if (comm_block_compares(block, blame->communicator, m))
 				add_times(blame, m, i);
 		if (blame->communicator->arrivals[i].wait_ns > 0)
@@ -843,8 +842,8 @@ static void find_places(struct blame *blame, const struct run *run)
 			places->members[m] = (struct place_in){.communicator = UINT32_MAX};
 	}
 	for (uint32_t c = 0; c < communicators->count; c++)
-		for (uint32_t m = 0; m < communicators->list[c].member_count; m++) {
-			const struct comm_member *member = &communicators->list[c].members[m];
+		for (uint32_t m = 0; m < communicators->list[c].members.count; m++) {
+			const struct comm_member *member = &communicators->list[c].members.list[m];
 			struct log_places *places = &blame->places[member->log->log];
 
 			places->members[member->member - member->log->members.list] =

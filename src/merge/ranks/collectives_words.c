@@ -68,8 +68,8 @@ char *communicator_ranks_text(const struct run *run, const struct communicator *
 	uint8_t *marks = rank_marks(run, &count);
 	char *text;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		uint32_t rank = run->inputs->logs[communicator->members[m].log->log].rank;
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		uint32_t rank = run->inputs->logs[communicator->members.list[m].log->log].rank;
 
 		if (rank < count)
 			marks[rank] = 1;
@@ -201,13 +201,15 @@ static char *hosts_of(const struct run *run, const struct communicator *communic
 {
 	struct cell_list hosts = {0};
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->members.count; m++) {
 		bool is_known = false;
 
 		for (size_t o = 0; o < m; o++)
-			is_known |= communicator->members[o].host == communicator->members[m].host;
+			is_known |= communicator->members.list[o].host ==
+				    communicator->members.list[m].host;
 		if (!is_known)
-			list_add(&hosts, run->inputs->logs[communicator->members[m].log->log].host);
+			list_add(&hosts,
+				 run->inputs->logs[communicator->members.list[m].log->log].host);
 	}
 	return joined(&hosts);
 }
@@ -220,7 +222,7 @@ static char *link_text(const struct run *run, const char *share)
 	char *hosts = hosts_of(run, communicator), *text;
 	char *ranks = communicator_ranks_text(run, communicator);
 
-	if (communicator->rank_count > communicator->member_count)
+	if (communicator->rank_count > communicator->members.count)
 		text = xt_asprintf("Ranks %s lose %s of the job in collectives. Other ranks of "
 				   "their communicator have no log, or only a part: either one "
 				   "of these is late, or a link is slow.",
@@ -251,11 +253,12 @@ static char *absent_members_text(const struct run *run, const struct communicato
 	struct cell_list absent = {0};
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count && count <= ABSENT_SHOWN; m++)
+	for (size_t m = 0; m < communicator->members.count && count <= ABSENT_SHOWN; m++)
 		if (comm_member_reach(communicator, m) <= number)
-			list_add(&absent, count++ == ABSENT_SHOWN
-						  ? "\xe2\x80\xa6"
-						  : run->labels[communicator->members[m].log->log]);
+			list_add(&absent,
+				 count++ == ABSENT_SHOWN
+					 ? "\xe2\x80\xa6"
+					 : run->labels[communicator->members.list[m].log->log]);
 	return joined(&absent);
 }
 

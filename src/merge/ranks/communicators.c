@@ -45,10 +45,10 @@ static struct communicator *find_one(struct communicators *out, const struct inp
 		if (communicator->key == member->communicator &&
 		    communicator->is_by_order == member->is_by_order &&
 		    (!member->is_by_order ||
-		     may_share_job(inputs, communicator->members[0].log, log)))
+		     may_share_job(inputs, communicator->members.list[0].log, log)))
 			return communicator;
 	}
-	communicator = xt_new(out->list, out->count, out->capacity);
+	communicator = list_new(*out);
 	*communicator = (struct communicator){.key = member->communicator,
 					      .is_by_order = member->is_by_order};
 	return communicator;
@@ -60,16 +60,15 @@ static bool is_duplicate(struct communicators *out, const struct communicator *c
 {
 	uint32_t rank = inputs->logs[log->log].rank;
 
-	for (size_t m = 0; m < communicator->member_count && rank != RANK_UNKNOWN; m++) {
-		const struct rank_log *other = communicator->members[m].log;
+	for (size_t m = 0; m < communicator->members.count && rank != RANK_UNKNOWN; m++) {
+		const struct rank_log *other = communicator->members.list[m].log;
 
 		if (inputs->logs[other->log].rank != rank || other == log)
 			continue;
 		for (size_t d = 0; d < out->duplicates.count; d++)
 			if (out->duplicates.list[d].log == log->log)
 				return true;
-		xt_append(out->duplicates.list, out->duplicates.count, out->duplicates.capacity,
-			  (struct duplicate_rank){log->log, other->log, rank});
+		list_append(out->duplicates, (struct duplicate_rank){log->log, other->log, rank});
 		return true;
 	}
 	return false;
@@ -103,8 +102,8 @@ static void add_member(struct communicators *out, const struct inputs *inputs,
 
 	if (is_duplicate(out, communicator, log, inputs))
 		return;
-	to = xt_new(communicator->members, communicator->member_count,
-		    communicator->member_capacity);
+	to = xt_new(communicator->members.list, communicator->members.count,
+		    communicator->members.capacity);
 	*to = (struct comm_member){
 		.log = log, .member = member, .rank = member->rank, .host = hosts[log->log]};
 	if (member->rank_count)
@@ -194,20 +193,20 @@ static int64_t first_number(const struct comm_member *base, const struct comm_me
 
 static void number_items(struct communicator *communicator)
 {
-	struct comm_member *members = communicator->members;
+	struct comm_member *members = communicator->members.list;
 	size_t base = 0, before = 0;
-	int64_t *firsts = xt_calloc(communicator->member_count, sizeof(*firsts));
+	int64_t *firsts = xt_calloc(communicator->members.count, sizeof(*firsts));
 
-	for (size_t m = 1; m < communicator->member_count; m++)
+	for (size_t m = 1; m < communicator->members.count; m++)
 		if (members[m].count > members[base].count)
 			base = m;
-	for (size_t m = 0; m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->members.count; m++) {
 		if (m != base && members[m].count)
 			firsts[m] = first_number(&members[base], &members[m]);
 		if (firsts[m] < -(int64_t)before)
 			before = (size_t)-firsts[m];
 	}
-	for (size_t m = 0; m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->members.count; m++) {
 		members[m].first = (size_t)(firsts[m] + (int64_t)before);
 		if (members[m].first + members[m].count > communicator->instance_count)
 			communicator->instance_count = members[m].first + members[m].count;
@@ -223,23 +222,23 @@ static void complete_ranks(struct communicator *communicator, const struct input
 {
 	bool is_job = true, is_known = false;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 
 		is_known |= member->rank != UINT32_MAX;
 		is_job &= member->rank == UINT32_MAX ||
 			  member->rank == inputs->logs[member->log->log].rank;
 	}
-	for (size_t m = 0; m < communicator->member_count && is_job && is_known; m++)
-		communicator->members[m].rank =
-			inputs->logs[communicator->members[m].log->log].rank;
+	for (size_t m = 0; m < communicator->members.count && is_job && is_known; m++)
+		communicator->members.list[m].rank =
+			inputs->logs[communicator->members.list[m].log->log].rank;
 }
 
 static void free_one(struct communicator *communicator)
 {
-	for (size_t m = 0; m < communicator->member_count; m++)
-		free(communicator->members[m].items);
-	free_all(communicator->members, communicator->arrivals);
+	for (size_t m = 0; m < communicator->members.count; m++)
+		free(communicator->members.list[m].items);
+	free_all(communicator->members.list, communicator->arrivals);
 }
 
 void communicators_find(struct communicators *out, const struct rank_log *logs, size_t log_count,
@@ -253,7 +252,7 @@ void communicators_find(struct communicators *out, const struct rank_log *logs, 
 				add_member(out, inputs, &logs[l], m, hosts);
 	for (size_t c = 0; c < out->count; c++) {
 		/* Several ranks are kept even if the logs of all but one are missing. */
-		if (out->list[c].member_count < 2 && out->list[c].rank_count < 2) {
+		if (out->list[c].members.count < 2 && out->list[c].rank_count < 2) {
 			free_one(&out->list[c]);
 			continue;
 		}
@@ -272,7 +271,7 @@ void communicator_name(const struct communicator *communicator, char *out, size_
 
 size_t comm_member_reach(const struct communicator *communicator, size_t m)
 {
-	const struct comm_member *member = &communicator->members[m];
+	const struct comm_member *member = &communicator->members.list[m];
 	size_t reach = member->first + member->count;
 
 	for (size_t o = 0; o < member->log->open_calls.count && !communicator->is_by_order; o++)
@@ -303,8 +302,7 @@ struct bound {
 };
 
 struct bounds {
-	struct bound *list;
-	size_t count, capacity;
+	LIST(struct bound);
 	double first_ns; /* end of the first one */
 	double span_ns;
 	size_t by_order_count;
@@ -349,9 +347,9 @@ static void add_bound(struct bounds *bounds, const struct side *own, const struc
 {
 	if (!bounds->count)
 		bounds->first_ns = own->end_ns;
-	xt_append(bounds->list, bounds->count, bounds->capacity,
-		  (struct bound){own->end_ns - bounds->first_ns, others->start_ns - own->end_ns,
-				 others->end_ns - own->start_ns, others->end_ns - own->end_ns});
+	list_append(*bounds,
+		    (struct bound){own->end_ns - bounds->first_ns, others->start_ns - own->end_ns,
+				   others->end_ns - own->start_ns, others->end_ns - own->end_ns});
 	bounds->span_ns = fmax(bounds->span_ns, own->end_ns - bounds->first_ns);
 }
 
@@ -372,8 +370,8 @@ static void add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 	const struct rank_collective *first = NULL;
 	struct side aligned = {0};
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		const struct rank_clock *clock = &clocks->list[member->host];
 		const struct rank_collective *item = comm_item(member, number);
 
@@ -386,8 +384,8 @@ static void add_bounds(struct bounds *bounds, const struct rank_clocks *clocks,
 				 rank_clock_ns(clock, item->start_ns),
 				 rank_clock_ns(clock, item->end_ns));
 	}
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		uint32_t host = communicator->members[m].host;
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		uint32_t host = communicator->members.list[m].host;
 
 		if (sides[host].count && aligned.count)
 			add_bound(&bounds[host], &sides[host], &aligned);
@@ -586,7 +584,7 @@ double arrivals_wait_ns(const struct communicator *communicator, size_t member, 
 			const struct rank_clocks *clocks, double *exposed_ns_out)
 {
 	const struct arrivals *arrivals = &communicator->arrivals[number];
-	const struct comm_member *one = &communicator->members[member];
+	const struct comm_member *one = &communicator->members.list[member];
 	const struct rank_clock *clock = &clocks->list[one->host];
 	const struct rank_collective *item = comm_item(one, number);
 	double from_ns, until_ns;
@@ -610,8 +608,8 @@ static double find_last(struct arrivals *arrivals, const struct communicator *co
 	double sum_ns = 0;
 
 	*first_end_ns = HUGE_VAL;
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		const struct rank_collective *item = comm_item(member, number);
 		double came_ns;
 
@@ -639,9 +637,9 @@ static double find_last(struct arrivals *arrivals, const struct communicator *co
 /* Returns the member with a rank, or SIZE_MAX if its log lacks the collective. */
 static size_t member_of_rank(const struct communicator *communicator, uint32_t rank, size_t number)
 {
-	for (size_t m = 0; m < communicator->member_count; m++)
-		if (communicator->members[m].rank == rank && rank != UINT32_MAX)
-			return comm_item(&communicator->members[m], number) ? m : SIZE_MAX;
+	for (size_t m = 0; m < communicator->members.count; m++)
+		if (communicator->members.list[m].rank == rank && rank != UINT32_MAX)
+			return comm_item(&communicator->members.list[m], number) ? m : SIZE_MAX;
 	return SIZE_MAX;
 }
 
@@ -650,7 +648,7 @@ static bool find_direction(struct arrivals *arrivals, const struct communicator 
 			   size_t number, const struct rank_clocks *clocks)
 {
 	const struct rank_collective *item =
-		comm_item(&communicator->members[arrivals->late], number);
+		comm_item(&communicator->members.list[arrivals->late], number);
 	size_t root = member_of_rank(communicator, item->root, number);
 
 	if (collective_needs_all((enum collective_operation)arrivals->operation))
@@ -662,8 +660,8 @@ static bool find_direction(struct arrivals *arrivals, const struct communicator 
 	if (arrivals->operation == COLLECTIVE_BROADCAST) {
 		arrivals->late = root;
 		arrivals->last_ns =
-			start_ns(&communicator->members[root],
-				 comm_item(&communicator->members[root], number), clocks);
+			start_ns(&communicator->members.list[root],
+				 comm_item(&communicator->members.list[root], number), clocks);
 	}
 	return arrivals->operation == COLLECTIVE_REDUCE ||
 	       arrivals->operation == COLLECTIVE_BROADCAST;
@@ -676,8 +674,8 @@ static double exposed_transfer(const struct communicator *communicator, size_t n
 	double sum_ns = 0;
 	size_t count = 0;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		const struct rank_clock *clock = &clocks->list[member->host];
 		const struct rank_collective *item = comm_item(member, number);
 
@@ -714,7 +712,7 @@ static void compare(struct communicator *communicator, size_t number,
 		arrivals->exposed_transfer_ns =
 			exposed_transfer(communicator, number, clocks, arrivals->last_ns);
 	}
-	for (size_t m = 0; m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->members.count; m++) {
 		double exposed_ns;
 
 		arrivals->wait_ns += arrivals_wait_ns(communicator, m, number, clocks, &exposed_ns);

@@ -35,8 +35,7 @@ struct communicator {
 	uint64_t key; /* as in struct rank_member */
 	bool is_by_order;
 	uint32_t rank_count; /* as NCCL states it; 0: unknown */
-	struct comm_member *members;
-	size_t member_count, member_capacity;
+	LIST(struct comm_member) members;
 	size_t instance_count;
 	struct arrivals *arrivals; /* by number; see arrivals_compare() */
 };
@@ -49,8 +48,7 @@ struct duplicate_rank {
 
 /* Zeros are an empty list. */
 struct communicators {
-	struct communicator *list; /* those with several ranks */
-	size_t count, capacity;
+	LIST(struct communicator); /* those with several ranks */
 	struct {
 		struct duplicate_rank *list;
 		size_t count, capacity;

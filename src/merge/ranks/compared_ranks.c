@@ -25,10 +25,9 @@ static struct collective_group *group_of(struct collective_groups *groups, size_
 	uint32_t id = xt_intern(&groups->ids, key, sizeof(key), &is_new);
 
 	if (is_new)
-		xt_append(groups->list, groups->count, groups->capacity,
-			  (struct collective_group){.communicator = communicator,
-						    .operation = arrivals->operation,
-						    .bytes = arrivals->bytes});
+		list_append(*groups, (struct collective_group){.communicator = communicator,
+							       .operation = arrivals->operation,
+							       .bytes = arrivals->bytes});
 	return &groups->list[id - 1];
 }
 
@@ -132,8 +131,8 @@ static void add_mismatch(struct collectives_report *report, size_t communicator,
 	const struct rank_collective *first = NULL;
 	enum mismatch what = MISMATCH_BYTES;
 
-	for (size_t m = 0; m < one->member_count; m++) {
-		const struct rank_collective *item = comm_item(&one->members[m], number);
+	for (size_t m = 0; m < one->members.count; m++) {
+		const struct rank_collective *item = comm_item(&one->members.list[m], number);
 
 		first = first ? first : item;
 		if (item && item->operation != first->operation)
@@ -141,8 +140,7 @@ static void add_mismatch(struct collectives_report *report, size_t communicator,
 	}
 	if (report->mismatches.count == LISTED_MAX)
 		return;
-	xt_append(report->mismatches.list, report->mismatches.count, report->mismatches.capacity,
-		  (struct collective_mismatch){communicator, number, what});
+	list_append(report->mismatches, (struct collective_mismatch){communicator, number, what});
 }
 
 /* Adds a span of time to the bins that it touches. */
@@ -168,8 +166,8 @@ static void add_rank_waits(struct collectives_report *report,
 {
 	const struct arrivals *arrivals = &communicator->arrivals[number];
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		const struct rank_collective *item = comm_item(member, number);
 		struct rank_waits *rank = &report->ranks[member->log->log];
 		double exposed_ns;
@@ -190,13 +188,13 @@ static void add_rank_waits(struct collectives_report *report,
 		rank->transfer_ns +=
 			(uint64_t)fmax((double)(item->end_ns - item->start_ns) - wait_ns, 0);
 	}
-	report->ranks[communicator->members[arrivals->late].log->log].late_count++;
+	report->ranks[communicator->members.list[arrivals->late].log->log].late_count++;
 }
 
 static void add_communicator(struct collectives_report *report, size_t c)
 {
 	const struct communicator *communicator = &report->communicators.list[c];
-	size_t expected = larger(communicator->rank_count, communicator->member_count);
+	size_t expected = larger(communicator->rank_count, communicator->members.count);
 
 	for (size_t i = 0; i < communicator->instance_count; i++) {
 		const struct arrivals *arrivals = &communicator->arrivals[i];
@@ -210,7 +208,7 @@ static void add_communicator(struct collectives_report *report, size_t c)
 			arrivals->present_count == expected && communicator->is_by_order;
 		report->counts.partial_count += arrivals->present_count < expected;
 		report->counts.compared_count += arrivals->has_waits;
-		collective_groups_add(&report->groups, c, communicator->member_count, arrivals);
+		collective_groups_add(&report->groups, c, communicator->members.count, arrivals);
 		if (arrivals->has_waits)
 			add_rank_waits(report, communicator, i);
 	}
@@ -242,13 +240,13 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 	const struct communicator *communicator = &report->communicators.list[c];
 	size_t reach = communicator->instance_count, least = SIZE_MAX;
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
+	for (size_t m = 0; m < communicator->members.count; m++) {
 		size_t own = comm_member_reach(communicator, m);
 
 		reach = own > reach ? own : reach;
 		least = own < least ? own : least;
 	}
-	if (least == reach && communicator->rank_count <= communicator->member_count)
+	if (least == reach && communicator->rank_count <= communicator->members.count)
 		return;
 	for (size_t i = communicator->instance_count;
 	     i < reach && report->unfinished.count < LISTED_MAX; i++) {
@@ -258,8 +256,8 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 
 		*row = (struct unfinished_collective){
 			.communicator = c, .number = i, .begin_ns = HUGE_VAL};
-		for (size_t m = 0; m < communicator->member_count; m++)
-			note_open_calls(report, &communicator->members[m], row);
+		for (size_t m = 0; m < communicator->members.count; m++)
+			note_open_calls(report, &communicator->members.list[m], row);
 	}
 }
 
@@ -321,8 +319,8 @@ static void find_job_time(struct collectives_report *report, const struct run *r
 	report->times.job_ns =
 		last_ns > report->times.first_ns ? last_ns - report->times.first_ns : 0;
 	for (size_t c = 0; c < report->communicators.count; c++)
-		if (report->communicators.list[c].member_count > report->largest_count)
-			report->largest_count = report->communicators.list[c].member_count;
+		if (report->communicators.list[c].members.count > report->largest_count)
+			report->largest_count = report->communicators.list[c].members.count;
 }
 
 static size_t job_group(const size_t *parents, size_t log)
@@ -378,10 +376,10 @@ static void count_jobs(struct collectives_report *report, const struct inputs *i
 		parents[l] = l;
 	for (size_t c = 0; c < report->communicators.count; c++) {
 		const struct communicator *communicator = &report->communicators.list[c];
-		size_t first = job_group(parents, communicator->members[0].log->log);
+		size_t first = job_group(parents, communicator->members.list[0].log->log);
 
-		for (size_t m = 1; m < communicator->member_count; m++)
-			parents[job_group(parents, communicator->members[m].log->log)] = first;
+		for (size_t m = 1; m < communicator->members.count; m++)
+			parents[job_group(parents, communicator->members.list[m].log->log)] = first;
 	}
 	if (are_several_jobs(inputs, parents))
 		report->job_count = count_groups(parents, inputs->count);
@@ -436,7 +434,7 @@ void collectives_report_free(struct collectives_report *report)
 static void add_waits(struct rank_weights *weights, const struct run *run,
 		      const struct communicator *communicator, size_t m, size_t *places)
 {
-	const struct comm_member *member = &communicator->members[m];
+	const struct comm_member *member = &communicator->members.list[m];
 	size_t first = weights->count;
 
 	for (size_t i = 0; i < member->count; i++) {
@@ -452,7 +450,7 @@ static void add_waits(struct rank_weights *weights, const struct run *run,
 		if (part.ns && places[part.node]) {
 			weights->list[places[part.node] - 1].ns += part.ns;
 		} else if (part.ns) {
-			xt_append(weights->list, weights->count, weights->capacity, part);
+			list_append(*weights, part);
 			places[part.node] = weights->count;
 		}
 	}
@@ -466,7 +464,7 @@ static void add_all_waits(struct rank_weights *weights, const struct run *run)
 	size_t *places = xt_calloc(run->paths.node_count, sizeof(*places));
 
 	for (size_t c = 0; c < communicators->count; c++)
-		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+		for (size_t m = 0; m < communicators->list[c].members.count; m++)
 			add_waits(weights, run, &communicators->list[c], m, places);
 	free(places);
 }
@@ -512,7 +510,7 @@ static void add_cause(struct rank_weights *weights, struct run *run, const struc
 		part.node = paths_child(&run->paths, root_of(log, &run->paths), name);
 		part.common = paths_child(&run->paths, PATH_ROOT, name);
 	}
-	xt_append(weights->list, weights->count, weights->capacity, part);
+	list_append(*weights, part);
 }
 
 static void add_all_causes(struct rank_weights *weights, struct run *run)

@@ -61,8 +61,7 @@ struct collective_group {
 
 /* Zeros are an empty list. */
 struct collective_groups {
-	struct collective_group *list;
-	size_t count, capacity;
+	LIST(struct collective_group);
 	struct interner ids; /* of communicator, bytes and operation */
 };
 
@@ -154,8 +153,7 @@ struct rank_weight {
 
 /* Zeros are an empty list. */
 struct rank_weights {
-	struct rank_weight *list; /* may have the same path several times */
-	size_t count, capacity;
+	LIST(struct rank_weight); /* may have the same path several times */
 };
 
 /*

@@ -151,7 +151,8 @@ static void open_costly_ranks(struct table_rows *rows)
 	open_ranks(rows);
 	order = xt_calloc(rows->count + 1, sizeof(*order));
 	for (size_t r = 0; r < rows->count; r++)
-		order[r] = (struct sorted_row){rows->chosen[r], ranks[rows->chosen[r]].cost_ns};
+		order[r] = (struct sorted_row){rows->chosen.list[r],
+					       ranks[rows->chosen.list[r]].cost_ns};
 	choose_sorted(rows, order, rows->count);
 }
 
@@ -248,7 +249,7 @@ static void open_spread(struct table_rows *rows)
 {
 	const struct rank_spread *spread = &rows->run->sums->spread;
 
-	table_records(rows, spread->paths, 0);
+	table_records(rows, spread->list, 0);
 	for (size_t r = 0; r < spread->row_count; r++)
 		table_add(rows, spread->rows[r]);
 }
@@ -283,7 +284,7 @@ const struct table_def table_spread = {
 
 static const struct column_def communicator_columns[] = {
 	COLUMN("communicator", TEXT, OTHER, "number of NCCL, or stream"),
-	COLUMN("log_count", COUNT, FROM(communicator, member_count), "ranks that have a log"),
+	COLUMN("log_count", COUNT, FROM(communicator, members.count), "ranks that have a log"),
 	COLUMN("ranks", TEXT, OTHER, "ranks of the job; empty if unknown"),
 	COLUMN("wait_ns", NS, OTHER, "sum over ranks and collectives, also beside other work",
 	       HEAD("waits", 12)),
@@ -299,12 +300,12 @@ struct communicator_sums {
 
 static struct communicator_sums communicator_sums(const struct communicator *communicator)
 {
-	const struct comm_member *most = communicator->members;
+	const struct comm_member *most = communicator->members.list;
 	struct communicator_sums sums = {0};
 
-	for (size_t m = 1; m < communicator->member_count; m++)
-		if (communicator->members[m].count > most->count)
-			most = &communicator->members[m];
+	for (size_t m = 1; m < communicator->members.count; m++)
+		if (communicator->members.list[m].count > most->count)
+			most = &communicator->members.list[m];
 	for (size_t i = 0; i < most->log->count; i++)
 		if (&most->log->members.list[most->log->list[i].member] == most->member)
 			sums.counts[most->log->list[i].operation]++;
@@ -426,14 +427,14 @@ static void put_group(struct table_rows *rows, struct cells *cells)
 	const struct collective_group *group = rows->record;
 	const struct communicator *communicator =
 		&rows->run->compared->report.communicators.list[group->communicator];
-	double n = (double)communicator->member_count, bytes_per_second = 0;
+	double n = (double)communicator->members.count, bytes_per_second = 0;
 	bool is_known = group->bytes && group->transfer_ns;
 
 	if (is_known)
 		bytes_per_second = algorithm_bytes(group, n) / (double)group->transfer_ns * 1e9;
 	cells_put(cells, cell_text(collective_operation_names[group->operation]));
 	cells_put(cells, cell_communicator(rows, communicator));
-	cells_put(cells, cell_number(communicator->member_count));
+	cells_put(cells, cell_number(communicator->members.count));
 	cells_put(cells, is_known ? cell_number((uint64_t)bytes_per_second) : CELL_ABSENT);
 	cells_put(cells, is_known ? cell_number((uint64_t)(bytes_per_second * bus_factor(group, n)))
 				  : CELL_ABSENT);
@@ -506,8 +507,8 @@ static void put_mismatch(struct table_rows *rows, struct cells *cells)
 	bool is_size = row->what == MISMATCH_BYTES;
 	struct cell_list processes = {0}, values = {.are_numbers = is_size};
 
-	for (size_t m = 0; m < communicator->member_count; m++) {
-		const struct comm_member *member = &communicator->members[m];
+	for (size_t m = 0; m < communicator->members.count; m++) {
+		const struct comm_member *member = &communicator->members.list[m];
 		const struct rank_collective *item = comm_item(member, row->number);
 
 		if (!item)
@@ -552,9 +553,9 @@ static void put_unfinished(struct table_rows *rows, struct cells *cells)
 		&rows->run->compared->report.communicators.list[row->communicator];
 	struct cell_list present = {0}, absent = {0};
 
-	for (size_t m = 0; m < communicator->member_count; m++)
+	for (size_t m = 0; m < communicator->members.count; m++)
 		list_add(comm_member_reach(communicator, m) > row->number ? &present : &absent,
-			 rows->run->labels[communicator->members[m].log->log]);
+			 rows->run->labels[communicator->members.list[m].log->log]);
 	cells_put(cells, cell_communicator(rows, communicator));
 	cells_put(cells, cell_text(collective_operation_names[row->operation]));
 	cells_put(cells, cell_list(rows, &present));

@@ -126,8 +126,7 @@ struct cause_place {
 };
 
 struct cause_places {
-	struct cause_place *list;
-	size_t count, capacity;
+	LIST(struct cause_place);
 	struct interner ids; /* of frame and kind */
 };
 
@@ -152,7 +151,7 @@ static uint64_t slow_ns_of(const struct collectives_report *report, size_t commu
 	for (size_t g = 0; g < report->groups.count; g++)
 		if (report->groups.list[g].communicator == communicator)
 			slow_ns += report->groups.list[g].slow_ns;
-	return slow_ns * report->communicators.list[communicator].member_count;
+	return slow_ns * report->communicators.list[communicator].members.count;
 }
 
 /* The time of all ranks in slow transfers, and in waits for ranks that such transfers made late. */
@@ -196,7 +195,7 @@ static struct cause_place *wait_cause_place_of(struct cause_places *places, cons
 	uint32_t id = xt_intern(&places->ids, key, sizeof(key), &is_new);
 
 	if (is_new)
-		xt_append(places->list, places->count, places->capacity, place);
+		list_append(*places, place);
 	return &places->list[id - 1];
 }
 
@@ -257,10 +256,10 @@ static void judge_hang(struct collectives_report *report)
 
 	report->verdict =
 		(struct rank_verdict){.kind = VERDICT_HANG, .log = SIZE_MAX, .node = PATH_ROOT};
-	for (size_t m = communicator->member_count; m-- > 0;) {
-		const struct rank_log *log = communicator->members[m].log;
+	for (size_t m = communicator->members.count; m-- > 0;) {
+		const struct rank_log *log = communicator->members.list[m].log;
 		const struct rank_clock *clock =
-			&report->clocks.list[communicator->members[m].host];
+			&report->clocks.list[communicator->members.list[m].host];
 
 		if (comm_member_reach(communicator, m) > row->number) {
 			until_ns = fmax(until_ns, rank_clock_ns(clock, log->end_ns));

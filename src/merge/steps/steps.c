@@ -72,8 +72,7 @@ static void join_notes(struct step_notes *notes)
 
 static void add_note(struct step_notes *notes, uint32_t place, uint32_t part, uint64_t ns)
 {
-	xt_append(notes->list, notes->count, notes->capacity,
-		  (struct step_note){.place = place, .part = part, .ns = ns});
+	list_append(*notes, (struct step_note){.place = place, .part = part, .ns = ns});
 }
 
 /* Keeps the step that ends if it is among the slowest of the device. */
@@ -155,8 +154,7 @@ static void spend(struct step_device *device, uint32_t place, enum step_part par
 	device->step.parts_ns[part] += ns;
 	if (device->step.is_warmup)
 		return;
-	xt_grow(device->sums_ns, device->sum_capacity, sum + 1);
-	device->sums_ns[sum] += ns;
+	*by_id(device->sums_ns, sum) += ns;
 	if (device->notes.count < STEP_NOTES_MAX)
 		add_note(&device->notes, place, part, ns);
 }
@@ -281,13 +279,12 @@ static void steps_idle_moved(struct sink *sink, const struct idle_move *move)
 		struct step_device *device = &s->reading.devices[d];
 		uint64_t moved_ns;
 
-		if (from >= device->sum_capacity || !device->sums_ns[from])
+		if (from >= device->sums_ns.capacity || !device->sums_ns.list[from])
 			continue;
-		moved_ns = (uint64_t)((unsigned __int128)device->sums_ns[from] * move->ns /
+		moved_ns = (uint64_t)((unsigned __int128)device->sums_ns.list[from] * move->ns /
 				      move->of_ns);
-		xt_grow(device->sums_ns, device->sum_capacity, to + 1);
-		device->sums_ns[from] -= moved_ns;
-		device->sums_ns[to] += moved_ns;
+		*by_id(device->sums_ns, to) += moved_ns;
+		device->sums_ns.list[from] -= moved_ns;
 	}
 }
 
@@ -305,10 +302,10 @@ static void keep_device(struct steps *s, struct step_device *device)
 		sums->device = device->step.device;
 		list_append(s->devices, *sums);
 	}
-	for (size_t i = 0; i < device->sum_capacity && is_kept; i++)
-		if (device->sums_ns[i])
+	for (size_t i = 0; i < device->sums_ns.capacity && is_kept; i++)
+		if (device->sums_ns.list[i])
 			add_note(&s->sums, (uint32_t)(i / STEP_PARTS), i % STEP_PARTS,
-				 device->sums_ns[i]);
+				 device->sums_ns.list[i]);
 	for (size_t i = 0; i < STEPS_SLOW; i++)
 		if (is_kept && device->slow[i].step.wall_ns)
 			list_append(s->slow, device->slow[i]);
@@ -329,7 +326,7 @@ static void end_log(struct steps *s)
 		if (!s->reading.is_cut)
 			end_step(device);
 		keep_device(s, device);
-		free_all(device->notes.list, device->ended.list, device->sums_ns);
+		free_all(device->notes.list, device->ended.list, device->sums_ns.list);
 		*device = (struct step_device){0};
 	}
 }
@@ -457,8 +454,7 @@ static void steps_total(struct sink *sink, const struct process *process, const 
 	if (!(total->owner.marks & OWNER_STEADY) ||
 	    !has_steps(s, model_device(process->model, total->owner.stream)))
 		return;
-	xt_grow(s->weights, s->weight_capacity, (size_t)node + 1);
-	weights = &s->weights[node];
+	weights = by_id(s->weights, node);
 	saturating_add(&weights->gpu_ns, total->weights[WEIGHT_GPU_TIME]);
 	saturating_add(&weights->count, total->weights[WEIGHT_COUNT]);
 }
@@ -566,10 +562,8 @@ static void steps_end(struct sink *sink, const struct run *run)
 	for (size_t n = 0; n < s->sums.count; n++) {
 		const struct step_note *note = &s->sums.list[n];
 
-		if (!is_explained(note->part))
-			continue;
-		xt_grow(s->weights, s->weight_capacity, (size_t)note->place + 1);
-		saturating_add(&s->weights[note->place].idle_ns, note->ns);
+		if (is_explained(note->part))
+			saturating_add(&by_id(s->weights, note->place)->idle_ns, note->ns);
 	}
 	for (size_t i = 0; i < s->processes.count; i++) {
 		is_missing &= s->processes.list[i].source == ITERATIONS_MISSING;
@@ -593,7 +587,7 @@ static void steps_free_state(struct sink *sink)
 	for (size_t i = 0; i < s->processes.count; i++)
 		free(s->processes.list[i].name);
 	free_all(s->all.list, s->slow.list, s->processes.list, s->devices.list, s->sums.list,
-		 s->weights);
+		 s->weights.list);
 	interner_free(&s->uuids);
 	free_all(s->reading.devices, s->reading.nodes);
 }

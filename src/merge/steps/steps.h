@@ -102,8 +102,7 @@ struct step_device {
 	struct step_notes notes; /* of it */
 	LIST(struct step) ended;
 	struct slow_step slow[STEPS_SLOW]; /* slowest first */
-	uint64_t *sums_ns;		   /* of the steps after the warm-up, by place and part */
-	size_t sum_capacity;
+	BY_ID(uint64_t) sums_ns;	   /* of the steps after the warm-up, by place and part */
 };
 
 struct step_process {
@@ -142,8 +141,7 @@ struct steps {
 	LIST(struct step_process) processes;
 	LIST(struct step_device_sums) devices; /* by process */
 	struct step_notes sums;		       /* of the steps after the warm-up */
-	struct step_weights *weights;	       /* by node in run->paths */
-	size_t weight_capacity;
+	BY_ID(struct step_weights) weights;    /* by node in run->paths */
 	struct step_sums warmup, steady; /* of all devices. A step counts once on each of them */
 	struct interner uuids;		 /* of GPUs with steps after the warm-up */
 	size_t gpu_count;		 /* with steps after the warm-up; processes may share one */

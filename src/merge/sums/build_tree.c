@@ -597,10 +597,8 @@ static void close_log(struct path_spread *path)
 /* Adds GPU time of a path of a log. Logs come one after the other. */
 static void rank_spread_add(struct rank_spread *spread, uint32_t node, size_t log, uint64_t ns)
 {
-	struct path_spread *path;
+	struct path_spread *path = by_id(*spread, node);
 
-	xt_grow(spread->paths, spread->capacity, (size_t)node + 1);
-	path = &spread->paths[node];
 	if (path->open_log != log + 1)
 		close_log(path);
 	path->open_log = (uint32_t)log + 1;
@@ -624,7 +622,7 @@ static int compare_spread(const void *a, const void *b, void *context)
 {
 	const struct rank_spread *spread = context;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint64_t more = difference_ns(&spread->paths[x]), other = difference_ns(&spread->paths[y]);
+	uint64_t more = difference_ns(&spread->list[x]), other = difference_ns(&spread->list[y]);
 
 	return more != other ? (more > other ? -1 : 1) : (x < y ? -1 : x > y);
 }
@@ -636,11 +634,11 @@ void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 
 	spread->rows = xt_malloc((count + 1) * sizeof(*spread->rows));
 	for (uint32_t n = 0; n < count; n++) {
-		close_log(&spread->paths[n]);
-		largest_ns += path_spread_mean_ns(&spread->paths[n]);
+		close_log(&spread->list[n]);
+		largest_ns += path_spread_mean_ns(&spread->list[n]);
 	}
 	for (uint32_t n = 0; n < count; n++) {
-		const struct path_spread *path = &spread->paths[n];
+		const struct path_spread *path = &spread->list[n];
 		uint64_t ns = path->count > 1 ? difference_ns(path) : 0;
 
 		if (ns > path_spread_mean_ns(path) / NOTABLE_PART &&
@@ -652,7 +650,7 @@ void rank_spread_finish(struct rank_spread *spread, const struct paths *paths)
 
 void rank_spread_free(struct rank_spread *spread)
 {
-	free_all(spread->paths, spread->rows);
+	free_all(spread->list, spread->rows);
 	*spread = (struct rank_spread){0};
 }
 
@@ -770,8 +768,7 @@ static void make_nodes(struct run *run, const struct model *model, uint32_t *nod
 		nodes[r] = paths_child(&run->sums->ranges.tree, nodes[range->parent],
 				       range_label(&run->sums->ranges.tree.names, model,
 						   range->domain, range->text, "", ""));
-		xt_grow(run->sums->ranges.sums, run->sums->ranges.sum_capacity, nodes[r] + 1);
-		add_sums(run, model, range, &run->sums->ranges.sums[nodes[r]]);
+		add_sums(run, model, range, by_id(run->sums->ranges.sums, nodes[r]));
 	}
 }
 

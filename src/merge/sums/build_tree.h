@@ -84,9 +84,8 @@ struct path_spread {
 
 /* Zeros are an empty list. */
 struct rank_spread {
-	struct path_spread *paths; /* by node in run->paths */
-	size_t capacity;
-	uint32_t *rows; /* nodes whose time differs, the largest difference first */
+	BY_ID(struct path_spread); /* by node in run->paths */
+	uint32_t *rows;		   /* nodes whose time differs, the largest difference first */
 	size_t row_count;
 };
 

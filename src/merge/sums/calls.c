@@ -19,14 +19,15 @@
 
 static struct call_row *row_of(struct calls *calls, uint32_t name)
 {
-	xt_grow(calls->places, calls->place_capacity, (size_t)name + 1);
-	if (calls->places[name])
-		return &calls->rows[calls->places[name] - 1];
+	uint32_t *place = by_id(calls->places, name);
+
+	if (*place)
+		return &calls->list[*place - 1];
 	if (calls->count >= CALLS_FUNCTIONS_MAX && name != NAME_EMPTY)
 		return row_of(calls, NAME_EMPTY);
-	xt_append(calls->rows, calls->count, calls->capacity, (struct call_row){.name = name});
-	calls->places[name] = (uint32_t)calls->count;
-	return &calls->rows[calls->count - 1];
+	list_append(*calls, (struct call_row){.name = name});
+	*place = (uint32_t)calls->count;
+	return &calls->list[calls->count - 1];
 }
 
 /* Adds the failure, with its count. */
@@ -37,16 +38,16 @@ static void add_failure(struct calls *calls, const struct failure *failure)
 	uint32_t id = interner_find(&calls->failure_keys, key, sizeof(key));
 	bool is_new;
 
-	if (!id && calls->failure_count == CALLS_FAILURES_MAX) {
+	if (!id && calls->failures.count == CALLS_FAILURES_MAX) {
 		calls->other_failure_count += failure->count;
 		return;
 	}
 	if (id) {
-		calls->failures[id - 1].count += failure->count;
+		calls->failures.list[id - 1].count += failure->count;
 		return;
 	}
 	xt_intern(&calls->failure_keys, key, sizeof(key), &is_new);
-	xt_append(calls->failures, calls->failure_count, calls->failure_capacity, *failure);
+	list_append(calls->failures, *failure);
 }
 
 /* Adds a call. node: as in struct failure. */
@@ -126,14 +127,14 @@ static void pack_failure(struct pack *pack, struct failure *failure)
 void calls_pack(struct calls *calls, uint32_t process, const struct frames *frames,
 		struct pack *pack)
 {
-	uint64_t row_count = calls->count, failure_count = calls->failure_count;
+	uint64_t row_count = calls->count, failure_count = calls->failures.count;
 
 	if (!pack->is_reading && (row_count > CALLS_FUNCTIONS_MAX || calls->other_failure_count))
 		pack->error = -E2BIG;
 	PACK(pack, row_count);
 	PACK(pack, failure_count);
 	for (uint64_t r = 0; r < row_count && !pack->error; r++) {
-		struct call_row read = {0}, *row = pack->is_reading ? &read : &calls->rows[r];
+		struct call_row read = {0}, *row = pack->is_reading ? &read : &calls->list[r];
 
 		pack_row(pack, row);
 		if (pack->is_reading && !pack->error)
@@ -143,7 +144,7 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 	}
 	for (uint64_t f = 0; f < failure_count && !pack->error; f++) {
 		struct failure read = {.process = process};
-		struct failure *failure = pack->is_reading ? &read : &calls->failures[f];
+		struct failure *failure = pack->is_reading ? &read : &calls->failures.list[f];
 
 		pack_failure(pack, failure);
 		if (!pack->is_reading || pack->error)
@@ -158,9 +159,9 @@ void calls_pack(struct calls *calls, uint32_t process, const struct frames *fram
 void calls_free(struct calls *calls)
 {
 	for (size_t r = 0; r < calls->count; r++)
-		histogram_free(&calls->rows[r].durations.histogram);
+		histogram_free(&calls->list[r].durations.histogram);
 	interner_free(&calls->failure_keys);
-	free_all(calls->rows, calls->places, calls->failures);
+	free_all(calls->list, calls->places.list, calls->failures.list);
 	*calls = (struct calls){0};
 }
 
@@ -170,8 +171,8 @@ COMPARE_BY(compare_failures, struct failure, DOWN(count) UP(result) UP(node) UP(
 
 void calls_sort(struct calls *calls)
 {
-	SORT(calls->rows, calls->count, compare_rows);
-	SORT(calls->failures, calls->failure_count, compare_failures);
+	SORT(calls->list, calls->count, compare_rows);
+	SORT(calls->failures.list, calls->failures.count, compare_failures);
 }
 
 static void calls_add_call(struct sink *sink, const struct process *process,
@@ -227,7 +228,7 @@ static void open_calls(struct table_rows *rows)
 {
 	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	table_records(rows, calls->rows, calls->count);
+	table_records(rows, calls->list, calls->count);
 }
 
 static void put_call(struct table_rows *rows, struct cells *cells)
@@ -266,7 +267,7 @@ static void open_failures(struct table_rows *rows)
 {
 	const struct calls *calls = run_analysis(rows->run, &analysis_calls);
 
-	table_records(rows, calls->failures, calls->failure_count);
+	table_records(rows, calls->failures.list, calls->failures.count);
 	rows->left_out_count = calls->other_failure_count;
 }
 

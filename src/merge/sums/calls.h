@@ -37,15 +37,11 @@ struct failure {
 
 /* Zeros are an empty one. */
 struct calls {
-	struct call_row *rows;
-	size_t count;
-	size_t capacity;
-	uint32_t *places; /* row + 1 by name; 0: none */
-	size_t place_capacity;
+	LIST(struct call_row);
+	BY_ID(uint32_t) places; /* row + 1 by name; 0: none */
 	struct interner failure_keys;
-	struct failure *failures; /* by id of the key - 1, until calls_sort() */
-	size_t failure_count, failure_capacity;
-	uint64_t other_failure_count; /* failures beyond the limit */
+	LIST(struct failure) failures; /* by id of the key - 1, until calls_sort() */
+	uint64_t other_failure_count;  /* failures beyond the limit */
 };
 
 /* Adds a call. process is the frame at the root of its path, or NAME_EMPTY. */

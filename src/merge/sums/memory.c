@@ -232,7 +232,6 @@ static void add_memory_row(struct memory_sums *all, const struct reading *readin
 
 	if (!sums->alloc_count && !sums->free_count)
 		return;
-	xt_grow(all->rows, all->row_capacity, all->row_count + 1);
 	snprintf(device, sizeof(device),
 		 pool == MEMORY_POOL_HOST	? "host"
 		 : pool == MEMORY_POOLS_MAX - 1 ? "other devices"
@@ -240,11 +239,12 @@ static void add_memory_row(struct memory_sums *all, const struct reading *readin
 		 pool);
 	label = xt_asprintf("%s%s%s", device, process->process_count > 1 ? " of " : "",
 			    process->process_count > 1 ? process->label : "");
-	all->rows[all->row_count++] = (struct memory_row){
-		.label = names_intern(&reading->run->paths.names, label, strlen(label)),
-		.pool = *sums,
-		.peak_ns = process_time_ns(process, sums->peak_ns),
-	};
+	list_append(*all,
+		    (struct memory_row){
+			    .label = names_intern(&reading->run->paths.names, label, strlen(label)),
+			    .pool = *sums,
+			    .peak_ns = process_time_ns(process, sums->peak_ns),
+		    });
 	free(label);
 }
 
@@ -286,7 +286,7 @@ static void open_rows(struct table_rows *rows)
 {
 	const struct run *run = rows->run;
 
-	table_records(rows, run->sums->memory.rows, run->sums->memory.row_count);
+	table_records(rows, run->sums->memory.list, run->sums->memory.count);
 }
 
 static void memory_put_row(struct table_rows *rows, struct cells *cells)

@@ -49,9 +49,7 @@ struct memory_row {
 
 /* Over all processes. Zeros are empty. */
 struct memory_sums {
-	struct memory_row *rows; /* one for each process and used pool */
-	size_t row_count;
-	size_t row_capacity;
+	LIST(struct memory_row); /* one for each process and used pool */
 	struct memory_counts counts;
 };
 

@@ -58,7 +58,7 @@ void table_ranges(struct table *table, const struct run *run)
 	/* Skip nodes that exist only because ranges overlapped without nesting. */
 	for (uint32_t n = 1; n < ranges->node_count; n++)
 		if (ranges->nodes[n].weights[WEIGHT_COUNT] ||
-		    run->sums->ranges.sums[n].opened_count)
+		    run->sums->ranges.sums.list[n].opened_count)
 			table->rows[table->count++] =
 				(struct table_row){n, ranges->nodes[n].weights[WEIGHT_GPU_TIME],
 						   ranges->nodes[n].weights[WEIGHT_COUNT]};
@@ -87,7 +87,7 @@ uint32_t path_own_frame(const struct paths *paths, uint32_t node, unsigned marks
 	for (; node != PATH_ROOT; node = paths->nodes[node].parent) {
 		uint32_t name = paths->nodes[node].name;
 
-		if (name < paths->mark_capacity && paths->marks[name] & marks &&
+		if (by_id_get(paths->marks, name) & marks &&
 		    strcmp(names_text(&paths->names, name, NULL), leaf) != 0)
 			return name;
 	}
@@ -247,9 +247,9 @@ static void open_idle(struct table_rows *rows)
 
 	rows->count = IDLE_CLASSES;
 	for (size_t p = 0; p < processes->count; p++)
-		for (size_t d = 0; d < processes->list[p].device_count; d++)
+		for (size_t d = 0; d < processes->list[p].devices.count; d++)
 			for (int class = 0; class < IDLE_CLASSES; class ++)
-				sums_ns[class] += processes->list[p].devices[d].idle_ns[class];
+				sums_ns[class] += processes->list[p].devices.list[d].idle_ns[class];
 }
 
 static void put_idle(struct table_rows *rows, struct cells *cells)

@@ -19,15 +19,14 @@ static void add_process(struct sink *sink, const struct process *process)
 	if (process->is_continued)
 		return;
 	model_process_title(process->model, title);
-	xt_append(s->list, s->count, s->capacity,
-		  (struct process_sums){
-			  .label = process->label,
-			  .name = xt_strdup(model_process_name(process->model)),
-			  .title = xt_strdup(title),
-			  .command = xt_strdup(model_meta(process->model, "process.cmdline")),
-			  .log = process->log,
-			  .origin_ns = process->origin_ns,
-		  });
+	list_append(*s, (struct process_sums){
+				.label = process->label,
+				.name = xt_strdup(model_process_name(process->model)),
+				.title = xt_strdup(title),
+				.command = xt_strdup(model_meta(process->model, "process.cmdline")),
+				.log = process->log,
+				.origin_ns = process->origin_ns,
+			});
 }
 
 /* Returns the sums of a device of the current process. */
@@ -37,10 +36,10 @@ static struct device_sums *sums_of_device(struct processes *s, const struct mode
 	struct process_sums *process = &s->list[s->count - 1];
 	struct device_sums *sums;
 
-	for (size_t d = 0; d < process->device_count; d++)
-		if (process->devices[d].device == device)
-			return &process->devices[d];
-	sums = xt_new(process->devices, process->device_count, process->device_capacity);
+	for (size_t d = 0; d < process->devices.count; d++)
+		if (process->devices.list[d].device == device)
+			return &process->devices.list[d];
+	sums = list_new(process->devices);
 	*sums = (struct device_sums){
 		.device = device,
 		.name = xt_strdup(model_gpu(model, device, "name")),
@@ -91,11 +90,11 @@ static void pack_log(struct sink *sink, const struct process *process, struct pa
 {
 	struct processes *s = sink->state;
 	const struct process_sums *sums = &s->list[s->count - 1];
-	uint64_t count = sums->device_count;
+	uint64_t count = sums->devices.count;
 
 	PACK(pack, count);
 	for (uint64_t d = 0; d < count && !pack->error; d++) {
-		uint32_t device = pack->is_reading ? 0 : sums->devices[d].device;
+		uint32_t device = pack->is_reading ? 0 : sums->devices.list[d].device;
 
 		PACK(pack, device);
 		if (!pack->error)
@@ -126,9 +125,9 @@ static void processes_free_state(struct sink *sink)
 	for (size_t i = 0; i < s->count; i++) {
 		struct process_sums *process = &s->list[i];
 
-		for (size_t d = 0; d < process->device_count; d++)
-			free_all(process->devices[d].name, process->devices[d].uuid);
-		free_all(process->devices, process->name, process->title, process->command);
+		for (size_t d = 0; d < process->devices.count; d++)
+			free_all(process->devices.list[d].name, process->devices.list[d].uuid);
+		free_all(process->devices.list, process->name, process->title, process->command);
 	}
 	free(s->list);
 }
@@ -228,15 +227,15 @@ static void open_devices(struct table_rows *rows)
 	size_t count = 0, capacity = 0;
 
 	for (size_t p = 0; p < s->count; p++)
-		for (size_t d = 0; d < s->list[p].device_count; d++) {
+		for (size_t d = 0; d < s->list[p].devices.count; d++) {
 			const struct process_sums *process = &s->list[p];
 
 			if (rows->outer && rows->outer != process)
 				continue;
 			xt_grow(list, capacity, count + 1);
-			list[count] = (struct device_record){process, process->devices[d], 0};
+			list[count] = (struct device_record){process, process->devices.list[d], 0};
 			for (int class = 0; class < IDLE_CLASSES; class ++)
-				list[count].idle_ns += process->devices[d].idle_ns[class];
+				list[count].idle_ns += process->devices.list[d].idle_ns[class];
 			count++;
 		}
 	rows->memory = list;

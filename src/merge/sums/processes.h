@@ -30,16 +30,12 @@ struct process_sums {
 	char *command;
 	const struct input *log;
 	int64_t origin_ns;
-	struct device_sums *devices;
-	size_t device_count;
-	size_t device_capacity;
+	LIST(struct device_sums) devices;
 };
 
 /* The state of analysis_processes. By index of the process. */
 struct processes {
-	struct process_sums *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct process_sums);
 };
 
 extern const struct exporter analysis_processes;

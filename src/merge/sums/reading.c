@@ -156,8 +156,7 @@ static bool has_path(struct reading *reading, const struct owner *owner, struct 
 	struct run *run = reading->run;
 	uint32_t node;
 
-	xt_grow(verdicts->list, verdicts->capacity, (size_t)place + 1);
-	if (verdicts->list[place])
+	if (*by_id(*verdicts, place))
 		return verdicts->list[place] == WANTED;
 	node = build_tree_path(reading, owner);
 	node = selection_path(run->selection, &run->paths, node);

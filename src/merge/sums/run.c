@@ -90,16 +90,14 @@ static void add_transfer(struct transfers *transfers, struct names *names, const
 			 bool is_memset, const struct transfer_sum *sum)
 {
 	uint32_t name = names_intern(names, label, strlen(label));
+	size_t *place = by_id(transfers->places, name);
 	struct transfer_row *row;
 
-	xt_grow(transfers->places, transfers->place_capacity, name + 1);
-	if (!transfers->places[name]) {
-		xt_grow(transfers->rows, transfers->capacity, transfers->count + 1);
-		transfers->rows[transfers->count].name = name;
-		transfers->rows[transfers->count].is_memset = is_memset;
-		transfers->places[name] = ++transfers->count;
+	if (!*place) {
+		list_append(*transfers, (struct transfer_row){name, is_memset, {0}});
+		*place = transfers->count;
 	}
-	row = &transfers->rows[transfers->places[name] - 1];
+	row = &transfers->list[*place - 1];
 	row->sum.count += sum->count;
 	row->sum.bytes += sum->bytes;
 	row->sum.gpu_ns += sum->gpu_ns;
@@ -132,7 +130,7 @@ void transfers_add_memsets(struct transfers *transfers, struct names *names, uin
 
 void transfers_free(struct transfers *transfers)
 {
-	free_all(transfers->rows, transfers->places);
+	free_all(transfers->list, transfers->places.list);
 	*transfers = (struct transfers){0};
 }
 
@@ -140,5 +138,5 @@ COMPARE_BY(compare_transfers, struct transfer_row, DOWN(sum.gpu_ns) UP(name))
 
 void transfers_sort(struct transfers *transfers)
 {
-	SORT(transfers->rows, transfers->count, compare_transfers);
+	SORT(transfers->list, transfers->count, compare_transfers);
 }

@@ -105,9 +105,8 @@ struct range_sums {
 
 /* The sums of NVTX ranges over all processes. build_range_tree() fills them. */
 struct range_tree {
-	struct paths tree;	 /* weights include nested ranges */
-	struct range_sums *sums; /* by node of the tree */
-	size_t sum_capacity;
+	struct paths tree;	       /* weights include nested ranges */
+	BY_ID(struct range_sums) sums; /* by node of the tree */
 	struct range_counts counts;
 };
 
@@ -161,11 +160,8 @@ struct transfer_row {
 
 /* Sums over all processes. Zeros are empty. */
 struct transfers {
-	struct transfer_row *rows;
-	size_t count;
-	size_t capacity;
-	size_t *places; /* row + 1 by name; 0: none */
-	size_t place_capacity;
+	LIST(struct transfer_row);
+	BY_ID(size_t) places; /* row + 1 by name; 0: none */
 };
 
 /*

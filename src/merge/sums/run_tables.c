@@ -45,7 +45,7 @@ static void put_range(struct table_rows *rows, struct cells *cells)
 {
 	const struct table_row *row = rows->record;
 	const struct path_node *node = &rows->run->sums->ranges.tree.nodes[row->id];
-	const struct range_sums *sums = &rows->run->sums->ranges.sums[row->id];
+	const struct range_sums *sums = &rows->run->sums->ranges.sums.list[row->id];
 
 	cells_put(cells, cell_number(sums->opened_count));
 	cells_put(cells, cell_share(row->value, rows->run->sums->events.work.gpu_ns));
@@ -59,7 +59,7 @@ static void put_range(struct table_rows *rows, struct cells *cells)
 static void put_payload(struct json *json, const struct table_rows *rows)
 {
 	const struct table_row *row = rows->record;
-	const struct range_payload *payload = &rows->run->sums->ranges.sums[row->id].payload;
+	const struct range_payload *payload = &rows->run->sums->ranges.sums.list[row->id].payload;
 
 	if (!payload->count)
 		return;
@@ -100,7 +100,7 @@ static void open_transfers(struct table_rows *rows)
 {
 	const struct transfers *transfers = &rows->run->sums->transfers;
 
-	table_records(rows, transfers->rows, transfers->count);
+	table_records(rows, transfers->list, transfers->count);
 }
 
 static void put_transfer(struct table_rows *rows, struct cells *cells)

@@ -70,7 +70,8 @@ void selection_free(struct selection *selection)
 	for (int p = 0; p < PATTERNS; p++)
 		if (selection->wanted->patterns[p])
 			regfree(&selection->compiled[p]);
-	free_all(selection->name_matches, selection->results, selection->chain, selection);
+	free_all(selection->name_matches.list, selection->results.list, selection->chain,
+		 selection);
 }
 
 static bool matches(struct selection *selection, enum pattern pattern, const char *text)
@@ -102,18 +103,16 @@ bool selection_has_range(struct selection *selection, const char *label)
 /* One bit for each pattern that the name matches. */
 static int name_bits(struct selection *selection, const struct names *names, uint32_t name)
 {
-	uint8_t bits = 1u << PATTERN_UNKNOWN;
+	uint8_t *known = by_id(selection->name_matches, name), bits = 1u << PATTERN_UNKNOWN;
 	const char *text;
 
-	xt_grow(selection->name_matches, selection->name_capacity, (size_t)name + 1);
-	if (selection->name_matches[name])
-		return selection->name_matches[name];
+	if (*known)
+		return *known;
 	text = names_text(names, name, NULL);
 	for (int p = 0; p < PATTERN_RANGE; p++)
 		if (matches(selection, (enum pattern)p, text))
 			bits |= (uint8_t)(1u << p);
-	selection->name_matches[name] = bits;
-	return bits;
+	return *known = bits;
 }
 
 static uint32_t path_of(struct selection *selection, struct paths *paths, uint32_t node)
@@ -140,7 +139,7 @@ static uint32_t path_of(struct selection *selection, struct paths *paths, uint32
 	for (int d = first; d < depth; d++) {
 		uint32_t name = paths->nodes[selection->chain[d]].name;
 
-		if (!(selection->name_matches[name] >> PATTERN_HIDE & 1))
+		if (!(selection->name_matches.list[name] >> PATTERN_HIDE & 1))
 			result = paths_child(paths, result, name);
 	}
 	if (result == PATH_ROOT && depth)
@@ -152,14 +151,11 @@ static uint32_t path_of(struct selection *selection, struct paths *paths, uint32
 
 uint32_t selection_path(struct selection *selection, struct paths *paths, uint32_t node)
 {
-	uint32_t result;
+	uint32_t *result = by_id(selection->results, node);
 
-	xt_grow(selection->results, selection->result_capacity, (size_t)node + 1);
-	if (selection->results[node])
-		return selection->results[node] - 1;
-	result = path_of(selection, paths, node);
-	selection->results[node] = result + 1;
-	return result;
+	if (!*result)
+		*result = path_of(selection, paths, node) + 1;
+	return *result - 1;
 }
 
 /* Copy the longest word of a pattern in lower case. Returns its length. */

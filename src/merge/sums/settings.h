@@ -80,11 +80,9 @@ struct settings {
 struct selection {
 	const struct wanted *wanted;
 	regex_t compiled[PATTERNS];
-	bool has_matched[PATTERNS]; /* the pattern matched at least once */
-	uint8_t *name_matches;	    /* pattern bits by name in paths */
-	size_t name_capacity;
-	uint32_t *results; /* resulting node + 1, by path node */
-	size_t result_capacity;
+	bool has_matched[PATTERNS];  /* the pattern matched at least once */
+	BY_ID(uint8_t) name_matches; /* pattern bits by name in paths */
+	BY_ID(uint32_t) results;     /* resulting node + 1, by path node */
 	uint32_t *chain;
 	size_t chain_capacity;
 	uint64_t seen_from_ns; /* first and last start time seen */

@@ -103,7 +103,7 @@ static void addresses_collect(struct addresses *addresses, struct model *model)
 
 void addresses_free(struct addresses *addresses)
 {
-	free_all(addresses->list, addresses->by_frame, addresses->places);
+	free_all(addresses->list, addresses->by_frame, addresses->places.list);
 	*addresses = (struct addresses){0};
 }
 
@@ -118,8 +118,7 @@ static void add_places(struct unnamed_modules *unnamed, const char *path, uint64
 	if (m < unnamed->count)
 		free(clean);
 	else
-		xt_append(unnamed->list, unnamed->count, unnamed->capacity,
-			  (struct unnamed_module){clean, 0});
+		list_append(*unnamed, (struct unnamed_module){clean, 0});
 	unnamed->list[m].place_count += place_count;
 }
 
@@ -442,11 +441,11 @@ static uint32_t intern_text(struct model *model, const char *text)
 static void add_place(struct addresses *addresses, struct address *address,
 		      const struct place *place)
 {
-	if (addresses->place_count == UINT32_MAX)
+	if (addresses->places.count == UINT32_MAX)
 		xt_out_of_memory(0);
 	if (!address->place_count++)
-		address->first_place = (uint32_t)addresses->place_count;
-	xt_append(addresses->places, addresses->place_count, addresses->place_capacity, *place);
+		address->first_place = (uint32_t)addresses->places.count;
+	list_append(addresses->places, *place);
 }
 
 static void find_places(struct resolving *r, struct address *address, const struct symbol *symbol)

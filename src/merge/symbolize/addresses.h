@@ -39,9 +39,7 @@ struct addresses {
 	 * For each address with debug information: the functions inlined there, innermost first,
 	 * then the function itself.
 	 */
-	struct place *places;
-	size_t place_count;
-	size_t place_capacity;
+	LIST(struct place) places;
 };
 
 /* Which addresses get names, and how much is looked up. */
@@ -96,9 +94,7 @@ struct unnamed_module {
 
 /* Modules of all logs. */
 struct unnamed_modules {
-	struct unnamed_module *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct unnamed_module);
 };
 
 /*

@@ -355,7 +355,7 @@ static bool wants(const struct search *search, const char *file)
 
 static void add_line(struct compiled_lines *lines, struct compiled_line line)
 {
-	xt_append(lines->list, lines->count, lines->capacity, line);
+	list_append(*lines, line);
 }
 
 static void free_line(struct compiled_line *line)

@@ -63,8 +63,7 @@ struct compiled_line {
 };
 
 struct compiled_lines {
-	struct compiled_line *list; /* sorted by frame */
-	size_t count, capacity;
+	LIST(struct compiled_line); /* sorted by frame */
 };
 
 /* Reads the files in `folder` of TORCH_TRACE and the generated files. */

@@ -23,8 +23,7 @@
 
 void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end, uint32_t value)
 {
-	xt_append(ranges->list, ranges->count, ranges->capacity,
-		  (struct address_range){.start = start, .end = end, .value = value});
+	list_append(*ranges, (struct address_range){.start = start, .end = end, .value = value});
 }
 
 COMPARE_BY(compare, struct address_range, UP(start) DOWN(end) UP(value))

@@ -30,9 +30,7 @@ struct address_range {
 };
 
 struct address_ranges {
-	struct address_range *list; /* owner frees it */
-	size_t count;
-	size_t capacity;
+	LIST(struct address_range); /* owner frees it */
 };
 
 void address_ranges_add(struct address_ranges *ranges, uint64_t start, uint64_t end,

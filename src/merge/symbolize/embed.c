@@ -88,7 +88,7 @@ static int add_function(struct embedding *e, const struct address *address)
 static int add_places(struct embedding *e, const struct address *address)
 {
 	for (uint32_t p = 0; p < address->place_count; p++) {
-		const struct place *place = &e->addresses->places[address->first_place + p];
+		const struct place *place = &e->addresses->places.list[address->first_place + p];
 		size_t length, file_length;
 		const char *name = names_text(&e->model->names, place->function, &length);
 		const char *file = names_text(&e->model->names, place->file, &file_length);

@@ -22,9 +22,7 @@ struct symbols {
 	struct elf_file file;
 	struct elf_file debug;
 	struct mini_debug mini;
-	struct entry *entries; /* by start, each start once */
-	size_t count;
-	size_t capacity;
+	LIST(struct entry); /* by start, each start once */
 	struct symbol plt[PLT_SECTIONS_MAX];
 	size_t plt_count;
 	uint64_t table_bytes; /* symbol and string tables in memory */
@@ -85,9 +83,9 @@ static int read_table(struct symbols *symbols, const struct elf_file *file, uint
 		rank = name ? rank_of(elf, &symbol, name) : 0;
 		if (!rank)
 			continue;
-		if (grow(symbols->entries, symbols->capacity, symbols->count + 1) < 0)
+		if (grow(symbols->list, symbols->capacity, symbols->count + 1) < 0)
 			return -ENOMEM;
-		symbols->entries[symbols->count++] = (struct entry){
+		symbols->list[symbols->count++] = (struct entry){
 			.symbol = {symbol.st_value, symbol.st_size, name}, .rank = rank};
 	}
 	return 0;
@@ -126,7 +124,7 @@ static uint64_t end_of(const struct symbol *symbol)
 /* Sorts the symbols, keeps one for each start, and extends those without a size to the next. */
 static void sort_entries(struct symbols *symbols)
 {
-	struct entry *entries = symbols->entries;
+	struct entry *entries = symbols->list;
 	uint64_t max_end = 0;
 	size_t kept = 0;
 
@@ -214,7 +212,7 @@ uint64_t symbols_bytes(const struct symbols *symbols, bool has_debug_info)
 {
 	const struct elf_file *debug = has_debug_info ? symbols_debug_file(symbols) : NULL;
 	uint64_t bytes = sizeof(*symbols) + symbols->table_bytes +
-			 symbols->capacity * sizeof(*symbols->entries);
+			 symbols->capacity * sizeof(*symbols->list);
 	struct stat status;
 
 	/* The memory that libdw uses is unknown, but rarely exceeds the size of the file. */
@@ -231,7 +229,7 @@ void symbols_close(struct symbols *symbols)
 
 	if (!symbols)
 		return;
-	free(symbols->entries);
+	free(symbols->list);
 	mini_debug_close(&symbols->mini);
 	elf_file_close(&symbols->debug);
 	elf_file_close(&symbols->file);
@@ -246,10 +244,10 @@ const struct symbol *symbols_find(const struct symbols *symbols, uint64_t addres
 	for (size_t i = 0; i < symbols->plt_count; i++)
 		if (address - symbols->plt[i].start < symbols->plt[i].bytes)
 			return &symbols->plt[i];
-	low = FIRST_NOT(i, 0, symbols->count, symbols->entries[i].symbol.start <= address);
+	low = FIRST_NOT(i, 0, symbols->count, symbols->list[i].symbol.start <= address);
 	/* Symbols may be nested, so search back until no earlier one reaches address. */
-	for (size_t i = low; i-- && symbols->entries[i].max_end > address;)
-		if (end_of(&symbols->entries[i].symbol) > address)
-			return &symbols->entries[i].symbol;
+	for (size_t i = low; i-- && symbols->list[i].max_end > address;)
+		if (end_of(&symbols->list[i].symbol) > address)
+			return &symbols->list[i].symbol;
 	return NULL;
 }

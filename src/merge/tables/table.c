@@ -68,7 +68,7 @@ void table_row(struct table_rows *rows, size_t row, struct cell *cells)
 	struct cells others = {def, cells, 0};
 
 	free_texts(rows);
-	rows->index = rows->chosen ? rows->chosen[row] : row;
+	rows->index = rows->chosen.list ? rows->chosen.list[row] : row;
 	rows->record = rows->records ? rows->records + rows->index * rows->record_bytes : NULL;
 	memset(cells, 0, def->column_count * sizeof(*cells));
 	for (size_t c = 0; c < def->column_count; c++)
@@ -96,14 +96,14 @@ void table_set_records(struct table_rows *rows, const void *records, size_t coun
 
 void table_add(struct table_rows *rows, size_t index)
 {
-	if (!rows->chosen)
+	if (!rows->chosen.list)
 		rows->count = 0;
-	xt_append(rows->chosen, rows->count, rows->chosen_capacity, index);
+	xt_append(rows->chosen.list, rows->count, rows->chosen.capacity, index);
 }
 
 void table_close(struct table_rows *rows)
 {
-	free_all(rows->memory, rows->chosen);
+	free_all(rows->memory, rows->chosen.list);
 	free_texts(rows);
 }
 

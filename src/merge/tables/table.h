@@ -160,8 +160,7 @@ struct table_rows {
 	uint64_t left_out_count;
 	const char *records; /* NULL: the table has none */
 	size_t record_bytes;
-	size_t *chosen; /* by row: index of the record; NULL: all records */
-	size_t chosen_capacity;
+	BY_ID(size_t) chosen;	/* by row: index of the record; NULL: all records */
 	size_t index;		/* of the last row: in the records, or in all rows */
 	const void *record;	/* of the last row; NULL: the table has none */
 	void *memory;		/* freed with the rows */

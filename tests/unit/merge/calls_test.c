@@ -59,10 +59,10 @@ static void estimates_percentiles_within_1_percent(void **state)
 			}
 			qsort(values, count, sizeof(*values), compare);
 			exact = values[(count * 99 + 99) / 100 - 1];
-			found = durations_p99_ns(&calls.rows[0].durations);
+			found = durations_p99_ns(&calls.list[0].durations);
 			assert_true((found > exact ? found - exact : exact - found) <= exact / 100);
-			assert_int_equal(calls.rows[0].durations.min_ns, values[0]);
-			assert_int_equal(calls.rows[0].durations.max_ns, values[count - 1]);
+			assert_int_equal(calls.list[0].durations.min_ns, values[0]);
+			assert_int_equal(calls.list[0].durations.max_ns, values[count - 1]);
 			calls_free(&calls);
 		}
 	}
@@ -81,8 +81,8 @@ static void sums_functions_beyond_the_limit(void **state)
 		add(&calls, &frames, api, 5, 0);
 	assert_true(calls.count <= CALLS_FUNCTIONS_MAX + 1);
 	for (size_t r = 0; r < calls.count; r++) {
-		sum += calls.rows[r].durations.count;
-		others += calls.rows[r].name == NAME_EMPTY ? calls.rows[r].durations.count : 0;
+		sum += calls.list[r].durations.count;
+		others += calls.list[r].name == NAME_EMPTY ? calls.list[r].durations.count : 0;
 	}
 	assert_int_equal(sum, NAMES);
 	assert_int_equal(others, NAMES - CALLS_FUNCTIONS_MAX);
@@ -103,12 +103,12 @@ static void counts_failures_by_error(void **state)
 	for (uint64_t code = 10000; code < 20000; code++)
 		add(&calls, &frames, 2, 5, code);
 	calls_sort(&calls);
-	assert_int_equal(calls.failure_count, CALLS_FAILURES_MAX);
+	assert_int_equal(calls.failures.count, CALLS_FAILURES_MAX);
 	assert_int_equal(calls.other_failure_count, 10003 - CALLS_FAILURES_MAX);
-	assert_int_equal(calls.failures[0].count, 3);
-	assert_int_equal(calls.failures[0].result, 2);
-	assert_int_equal(calls.failures[0].name, 2);
-	assert_int_equal(calls.failures[1].count, 1);
+	assert_int_equal(calls.failures.list[0].count, 3);
+	assert_int_equal(calls.failures.list[0].result, 2);
+	assert_int_equal(calls.failures.list[0].name, 2);
+	assert_int_equal(calls.failures.list[1].count, 1);
 	calls_free(&calls);
 	free(frames.api_shown);
 }
@@ -153,23 +153,23 @@ static void adds_packed_logs_as_if_read_here(void **state)
 	calls_sort(&here);
 	calls_sort(&packed);
 	assert_int_equal(here.count, packed.count);
-	assert_int_not_equal(here.failure_count, 0);
-	assert_int_equal(here.failure_count, packed.failure_count);
+	assert_int_not_equal(here.failures.count, 0);
+	assert_int_equal(here.failures.count, packed.failures.count);
 	for (size_t r = 0; r < here.count; r++) {
-		assert_int_equal(here.rows[r].name, packed.rows[r].name);
-		assert_int_equal(here.rows[r].durations.count, packed.rows[r].durations.count);
-		assert_int_equal(here.rows[r].failed_count, packed.rows[r].failed_count);
-		assert_int_equal(here.rows[r].durations.total_ns,
-				 packed.rows[r].durations.total_ns);
-		assert_int_equal(durations_p99_ns(&here.rows[r].durations),
-				 durations_p99_ns(&packed.rows[r].durations));
+		assert_int_equal(here.list[r].name, packed.list[r].name);
+		assert_int_equal(here.list[r].durations.count, packed.list[r].durations.count);
+		assert_int_equal(here.list[r].failed_count, packed.list[r].failed_count);
+		assert_int_equal(here.list[r].durations.total_ns,
+				 packed.list[r].durations.total_ns);
+		assert_int_equal(durations_p99_ns(&here.list[r].durations),
+				 durations_p99_ns(&packed.list[r].durations));
 	}
-	for (uint32_t f = 0; f < here.failure_count; f++) {
-		assert_int_equal(here.failures[f].process, packed.failures[f].process);
-		assert_int_equal(here.failures[f].name, packed.failures[f].name);
-		assert_int_equal(here.failures[f].node, packed.failures[f].node);
-		assert_int_equal(here.failures[f].result, packed.failures[f].result);
-		assert_int_equal(here.failures[f].count, packed.failures[f].count);
+	for (uint32_t f = 0; f < here.failures.count; f++) {
+		assert_int_equal(here.failures.list[f].process, packed.failures.list[f].process);
+		assert_int_equal(here.failures.list[f].name, packed.failures.list[f].name);
+		assert_int_equal(here.failures.list[f].node, packed.failures.list[f].node);
+		assert_int_equal(here.failures.list[f].result, packed.failures.list[f].result);
+		assert_int_equal(here.failures.list[f].count, packed.failures.list[f].count);
 	}
 	calls_free(&here);
 	calls_free(&packed);

@@ -112,9 +112,9 @@ static void check_numbers(const struct communicator *communicator, size_t first,
 {
 	assert_int_equal(communicator->instance_count, count);
 	for (size_t n = 0; n < count; n++)
-		for (size_t m = 0; m < communicator->member_count; m++) {
+		for (size_t m = 0; m < communicator->members.count; m++) {
 			const struct rank_collective *item =
-				comm_item(&communicator->members[m], n);
+				comm_item(&communicator->members.list[m], n);
 
 			if (item)
 				assert_int_equal(item->bytes, bytes_of(first + n));
@@ -142,12 +142,12 @@ static void matches_by_communicator_and_order(void **state)
 	found = find(f);
 	assert_int_equal(found->count, 2);
 	assert_int_equal(found->list[0].key, COMM);
-	assert_int_equal(found->list[0].member_count, 3);
+	assert_int_equal(found->list[0].members.count, 3);
 	assert_int_equal(found->list[0].rank_count, 3);
 	for (size_t m = 0; m < 3; m++)
-		assert_int_equal(found->list[0].members[m].rank, 2 - m);
+		assert_int_equal(found->list[0].members.list[m].rank, 2 - m);
 	check_numbers(&found->list[0], 0, 20);
-	assert_int_equal(found->list[1].member_count, 2);
+	assert_int_equal(found->list[1].members.count, 2);
 	assert_int_equal(found->list[1].rank_count, 0);
 	check_numbers(&found->list[1], 0, 10);
 	assert_int_equal(found->duplicates.count, 0);
@@ -183,9 +183,10 @@ static void numbers_a_log_that_begins_later(void **state)
 			    l == 2 && is_remote ? INT64_C(1000000000) : 0);
 		f->logs[2].lacks_beginning = true;
 		found = find(f)->list;
-		if (found->members[2].first != late)
-			fail_msg("host %d: %zu of %zu", is_remote, found->members[2].first, late);
-		assert_null(comm_item(&found->members[2], late - 1));
+		if (found->members.list[2].first != late)
+			fail_msg("host %d: %zu of %zu", is_remote, found->members.list[2].first,
+				 late);
+		assert_null(comm_item(&found->members.list[2], late - 1));
 		check_numbers(found, 0, 200);
 		end(f);
 	}
@@ -201,7 +202,7 @@ static void numbers_regular_steps_by_the_clock_of_the_host(void **state)
 	add(f, 0, join(f, 0, COMM, false), 0, 200, 0);
 	add(f, 1, join(f, 1, COMM, false), 50, 150, 0);
 	f->logs[1].lacks_beginning = true;
-	assert_int_equal(find(f)->list[0].members[1].first, 50);
+	assert_int_equal(find(f)->list[0].members.list[1].first, 50);
 	end(f);
 }
 
@@ -216,7 +217,7 @@ static void numbers_regular_steps_by_their_sizes(void **state)
 	add(f, 0, join(f, 0, COMM, false), 0, 200, 0);
 	add(f, 1, join(f, 1, COMM, false), 50, 150, INT64_C(-1000000000));
 	f->logs[1].lacks_beginning = true;
-	assert_int_equal(find(f)->list[0].members[1].first, 50);
+	assert_int_equal(find(f)->list[0].members.list[1].first, 50);
 	end(f);
 }
 
@@ -250,8 +251,8 @@ static void numbers_logs_by_the_longest(void **state)
 		    (int64_t)l * 1000 * STEP_NS);
 	}
 	found = find(f)->list;
-	assert_int_equal(found->members[0].first, 150);
-	assert_int_equal(found->members[1].first, 20);
+	assert_int_equal(found->members.list[0].first, 150);
+	assert_int_equal(found->members.list[1].first, 20);
 	check_numbers(found, 0, 200);
 	end(f);
 }
@@ -267,8 +268,8 @@ static void numbers_a_log_that_begins_and_ends_earlier(void **state)
 	add(f, 1, join(f, 1, COMM, false), 0, 150, 0);
 	f->logs[0].lacks_beginning = true;
 	found = find(f)->list;
-	assert_int_equal(found->members[0].first, 30);
-	assert_int_equal(found->members[1].first, 0);
+	assert_int_equal(found->members.list[0].first, 30);
+	assert_int_equal(found->members.list[1].first, 0);
 	check_numbers(found, 0, 200);
 	end(f);
 }
@@ -287,9 +288,9 @@ static void counts_from_the_beginning_of_the_communicator(void **state)
 	add(f, 1, join(f, 1, COMM, false), 30, 90, 0);
 	f->members[0][0].saw_join = f->members[1][0].saw_join = true;
 	found = find(f)->list;
-	assert_int_equal(found->members[1].first, 0);
-	assert_non_null(comm_item(&found->members[1], 59));
-	assert_null(comm_item(&found->members[1], 60));
+	assert_int_equal(found->members.list[1].first, 0);
+	assert_non_null(comm_item(&found->members.list[1], 59));
+	assert_null(comm_item(&found->members.list[1], 60));
 	assert_int_equal(found->instance_count, 100);
 	end(f);
 }
@@ -304,7 +305,7 @@ static void leaves_out_a_second_log_of_a_rank(void **state)
 	for (size_t l = 0; l < 3; l++)
 		add(f, l, join(f, l, COMM, false), 0, 10, 0);
 	found = find(f);
-	assert_int_equal(found->list[0].member_count, 2);
+	assert_int_equal(found->list[0].members.count, 2);
 	assert_int_equal(found->duplicates.count, 1);
 	assert_int_equal(found->duplicates.list[0].log, 2);
 	assert_int_equal(found->duplicates.list[0].other, 1);
@@ -328,7 +329,7 @@ static void keeps_members_that_only_look_like_duplicates(void **state)
 	add(f, 0, second, 0, 10, 0);
 	found = find(f);
 	assert_int_equal(found->count, 1);
-	assert_int_equal(found->list[0].member_count, 4);
+	assert_int_equal(found->list[0].members.count, 4);
 	assert_int_equal(found->duplicates.count, 0);
 	check_numbers(&found->list[0], 0, 10);
 	end(f);
@@ -352,9 +353,9 @@ static void keeps_jobs_apart(void **state)
 	assert_int_equal(found->count, 4);
 	assert_int_equal(found->duplicates.count, 0);
 	for (size_t c = 0; c < 4; c++) {
-		const struct comm_member *members = found->list[c].members;
+		const struct comm_member *members = found->list[c].members.list;
 
-		assert_int_equal(found->list[c].member_count, 2);
+		assert_int_equal(found->list[c].members.count, 2);
 		assert_int_equal(members[0].log->log / 2, members[1].log->log / 2);
 	}
 	end(f);

@@ -76,7 +76,7 @@ static void try_case(size_t c)
 	struct module modules[FUNCTIONS_MAX + 1] = {{0}};
 	struct address list[FUNCTIONS_MAX] = {{0}};
 	struct place places[FUNCTIONS_MAX] = {{0}};
-	struct addresses addresses = {.list = list, .places = places};
+	struct addresses addresses = {.list = list, .places.list = places};
 	struct model model = {.modules = {.rows = modules, .count = FUNCTIONS_MAX + 1}};
 	struct name_qualifier *qualifiers;
 

@@ -229,8 +229,8 @@ static void add_places(struct fixture *f, struct place places[3])
 	f->list[1].place_count = 2;
 	f->list[2].first_place = 2;
 	f->list[2].place_count = 1;
-	f->addresses.places = places;
-	f->addresses.place_count = 3;
+	f->addresses.places.list = places;
+	f->addresses.places.count = 3;
 }
 
 static void counts_no_lines_of_packages_as_own(void **state)

@@ -110,7 +110,7 @@ static struct path_facts *facts_of(struct sqlite *s, uint32_t node)
 static const struct place *place_at(const struct process *process, uint32_t a, uint32_t name)
 {
 	const struct address *address = &process->frames->addresses->list[a];
-	const struct place *places = process->frames->addresses->places;
+	const struct place *places = process->frames->addresses->places.list;
 	size_t end = address->first_place + address->place_count;
 
 	for (size_t p = address->first_place; p < end; p++) {
@@ -642,7 +642,7 @@ static void put_communicator(struct sink *sink, const struct run *run, size_t c)
 	SQLITE_PUT(sink, COMMUNICATOR, sqlite_number((int64_t)c + 1), sqlite_text(name),
 		   sqlite_number(communicator->is_by_order),
 		   sqlite_known(communicator->rank_count, (int64_t)communicator->rank_count),
-		   sqlite_number((int64_t)communicator->member_count), sqlite_text(ranks));
+		   sqlite_number((int64_t)communicator->members.count), sqlite_text(ranks));
 	free(ranks);
 }
 
@@ -685,7 +685,7 @@ static void put_member(struct sink *sink, const struct run *run, size_t c, size_
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct communicator *communicator = &report->communicators.list[c];
-	const struct comm_member *member = &communicator->members[m];
+	const struct comm_member *member = &communicator->members.list[m];
 	const struct rank_clock *clock = &report->clocks.list[member->host];
 
 	for (size_t i = member->first; i < member->first + member->count; i++) {
@@ -713,8 +713,9 @@ static bool is_compared(const struct communicators *communicators, const struct 
 			uint32_t member)
 {
 	for (size_t c = 0; c < communicators->count; c++)
-		for (size_t m = 0; m < communicators->list[c].member_count; m++)
-			if (communicators->list[c].members[m].member == &log->members.list[member])
+		for (size_t m = 0; m < communicators->list[c].members.count; m++)
+			if (communicators->list[c].members.list[m].member ==
+			    &log->members.list[member])
 				return true;
 	return false;
 }
@@ -778,7 +779,7 @@ void sqlite_put_collectives(struct sink *sink, const struct run *run)
 	SORT(s->collectives, s->collective_count, compare_works);
 	for (size_t c = 0; c < communicators->count; c++) {
 		put_communicator(sink, run, c);
-		for (size_t m = 0; m < communicators->list[c].member_count; m++)
+		for (size_t m = 0; m < communicators->list[c].members.count; m++)
 			put_member(sink, run, c, m);
 	}
 	for (size_t l = 0; l < run->compared->log_count; l++)
