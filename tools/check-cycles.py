@@ -20,13 +20,13 @@ import sys
 # An area is a folder, or a part of one that is linked separately.
 USES = {
     'src/log': ['include', 'src/cuda_abi'],
-    # Ends the process if memory runs out, which injected code and the sampler must not do.
+    # Ends the process if memory runs out, which injected and long-running code must not do.
     'src/base': ['src/log'],
     'src/page': ['src/log', 'src/base'],
     'src/cli': ['src/log'],
     'src/inject': ['include', 'src/log', 'src/cuda_abi', 'src/python'],
-    'src/idle': ['include', 'src/log', 'src/base'],
-    'src/live': ['include', 'src/log', 'src/base', 'src/idle'],
+    'src/idle': ['include', 'src/log'],
+    'src/live': ['include', 'src/log', 'src/idle'],
     'src/sampler': ['include', 'src/log', 'src/python'],
     'src/attach': ['include', 'src/log', 'src/sampler'],
     'src/python': [],

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for commands. These functions never return NULL: if memory runs out, they end the process
- * with xt_out_of_memory(). Free the results with free(). For any thread.
+ * Memory for offline commands. These functions never return NULL: if memory runs out, they end the
+ * process with xt_out_of_memory(). Free the results with free(). For any thread.
  *
- * The injected library and the sampler must not use them. Code that reads a file checks a length
- * against the file's size before it allocates that much.
+ * The injected library, the sampler and commands that run for long must not use them. Code that
+ * reads a file checks a length against the file's size before it allocates that much.
  */
 #ifndef XT_BASE_MEMORY_H
 #define XT_BASE_MEMORY_H

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "xtrace/log_format.h"
 
 #define THIN_MIN 8 /* checkpoints; shorter timelines are not thinned out */
@@ -38,26 +38,29 @@ static bool is_busy_before(const struct timeline_checkpoint *checkpoint)
 }
 
 /* Record that the thread was in this state and call from the last checkpoint until time_ns. */
-static void add_checkpoint(struct thread_timeline *timeline, enum thread_state state, uint32_t call,
-			   uint64_t time_ns)
+static int add_checkpoint(struct thread_timeline *timeline, enum thread_state state, uint32_t call,
+			  uint64_t time_ns)
 {
 	struct timeline_checkpoint *last =
 		timeline->count ? &timeline->checkpoints[timeline->count - 1] : NULL;
 	struct timeline_checkpoint *checkpoint;
 
 	if (last && time_ns <= last->time_ns)
-		return;
+		return 0;
 	if (timeline->count > 1 && state == THREAD_BUSY && is_busy_before(last)) {
 		last->time_ns = time_ns;
-		return;
+		return 0;
 	}
-	checkpoint = xt_new(timeline->checkpoints, timeline->count, timeline->capacity);
+	if (grow(timeline->checkpoints, timeline->capacity, timeline->count + 1) < 0)
+		return -ENOMEM;
+	checkpoint = &timeline->checkpoints[timeline->count++];
 	*checkpoint = (struct timeline_checkpoint){.time_ns = time_ns, .call = call};
 	if (timeline->count == 1)
-		return;
+		return 0;
 	memcpy(checkpoint->spent_ns, checkpoint[-1].spent_ns, sizeof(checkpoint->spent_ns));
 	if (state < THREAD_STATES_COUNTED)
 		checkpoint->spent_ns[state] += time_ns - checkpoint[-1].time_ns;
+	return 0;
 }
 
 /* Index of the first later checkpoint. */
@@ -145,24 +148,24 @@ static enum thread_state own_code_state(uint64_t from_ns, uint64_t until_ns)
 }
 
 /* Adds the own code before a call. */
-static void add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
+static int add_own_code(struct thread_timeline *timeline, uint64_t enter_ns)
 {
 	uint64_t last_ns = timeline->count ? timeline->checkpoints[timeline->count - 1].time_ns : 0;
 
-	add_checkpoint(timeline, own_code_state(last_ns, enter_ns), 0, enter_ns);
+	return add_checkpoint(timeline, own_code_state(last_ns, enter_ns), 0, enter_ns);
 }
 
 /*
  * Adds a piece of the call that was entered at enter_ns. Merges adjacent pieces of the same state.
  */
-static void add_span(struct thread_timeline *timeline, const struct call_span *span,
-		     uint64_t enter_ns)
+static int add_span(struct thread_timeline *timeline, const struct call_span *span,
+		    uint64_t enter_ns)
 {
 	struct call_span *last =
 		timeline->span_count ? &timeline->spans[timeline->span_count - 1] : NULL;
 
 	if (span->until_ns <= span->from_ns)
-		return;
+		return 0;
 	if (last && last->state == span->state && last->from_ns >= enter_ns &&
 	    last->until_ns == span->from_ns) {
 		last->until_ns = span->until_ns;
@@ -174,7 +177,7 @@ static void add_span(struct thread_timeline *timeline, const struct call_span *s
 		}
 		timeline->spans[timeline->span_count++] = *span;
 	}
-	add_checkpoint(timeline, span->state, span->call, span->until_ns);
+	return add_checkpoint(timeline, span->state, span->call, span->until_ns);
 }
 
 /* Number of the latest pieces that are nested in a call. */
@@ -189,16 +192,19 @@ static size_t spans_within(const struct thread_timeline *timeline, uint64_t ente
 	return (size_t)(end - span);
 }
 
-void thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
-			      uint64_t *own_ns)
+int thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
+			     uint64_t *own_ns)
 {
 	struct call_span inner[CALL_SPANS_MAX], own = *call;
 	uint64_t enter_ns = call->from_ns, exit_ns = call->until_ns;
 	size_t inner_count;
+	int error;
 
 	*own_ns = exit_ns > enter_ns ? exit_ns - enter_ns : 0;
 	if (!timeline->spans)
-		timeline->spans = xt_malloc(CALL_SPANS_MAX * sizeof(*timeline->spans));
+		timeline->spans = malloc(CALL_SPANS_MAX * sizeof(*timeline->spans));
+	if (!timeline->spans)
+		return -ENOMEM;
 	inner_count = spans_within(timeline, enter_ns, exit_ns);
 	if (inner_count) {
 		timeline->span_count -= inner_count;
@@ -208,18 +214,19 @@ void thread_timeline_add_call(struct thread_timeline *timeline, const struct cal
 			own.from_ns = timeline->spans[timeline->span_count - 1].until_ns;
 		rewind_to(timeline, own.from_ns);
 	}
-	add_own_code(timeline, enter_ns);
+	error = add_own_code(timeline, enter_ns);
 	if (timeline->count && timeline->checkpoints[timeline->count - 1].time_ns > own.from_ns)
 		own.from_ns = timeline->checkpoints[timeline->count - 1].time_ns;
-	for (size_t i = 0; i < inner_count; i++) {
+	for (size_t i = 0; i < inner_count && !error; i++) {
 		own.until_ns = inner[i].from_ns;
-		add_span(timeline, &own, enter_ns);
-		add_span(timeline, &inner[i], enter_ns);
+		error = add_span(timeline, &own, enter_ns);
+		if (!error)
+			error = add_span(timeline, &inner[i], enter_ns);
 		*own_ns -= inner[i].until_ns - inner[i].from_ns;
 		own.from_ns = inner[i].until_ns;
 	}
 	own.until_ns = exit_ns;
-	add_span(timeline, &own, enter_ns);
+	return error ? error : add_span(timeline, &own, enter_ns);
 }
 
 void thread_timeline_thin(struct thread_timeline *timeline)

@@ -73,10 +73,10 @@ struct thread_timeline {
  * Adds the thread's next call. Calls are added when they return, so nested calls (such as those of
  * a signal handler) come before the call around them. At each moment the thread was in the
  * innermost call. *own_ns is the time of this call without nested ones. If times go backwards
- * otherwise, only the new part counts.
+ * otherwise, only the new part counts. Returns 0 or -ENOMEM.
  */
-void thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
-			      uint64_t *own_ns);
+int thread_timeline_add_call(struct thread_timeline *timeline, const struct call_span *call,
+			     uint64_t *own_ns);
 
 /* Thin out the older half of the checkpoints and free the memory. */
 void thread_timeline_thin(struct thread_timeline *timeline);

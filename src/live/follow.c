@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
@@ -29,64 +29,74 @@
 #define TEXT_MAX    (1u << 24)
 #define CALLS	    (1u << 18) /* a second of launches at full speed */
 
-/* The row of an id in one table. NULL if the id is beyond the limit. */
-static void *row_at(void *table, size_t *capacity, uint64_t id, size_t limit, size_t row_bytes)
+/* Ids of one table. NULL if the id is beyond the limit, or *error is set. */
+static void *row_at(void *table, size_t *capacity, uint64_t id, size_t limit, size_t row_bytes,
+		    int *error)
 {
 	if (id >= limit)
 		return NULL;
-	xt_grow_bytes(table, capacity, (size_t)id + 1, row_bytes);
-	return *(char **)table + id * row_bytes;
+	*error = grow_bytes(table, capacity, (size_t)id + 1, row_bytes);
+	return *error ? NULL : *(char **)table + id * row_bytes;
 }
 
-static void add_string(struct live_hot *hot, const struct xt_row_string *in)
+static int add_string(struct live_hot *hot, const struct xt_row_string *in)
 {
 	struct live_strings *strings = &hot->strings;
+	int error = 0;
 	struct live_string *row =
-		row_at(&strings->rows, &strings->capacity, in->id, IDS_MAX, sizeof(*row));
+		row_at(&strings->rows, &strings->capacity, in->id, IDS_MAX, sizeof(*row), &error);
 	size_t length = in->text.length, before = strings->text_bytes;
 
 	if (!row || row->is_defined || length > TEXT_MAX - before)
-		return;
-	xt_grow(strings->text, strings->text_capacity, before + length + 1);
+		return error;
+	if (grow(strings->text, strings->text_capacity, before + length + 1))
+		return -ENOMEM;
 	if (length)
 		memcpy(strings->text + before, in->text.data, length);
 	row->offset = (uint32_t)before;
 	row->length = (uint32_t)length;
 	row->is_defined = true;
 	strings->text_bytes += length;
+	return 0;
 }
 
-static void add_shape(struct live_hot *hot, const struct xt_row_shape *in)
+static int add_shape(struct live_hot *hot, const struct xt_row_shape *in)
 {
-	uint32_t *row =
-		row_at(&hot->name_of_shape, &hot->shape_capacity, in->id, IDS_MAX, sizeof(*row));
+	int error = 0;
+	uint32_t *row = row_at(&hot->name_of_shape, &hot->shape_capacity, in->id, IDS_MAX,
+			       sizeof(*row), &error);
 
 	if (row && in->name < IDS_MAX)
 		*row = (uint32_t)in->name;
+	return error;
 }
 
-static void add_python_frame(struct live_hot *hot, const struct xt_row_python_frame *in)
+static int add_python_frame(struct live_hot *hot, const struct xt_row_python_frame *in)
 {
-	struct live_python_frame *row =
-		row_at(&hot->python_frames, &hot->python_capacity, in->id, IDS_MAX, sizeof(*row));
+	int error = 0;
+	struct live_python_frame *row = row_at(&hot->python_frames, &hot->python_capacity, in->id,
+					       IDS_MAX, sizeof(*row), &error);
 
 	if (row)
 		*row = (struct live_python_frame){(uint32_t)in->name, (uint32_t)in->file,
 						  (uint32_t)in->line};
+	return error;
 }
 
-static void add_module(struct live_hot *hot, const struct xt_row_module *in)
+static int add_module(struct live_hot *hot, const struct xt_row_module *in)
 {
-	struct live_module *row =
-		row_at(&hot->modules, &hot->module_capacity, in->id, MODULES_MAX, sizeof(*row));
+	int error = 0;
+	struct live_module *row = row_at(&hot->modules, &hot->module_capacity, in->id, MODULES_MAX,
+					 sizeof(*row), &error);
 
 	if (!row || row->path || in->build_id.length > sizeof(row->build_id))
-		return;
-	row->path = xt_strndup(in->path.length ? in->path.data : "", in->path.length);
+		return error;
+	row->path = strndup(in->path.length ? in->path.data : "", in->path.length);
 	row->bias = in->bias;
 	row->build_id_bytes = (uint8_t)in->build_id.length;
 	if (in->build_id.length)
 		memcpy(row->build_id, in->build_id.data, in->build_id.length);
+	return row->path ? 0 : -ENOMEM;
 }
 
 /* Appends count words; those that `from` lacks are 0. */
@@ -96,16 +106,18 @@ static void put_words(struct live_stacks *stacks, struct xt_list from, size_t co
 		stacks->words[stacks->word_count++] = i < from.length ? from.elements[i] : 0;
 }
 
-static void add_stack(struct live_hot *hot, const struct xt_row_stack *in)
+static int add_stack(struct live_hot *hot, const struct xt_row_stack *in)
 {
 	struct live_stacks *stacks = &hot->stacks;
+	int error = 0;
 	struct live_stack *row =
-		row_at(&stacks->rows, &stacks->capacity, in->id, IDS_MAX, sizeof(*row));
+		row_at(&stacks->rows, &stacks->capacity, in->id, IDS_MAX, sizeof(*row), &error);
 	size_t needed = 2 * in->frames.length + in->python.length;
 
 	if (!row || row->is_defined || needed > WORDS_MAX - stacks->word_count)
-		return;
-	xt_grow(stacks->words, stacks->word_capacity, stacks->word_count + needed);
+		return error;
+	if (grow(stacks->words, stacks->word_capacity, stacks->word_count + needed))
+		return -ENOMEM;
 	*row = (struct live_stack){.first = stacks->word_count,
 				   .frame_count = (uint32_t)in->frames.length,
 				   .python_count = (uint32_t)in->python.length,
@@ -113,24 +125,29 @@ static void add_stack(struct live_hot *hot, const struct xt_row_stack *in)
 	put_words(stacks, in->frames, in->frames.length);
 	put_words(stacks, in->modules, in->frames.length);
 	put_words(stacks, in->python, in->python.length);
+	return 0;
 }
 
-static void follow_add_call(struct live_hot *hot, const struct xt_row_call *in)
+static int follow_add_call(struct live_hot *hot, const struct xt_row_call *in)
 {
 	if (!hot->calls)
-		hot->calls = xt_calloc(CALLS, sizeof(*hot->calls));
+		hot->calls = calloc(CALLS, sizeof(*hot->calls));
+	if (!hot->calls)
+		return -ENOMEM;
 	hot->calls[in->correlation % CALLS] = (struct live_pending_call){
 		(uint32_t)in->correlation, in->stack < IDS_MAX ? (uint32_t)in->stack : 0};
+	return 0;
 }
 
-static void count_work(struct live_hot *hot, struct live_ranking *ranking, uint16_t place,
-		       uint64_t ns)
+static int count_work(struct live_hot *hot, struct live_ranking *ranking, uint16_t place,
+		      uint64_t ns)
 {
 	struct live_hot_row *row;
 
 	if (place >= LIVE_HOT_MAX)
 		place = LIVE_HOT_OTHER;
-	xt_grow(ranking->rows, ranking->capacity, place + 1u);
+	if (grow(ranking->rows, ranking->capacity, place + 1u))
+		return -ENOMEM;
 	if (ranking->count <= place)
 		ranking->count = place + 1u;
 	row = &ranking->rows[place];
@@ -138,6 +155,7 @@ static void count_work(struct live_hot *hot, struct live_ranking *ranking, uint1
 	row->count++;
 	row->recent_ns[hot->slot] += ns;
 	row->recent_count[hot->slot]++;
+	return 0;
 }
 
 static uint16_t path_of(struct live_hot *hot, uint64_t correlation)
@@ -169,28 +187,30 @@ static uint16_t kernel_of(struct live_hot *hot, uint64_t shape)
 	return string->kernel;
 }
 
-static void add_kernel(struct live_hot *hot, const struct xt_row_kernel *in)
+static int add_kernel(struct live_hot *hot, const struct xt_row_kernel *in)
 {
-	count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
-	count_work(hot, &hot->kernels, kernel_of(hot, in->shape), in->duration_ns);
+	int error = count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
+
+	return error ? error
+		     : count_work(hot, &hot->kernels, kernel_of(hot, in->shape), in->duration_ns);
 }
 
 /* Copies and memsets have call paths, but are no kernels. Both have the columns that are read. */
-static void add_transfer(struct live_hot *hot, const struct xt_row_copy *in)
+static int add_transfer(struct live_hot *hot, const struct xt_row_copy *in)
 {
-	count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
+	return count_work(hot, &hot->paths, path_of(hot, in->correlation), in->duration_ns);
 }
 
-XT_DEFINE_ROWS_VISITOR(add_strings, string, struct live_hot, add_string)
-XT_DEFINE_ROWS_VISITOR(add_shapes, shape, struct live_hot, add_shape)
-XT_DEFINE_ROWS_VISITOR(add_modules, module, struct live_hot, add_module)
-XT_DEFINE_ROWS_VISITOR(add_python_frames, python_frame, struct live_hot, add_python_frame)
-XT_DEFINE_ROWS_VISITOR(add_stacks, stack, struct live_hot, add_stack)
-XT_DEFINE_ROWS_VISITOR(add_calls, call, struct live_hot, follow_add_call)
-XT_DEFINE_ROWS_VISITOR(add_kernels, kernel, struct live_hot, add_kernel)
-XT_DEFINE_ROWS_VISITOR(add_transfers, copy, struct live_hot, add_transfer)
+XT_DEFINE_ROWS_READER(add_strings, string, struct live_hot, add_string)
+XT_DEFINE_ROWS_READER(add_shapes, shape, struct live_hot, add_shape)
+XT_DEFINE_ROWS_READER(add_modules, module, struct live_hot, add_module)
+XT_DEFINE_ROWS_READER(add_python_frames, python_frame, struct live_hot, add_python_frame)
+XT_DEFINE_ROWS_READER(add_stacks, stack, struct live_hot, add_stack)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_hot, follow_add_call)
+XT_DEFINE_ROWS_READER(add_kernels, kernel, struct live_hot, add_kernel)
+XT_DEFINE_ROWS_READER(add_transfers, copy, struct live_hot, add_transfer)
 
-static void (*const adders[XT_KIND_COUNT])(struct live_hot *, const struct xt_chunk *) = {
+static int (*const adders[XT_KIND_COUNT])(struct live_hot *, const struct xt_chunk *) = {
 	[XT_KIND_STRING] = add_strings, [XT_KIND_SHAPE] = add_shapes,
 	[XT_KIND_MODULE] = add_modules, [XT_KIND_PYTHON_FRAME] = add_python_frames,
 	[XT_KIND_STACK] = add_stacks,	[XT_KIND_CALL] = add_calls,
@@ -293,19 +313,19 @@ static void search_chunk(struct live_log *log, const struct xt_chunk *chunk)
 		place->skip_count = place->seen_count;
 }
 
-static void add_chunk(struct live_log *log, const struct xt_chunk *chunk)
+static int add_chunk(struct live_log *log, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
 	struct live_place *place = &log->places[kind];
 
 	if (LIVE_EVENT_KINDS >> kind & 1) {
 		if (++place->seen_count <= place->skip_count)
-			return;
+			return 0;
 		place->last = fingerprint_of(chunk);
 	}
-	if (log->is_ranked && adders[kind])
-		adders[kind](&log->hot, chunk);
-	live_totals_add(&log->totals, chunk);
+	return log->is_ranked && adders[kind] && adders[kind](&log->hot, chunk)
+		       ? -ENOMEM
+		       : live_totals_add(&log->totals, chunk);
 }
 
 /* Starts to read the file of fd from its beginning. */
@@ -337,23 +357,31 @@ static int open_file(const char *path, struct stat *status)
 
 int live_log_open(struct live_log **log_out, const char *path, const struct live_namer *namer)
 {
-	struct live_log *log = xt_calloc(1, sizeof(*log));
-	int error;
+	struct live_log *log = calloc(1, sizeof(*log));
+	int error = -ENOMEM;
 
 	*log_out = NULL;
+	if (!log)
+		return error;
+	log->fd = -1;
 	log->is_ranked = namer != NULL;
 	if (namer)
 		log->hot.namer = *namer;
-	log->path = xt_strdup(path);
-	log->fd = open_file(path, &log->status);
-	error = log->fd < 0 ? log->fd : open_reader(log);
-	if (error) {
-		live_log_close(log);
-		return error;
-	}
+	log->path = strdup(path);
+	if (!log->path)
+		goto fail;
+	error = log->fd = open_file(path, &log->status);
+	if (error < 0)
+		goto fail;
+	error = open_reader(log);
+	if (error)
+		goto fail;
 	log->header = *xt_reader_header(log->reader);
 	*log_out = log;
 	return 0;
+fail:
+	live_log_close(log);
+	return error;
 }
 
 /* Whether the name now belongs to another file. A deleted log is followed to its end. */
@@ -401,13 +429,19 @@ static int read_file(struct live_log *log, uint64_t until_ns)
 				 : live_totals_kinds() | (log->is_ranked ? live_hot_kinds() : 0);
 	const struct xt_chunk *chunk;
 	char why[XT_REFUSAL_BYTES];
+	int error = 0;
 
-	while ((chunk = xt_reader_next(log->reader, kinds))) {
-		(log->is_searching ? search_chunk : add_chunk)(log, chunk);
-		if (monotonic_ns() >= until_ns)
+	while (!error && (chunk = xt_reader_next(log->reader, kinds))) {
+		if (log->is_searching)
+			search_chunk(log, chunk);
+		else
+			error = add_chunk(log, chunk);
+		if (!error && monotonic_ns() >= until_ns)
 			return 1;
 	}
-	return xt_reader_refused(log->reader, why) ? -EFBIG : 0;
+	if (!error && xt_reader_refused(log->reader, why))
+		return -EFBIG;
+	return error;
 }
 
 int live_log_read(struct live_log *log, uint64_t budget_ns)

@@ -4,13 +4,14 @@
  */
 #include "live/totals.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "log/base/call_result.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/read/rows.h"
 #include "log/base/script_name.h"
 #include "xtrace/account.h"
@@ -27,12 +28,15 @@ static struct live_call *row_of(const struct live_calls *calls, uint32_t correla
 	return &calls->rows[correlation % LIVE_CALLS];
 }
 
-static void live_calls_add(struct live_calls *calls, const struct live_call *call)
+/* Returns 0 or -ENOMEM. */
+static int live_calls_add(struct live_calls *calls, const struct live_call *call)
 {
 	if (!calls->rows) {
-		calls->rows = xt_calloc(LIVE_CALLS, sizeof(*calls->rows));
+		calls->rows = calloc(LIVE_CALLS, sizeof(*calls->rows));
 		calls->oldest = calls->newest = call->correlation;
 	}
+	if (!calls->rows)
+		return -ENOMEM;
 	*row_of(calls, call->correlation) = *call;
 	row_of(calls, call->correlation)->is_known = true;
 	/* Ids may wrap around. */
@@ -42,6 +46,7 @@ static void live_calls_add(struct live_calls *calls, const struct live_call *cal
 		calls->oldest = call->correlation;
 	if (calls->newest - calls->oldest >= LIVE_CALLS)
 		calls->oldest = calls->newest - LIVE_CALLS + 1;
+	return 0;
 }
 
 static struct live_call *find_call(const struct live_calls *calls, uint32_t correlation)
@@ -158,17 +163,18 @@ static void forget_oldest(struct live_spans *spans)
 		live_spans_forget(spans, count, spans->rows[count - 1].end_ns);
 }
 
-void live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count)
+int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count)
 {
 	size_t first, tail_count, t = 0, b = 0;
 
 	count = prepare(spans, batch, count);
 	if (!count)
-		return;
+		return 0;
 	first = FIRST_NOT(i, 0, spans->count, spans->rows[i].end_ns < batch[0].start_ns);
 	tail_count = spans->count - first;
-	xt_grow(spans->rows, spans->capacity, spans->count + count);
-	xt_grow(spans->tail, spans->tail_capacity, tail_count);
+	if (grow(spans->rows, spans->capacity, spans->count + count) ||
+	    grow(spans->tail, spans->tail_capacity, tail_count))
+		return -ENOMEM;
 	if (tail_count)
 		memcpy(spans->tail, spans->rows + first, tail_count * sizeof(*spans->tail));
 	for (size_t i = 0; i < tail_count; i++)
@@ -181,6 +187,7 @@ void live_spans_add(struct live_spans *spans, struct live_span *batch, size_t co
 		append_span(spans, first, is_old ? spans->tail[t++] : batch[b++]);
 	}
 	forget_oldest(spans);
+	return 0;
 }
 
 void live_spans_free(struct live_spans *spans)
@@ -203,25 +210,29 @@ static void thin(struct live_gaps *gaps)
 	}
 }
 
-static void live_gaps_add_call(struct live_gaps *gaps, const struct live_call *call,
-			       enum thread_state state)
+/* Returns 0 or -ENOMEM. */
+static int live_gaps_add_call(struct live_gaps *gaps, const struct live_call *call,
+			      enum thread_state state)
 {
 	const struct call_span span = {call->enter_ns, call->exit_ns, state, 0};
 	struct thread_timeline *timeline;
 	uint64_t own_ns;
 	size_t before;
+	int error;
 
 	gaps->newest_ns = larger(gaps->newest_ns, call->exit_ns);
-	live_calls_add(&gaps->calls, call);
-	if (call->thread >= LIVE_THREADS_MAX)
-		return;
-	xt_grow(gaps->timelines, gaps->timeline_capacity, call->thread + 1u);
+	error = live_calls_add(&gaps->calls, call);
+	if (error || call->thread >= LIVE_THREADS_MAX)
+		return error;
+	if (grow(gaps->timelines, gaps->timeline_capacity, call->thread + 1u))
+		return -ENOMEM;
 	timeline = &gaps->timelines[call->thread];
 	before = timeline->count;
-	thread_timeline_add_call(timeline, &span, &own_ns);
+	error = thread_timeline_add_call(timeline, &span, &own_ns);
 	gaps->checkpoint_count += timeline->count - before;
 	if (gaps->checkpoint_count > CHECKPOINTS_MAX)
 		thin(gaps);
+	return error;
 }
 
 /* Whether recording was stopped at any moment of that period. */
@@ -384,12 +395,14 @@ static void live_gaps_free(struct live_gaps *gaps)
 
 #define IDS_MAX (1u << 20)
 
-static void ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
+static int ids_put(struct live_ids *ids, uint64_t id, uint8_t value)
 {
 	if (id >= IDS_MAX)
-		return;
-	xt_grow(ids->values, ids->capacity, (size_t)id + 1);
+		return 0;
+	if (grow(ids->values, ids->capacity, (size_t)id + 1))
+		return -ENOMEM;
 	ids->values[id] = value;
+	return 0;
 }
 
 static uint8_t ids_get(const struct live_ids *ids, uint64_t id)
@@ -397,10 +410,11 @@ static uint8_t ids_get(const struct live_ids *ids, uint64_t id)
 	return id < ids->capacity ? ids->values[id] : 0;
 }
 
+/* NULL if out of memory. */
 static struct live_gpu *gpu_at(struct live_totals *totals, unsigned gpu)
 {
 	if (!totals->gpus[gpu])
-		totals->gpus[gpu] = xt_calloc(1, sizeof(*totals->gpus[gpu]));
+		totals->gpus[gpu] = calloc(1, sizeof(*totals->gpus[gpu]));
 	return totals->gpus[gpu];
 }
 
@@ -413,23 +427,24 @@ static unsigned gpu_number(uint64_t device)
  * "TIME GPU:BYTES ...": what was allocated when the log was compacted. A log that was compacted
  * several times has older ones, too, which do not count if later events were counted already.
  */
-static void set_allocated(struct live_totals *totals, const char *text)
+static int set_allocated(struct live_totals *totals, const char *text)
 {
 	uint64_t time_ns;
 	char *next;
 
 	time_ns = strtoull(text, &next, 10);
 	if (time_ns <= totals->memory.newest_ns)
-		return;
+		return 0;
 	totals->memory.newest_ns = time_ns;
 	totals->memory.has_before = true;
 	while (*next == ' ') {
 		unsigned gpu = gpu_number(strtoull(next + 1, &next, 10));
 
-		if (*next != ':')
-			return;
-		gpu_at(totals, gpu)->allocated_bytes = strtoull(next + 1, &next, 10);
+		if (*next != ':' || !gpu_at(totals, gpu))
+			return *next == ':' ? -ENOMEM : 0;
+		totals->gpus[gpu]->allocated_bytes = strtoull(next + 1, &next, 10);
 	}
+	return 0;
 }
 
 static void set_text(char *out, size_t out_bytes, struct xt_bytes text)
@@ -438,13 +453,14 @@ static void set_text(char *out, size_t out_bytes, struct xt_bytes text)
 		snprintf(out, out_bytes, "%.*s", (int)text.length, text.data);
 }
 
-static void add_meta(struct live_totals *totals, const struct xt_row_meta *row)
+static int add_meta(struct live_totals *totals, const struct xt_row_meta *row)
 {
 	char allocated[1024] = "";
+	int error = 0;
 
 	if (xt_bytes_are(row->key, "log.allocated")) {
 		set_text(allocated, sizeof(allocated), row->value);
-		set_allocated(totals, allocated);
+		error = set_allocated(totals, allocated);
 	}
 	totals->accounts.is_flight_recorder |= xt_bytes_are(row->key, "log.flight_recorder");
 	if (xt_bytes_are(row->key, "process.exe"))
@@ -454,6 +470,7 @@ static void add_meta(struct live_totals *totals, const struct xt_row_meta *row)
 	if (*totals->program)
 		xt_script_title(totals->command, sizeof(totals->command), totals->program,
 				totals->command_line);
+	return error;
 }
 
 struct live_account *live_account(struct live_accounts *accounts, struct xt_bytes name)
@@ -475,38 +492,41 @@ struct live_account *live_account(struct live_accounts *accounts, struct xt_byte
 }
 
 /* A compacted log repeats older values, so the largest counts. */
-static void add_account(struct live_totals *totals, const struct xt_row_account *row)
+static int add_account(struct live_totals *totals, const struct xt_row_account *row)
 {
 	struct live_account *account = live_account(&totals->accounts, row->name);
 
 	if (account && row->value > account->value)
 		account->value = row->value;
+	return 0;
 }
 
-static void add_stream(struct live_totals *totals, const struct xt_row_stream *row)
+static int add_stream(struct live_totals *totals, const struct xt_row_stream *row)
 {
-	ids_put(&totals->tables.gpu_of_stream, row->id, (uint8_t)(gpu_number(row->device) + 1));
+	return ids_put(&totals->tables.gpu_of_stream, row->id,
+		       (uint8_t)(gpu_number(row->device) + 1));
 }
 
-static void add_copy_shape(struct live_totals *totals, const struct xt_row_copy_shape *row)
+static int add_copy_shape(struct live_totals *totals, const struct xt_row_copy_shape *row)
 {
-	ids_put(&totals->tables.kind_of_copy, row->id,
-		row->kind < LIVE_COPY_KINDS ? (uint8_t)row->kind : 0);
+	return ids_put(&totals->tables.kind_of_copy, row->id,
+		       row->kind < LIVE_COPY_KINDS ? (uint8_t)row->kind : 0);
 }
 
-static void add_api(struct live_totals *totals, const struct xt_row_api *row)
+static int add_api(struct live_totals *totals, const struct xt_row_api *row)
 {
 	char name[128] = "";
+	int error = ids_put(&totals->tables.class_of_api, row->id,
+			    row->class < XT_API_CLASSES ? (uint8_t)row->class : XT_API_OTHER);
 
 	set_text(name, sizeof(name), row->name);
-	ids_put(&totals->tables.class_of_api, row->id,
-		row->class < XT_API_CLASSES ? (uint8_t)row->class : XT_API_OTHER);
-	ids_put(&totals->tables.state_of_api, row->id,
-		(uint8_t)(thread_state_of_call((uint32_t)row->class, name) + 1));
+	return error ? error
+		     : ids_put(&totals->tables.state_of_api, row->id,
+			       (uint8_t)(thread_state_of_call((uint32_t)row->class, name) + 1));
 }
 
 /* A repeated switch is ignored. */
-static void add_switch(struct live_totals *totals, const struct xt_row_switch *row)
+static int add_switch(struct live_totals *totals, const struct xt_row_switch *row)
 {
 	const struct live_switch change = {row->time_ns, row->is_on != 0};
 	struct live_gaps *gaps = &totals->gaps;
@@ -516,7 +536,7 @@ static void add_switch(struct live_totals *totals, const struct xt_row_switch *r
 		at--;
 	if (at && gaps->switches[at - 1].time_ns == change.time_ns &&
 	    gaps->switches[at - 1].is_on == change.is_on)
-		return;
+		return 0;
 	if (gaps->switch_count == SWITCHES_MAX) {
 		/* The first of those that stay keeps its state. */
 		size_t dropped = SWITCHES_MAX / 2;
@@ -526,23 +546,29 @@ static void add_switch(struct live_totals *totals, const struct xt_row_switch *r
 		gaps->switch_count -= dropped;
 		at = at > dropped ? at - dropped : 0;
 	}
-	xt_grow(gaps->switches, gaps->switch_capacity, gaps->switch_count + 1);
+	if (grow(gaps->switches, gaps->switch_capacity, gaps->switch_count + 1))
+		return -ENOMEM;
 	array_insert(gaps->switches, gaps->switch_count, at, change);
+	return 0;
 }
 
-static void add_clock(struct live_totals *totals, const struct xt_row_clock *row)
+static int add_clock(struct live_totals *totals, const struct xt_row_clock *row)
 {
 	totals->clock_ns = larger(totals->clock_ns, row->monotonic_ns);
+	return 0;
 }
 
 /* Further nodes are ignored. */
-static void add_node(struct live_totals *totals, const struct xt_row_graph_node *row)
+static int add_node(struct live_totals *totals, const struct xt_row_graph_node *row)
 {
 	struct live_calls *calls = &totals->gaps.calls;
 
-	if (calls->node_count < LIVE_NODES_MAX)
-		xt_append(calls->nodes, calls->node_count, calls->node_capacity,
-			  (struct live_node){row->time_ns, (uint32_t)row->thread});
+	if (calls->node_count == LIVE_NODES_MAX)
+		return 0;
+	if (grow(calls->nodes, calls->node_capacity, calls->node_count + 1))
+		return -ENOMEM;
+	calls->nodes[calls->node_count++] = (struct live_node){row->time_ns, (uint32_t)row->thread};
+	return 0;
 }
 
 /* UINT64_MAX if it would overflow, as only in damaged logs. */
@@ -551,7 +577,7 @@ static uint64_t end_of(uint64_t start_ns, uint64_t duration_ns)
 	return duration_ns < UINT64_MAX - start_ns ? start_ns + duration_ns : UINT64_MAX;
 }
 
-static void totals_add_call(struct live_totals *totals, const struct xt_row_call *row)
+static int totals_add_call(struct live_totals *totals, const struct xt_row_call *row)
 {
 	uint8_t class = ids_get(&totals->tables.class_of_api, row->api);
 	uint8_t state = ids_get(&totals->tables.state_of_api, row->api);
@@ -566,8 +592,8 @@ static void totals_add_call(struct live_totals *totals, const struct xt_row_call
 
 	totals->launch_count += is_launch;
 	totals->error_count += xt_call_failed(class, row->result);
-	live_gaps_add_call(&totals->gaps, &call,
-			   state ? (enum thread_state)(state - 1) : THREAD_BUSY);
+	return live_gaps_add_call(&totals->gaps, &call,
+				  state ? (enum thread_state)(state - 1) : THREAD_BUSY);
 }
 
 /* Kernels, copies or memsets, which differ in no column that is read for all of them. */
@@ -589,7 +615,7 @@ static struct live_span span_of(struct live_totals *totals, const struct work_co
 }
 
 /* Adds the spans of all rows of one GPU to its union. Marks those rows as done. */
-static void add_spans(struct live_totals *totals, const struct work_columns *work, uint32_t first)
+static int add_spans(struct live_totals *totals, const struct work_columns *work, uint32_t first)
 {
 	uint8_t gpu = totals->batch.gpus[first];
 	size_t count = 0;
@@ -607,32 +633,38 @@ static void add_spans(struct live_totals *totals, const struct work_columns *wor
 		count++;
 		totals->gaps.newest_ns = larger(totals->gaps.newest_ns, span->end_ns);
 	}
-	live_spans_add(&totals->gpus[gpu]->busy, totals->batch.spans, count);
+	return live_spans_add(&totals->gpus[gpu]->busy, totals->batch.spans, count);
 }
 
 /* Busy time of work. batch_gpus has the GPU of each row. */
-static void add_busy(struct live_totals *totals, const struct work_columns *work)
+static int add_busy(struct live_totals *totals, const struct work_columns *work)
 {
-	xt_grow(totals->batch.spans, totals->batch.span_capacity, work->row_count);
-	for (uint32_t r = 0; r < work->row_count; r++)
+	int error = grow(totals->batch.spans, totals->batch.span_capacity, work->row_count);
+
+	for (uint32_t r = 0; r < work->row_count && !error; r++)
 		if (totals->batch.gpus[r] != UINT8_MAX)
-			add_spans(totals, work, r);
+			error = add_spans(totals, work, r);
+	return error;
 }
 
 /* Finds the GPU of each row by its stream. */
-static void find_gpus(struct live_totals *totals, const struct work_columns *work)
+static int find_gpus(struct live_totals *totals, const struct work_columns *work)
 {
-	xt_grow(totals->batch.gpus, totals->batch.gpu_capacity, work->row_count);
-	for (uint32_t r = 0; r < work->row_count; r++) {
+	int error = grow(totals->batch.gpus, totals->batch.gpu_capacity, work->row_count);
+
+	for (uint32_t r = 0; r < work->row_count && !error; r++) {
 		uint8_t gpu = ids_get(&totals->tables.gpu_of_stream, work->in.stream[r]);
 
 		totals->batch.gpus[r] = gpu ? gpu - 1 : LIVE_GPU_UNKNOWN;
+		if (!gpu_at(totals, totals->batch.gpus[r]))
+			error = -ENOMEM;
 	}
+	return error;
 }
 
-static void count_work(struct live_totals *totals, const struct work_columns *work, uint32_t r)
+static void count_work(const struct live_totals *totals, struct live_gpu *gpu,
+		       const struct work_columns *work, uint32_t r)
 {
-	struct live_gpu *gpu = gpu_at(totals, totals->batch.gpus[r]);
 	uint8_t kind;
 
 	if (work->kind == XT_KIND_KERNEL) {
@@ -646,15 +678,15 @@ static void count_work(struct live_totals *totals, const struct work_columns *wo
 	}
 }
 
-static void add_work(struct live_totals *totals, const struct xt_chunk *chunk)
+static int add_work(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	const struct work_columns work = {xt_columns_copy(chunk), xt_chunk_rows(chunk),
 					  xt_chunk_kind(chunk)};
+	int error = find_gpus(totals, &work);
 
-	find_gpus(totals, &work);
-	for (uint32_t r = 0; r < work.row_count; r++)
-		count_work(totals, &work, r);
-	add_busy(totals, &work);
+	for (uint32_t r = 0; r < work.row_count && !error; r++)
+		count_work(totals, totals->gpus[totals->batch.gpus[r]], &work, r);
+	return error ? error : add_busy(totals, &work);
 }
 
 static void release(struct live_totals *totals, const struct xt_allocation *old)
@@ -665,7 +697,7 @@ static void release(struct live_totals *totals, const struct xt_allocation *old)
 		old->bytes < gpu->allocated_bytes ? old->bytes : gpu->allocated_bytes;
 }
 
-static void add_memory(struct live_totals *totals, const struct xt_row_memory *row)
+static int add_memory(struct live_totals *totals, const struct xt_row_memory *row)
 {
 	const struct xt_allocation new = {.address = row->address,
 					  .bytes = row->bytes,
@@ -676,38 +708,39 @@ static void add_memory(struct live_totals *totals, const struct xt_row_memory *r
 	int outcome;
 
 	if (!xt_memory_is_on_gpu(row->kind))
-		return;
+		return 0;
 	totals->memory.newest_ns = larger(totals->memory.newest_ns, row->time_ns);
 	gpu = gpu_at(totals, new.gpu);
+	if (!gpu)
+		return -ENOMEM;
 	if (row->operation != XT_MEMORY_ALLOC) {
 		if (xt_allocations_remove(&totals->memory.allocations, row->address, row->time_ns,
 					  &old))
 			release(totals, &old);
 		else if (totals->memory.has_before)
 			release(totals, &new);
-		return;
+		return 0;
 	}
 	outcome = xt_allocations_add(&totals->memory.allocations, &new, &old);
 	if (outcome == 1)
 		release(totals, &old);
 	if (outcome >= 0)
 		gpu->allocated_bytes += new.bytes;
-	else if (outcome == -ENOMEM)
-		xt_out_of_memory(0);
+	return outcome == -ENOMEM ? outcome : 0;
 }
 
-XT_DEFINE_ROWS_VISITOR(add_metas, meta, struct live_totals, add_meta)
-XT_DEFINE_ROWS_VISITOR(add_accounts, account, struct live_totals, add_account)
-XT_DEFINE_ROWS_VISITOR(add_streams, stream, struct live_totals, add_stream)
-XT_DEFINE_ROWS_VISITOR(add_copy_shapes, copy_shape, struct live_totals, add_copy_shape)
-XT_DEFINE_ROWS_VISITOR(add_apis, api, struct live_totals, add_api)
-XT_DEFINE_ROWS_VISITOR(add_calls, call, struct live_totals, totals_add_call)
-XT_DEFINE_ROWS_VISITOR(add_memories, memory, struct live_totals, add_memory)
-XT_DEFINE_ROWS_VISITOR(add_switches, switch, struct live_totals, add_switch)
-XT_DEFINE_ROWS_VISITOR(add_clocks, clock, struct live_totals, add_clock)
-XT_DEFINE_ROWS_VISITOR(add_nodes, graph_node, struct live_totals, add_node)
+XT_DEFINE_ROWS_READER(add_metas, meta, struct live_totals, add_meta)
+XT_DEFINE_ROWS_READER(add_accounts, account, struct live_totals, add_account)
+XT_DEFINE_ROWS_READER(add_streams, stream, struct live_totals, add_stream)
+XT_DEFINE_ROWS_READER(add_copy_shapes, copy_shape, struct live_totals, add_copy_shape)
+XT_DEFINE_ROWS_READER(add_apis, api, struct live_totals, add_api)
+XT_DEFINE_ROWS_READER(add_calls, call, struct live_totals, totals_add_call)
+XT_DEFINE_ROWS_READER(add_memories, memory, struct live_totals, add_memory)
+XT_DEFINE_ROWS_READER(add_switches, switch, struct live_totals, add_switch)
+XT_DEFINE_ROWS_READER(add_clocks, clock, struct live_totals, add_clock)
+XT_DEFINE_ROWS_READER(add_nodes, graph_node, struct live_totals, add_node)
 
-static void (*const adders[XT_KIND_COUNT])(struct live_totals *, const struct xt_chunk *) = {
+static int (*const adders[XT_KIND_COUNT])(struct live_totals *, const struct xt_chunk *) = {
 	[XT_KIND_META] = add_metas,	  [XT_KIND_ACCOUNT] = add_accounts,
 	[XT_KIND_STREAM] = add_streams,	  [XT_KIND_COPY_SHAPE] = add_copy_shapes,
 	[XT_KIND_API] = add_apis,	  [XT_KIND_CALL] = add_calls,
@@ -757,16 +790,16 @@ static void forget_threads(struct live_totals *totals)
 	}
 }
 
-void live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk)
+int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk)
 {
 	enum xt_kind kind = xt_chunk_kind(chunk);
+	int error = adders[kind] ? adders[kind](totals, chunk) : 0;
 
-	if (adders[kind])
-		adders[kind](totals, chunk);
 	if (LIVE_EVENT_KINDS >> kind & 1 && totals->gaps.newest_ns > LIVE_SETTLE_NS)
 		settle(totals, before_waiting(totals, totals->gaps.newest_ns - LIVE_SETTLE_NS));
 	if (totals->gaps.checkpoint_count > LIVE_CHECKPOINTS_FEW)
 		forget_threads(totals);
+	return error;
 }
 
 /*

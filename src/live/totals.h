@@ -78,8 +78,8 @@ struct live_spans {
 	uint64_t covered_ns; /* length of the union */
 };
 
-/* Adds spans, and sorts them. */
-void live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count);
+/* Adds spans, and sorts them. Returns 0, or -ENOMEM and adds nothing. */
+int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t count);
 
 void live_spans_free(struct live_spans *spans);
 
@@ -190,8 +190,8 @@ uint32_t live_totals_kinds(void);
 	(1u << XT_KIND_CALL | 1u << XT_KIND_KERNEL | 1u << XT_KIND_COPY | 1u << XT_KIND_SET |      \
 	 1u << XT_KIND_MEMORY)
 
-/* Adds a chunk. */
-void live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk);
+/* Adds a chunk. Returns 0 or -ENOMEM. */
+int live_totals_add(struct live_totals *totals, const struct xt_chunk *chunk);
 
 /* The log was read to its present end: counts idle time up to shortly before then. */
 void live_totals_advance(struct live_totals *totals);

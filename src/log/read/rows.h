@@ -126,4 +126,22 @@ XT_KINDS(XT_ACCESSORS)
 		}                                                                                  \
 	}
 
+/*
+ * Defines name(context, chunk), which calls function(context, &row) for each row of a chunk of that
+ * kind, up to the first error, and returns the error.
+ */
+#define XT_DEFINE_ROWS_READER(name, kind, context_type, function)                                  \
+	static int name(context_type *context, const struct xt_chunk *chunk)                       \
+	{                                                                                          \
+		const struct xt_columns_##kind columns = xt_columns_##kind(chunk);                 \
+		int error = 0;                                                                     \
+                                                                                                   \
+		for (uint32_t r = 0; r < xt_chunk_rows(chunk) && !error; r++) {                    \
+			const struct xt_row_##kind row = xt_read_##kind(&columns, r);              \
+                                                                                                   \
+			error = function(context, &row);                                           \
+		}                                                                                  \
+		return error;                                                                      \
+	}
+
 #endif

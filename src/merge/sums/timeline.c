@@ -181,7 +181,8 @@ void threads_add_call(struct threads *threads, const struct launch *call, uint64
 	};
 	size_t before = timeline->count;
 
-	thread_timeline_add_call(timeline, &span, own_ns);
+	if (thread_timeline_add_call(timeline, &span, own_ns) < 0)
+		xt_out_of_memory(0);
 	threads->checkpoint_count += timeline->count - before;
 	if (threads->checkpoint_count > threads->checkpoints_max)
 		thin(threads);

@@ -122,7 +122,8 @@ int main(int argc, char **argv)
 	if (steps)
 		find_times(argv[1], times_ns);
 	while ((chunk = xt_reader_next(reader, live_totals_kinds()))) {
-		live_totals_add(&totals, chunk);
+		if (live_totals_add(&totals, chunk))
+			return 1;
 		if (steps)
 			step(&totals, times_ns[count++]);
 	}

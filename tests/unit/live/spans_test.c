@@ -40,7 +40,7 @@ static void covers_what_a_bitmap_covers(void **state)
 			for (uint64_t ns = start_ns; ns < end_ns; ns++)
 				bits[ns] = true;
 		}
-		live_spans_add(&spans, batch, BATCH);
+		assert_int_equal(live_spans_add(&spans, batch, BATCH), 0);
 		assert_true(spans.covered_ns >= before_ns);
 		assert_int_equal(spans.covered_ns, count_bits(bits));
 	}
@@ -56,11 +56,11 @@ static void forgets_old_spans_when_full(void **state)
 	for (uint64_t i = 0; i <= LIVE_SPANS_MAX; i++) {
 		struct live_span span = {.start_ns = 10 * i, .end_ns = 10 * i + 5};
 
-		live_spans_add(&spans, &span, 1);
+		assert_int_equal(live_spans_add(&spans, &span, 1), 0);
 	}
 	assert_true(spans.count <= LIVE_SPANS_MAX);
 	assert_int_equal(spans.covered_ns, 5 * (LIVE_SPANS_MAX + UINT64_C(1)));
-	live_spans_add(&spans, late, 1);
+	assert_int_equal(live_spans_add(&spans, late, 1), 0);
 	assert_int_equal(spans.covered_ns, 5 * (LIVE_SPANS_MAX + UINT64_C(1)));
 	live_spans_free(&spans);
 }

@@ -181,7 +181,7 @@ static void add_launch(struct thread_timeline *timeline, uint64_t enter_ns)
 	const struct call_span launch = {enter_ns, enter_ns, THREAD_BUSY, 0};
 	uint64_t own_ns;
 
-	thread_timeline_add_call(timeline, &launch, &own_ns);
+	assert_int_equal(thread_timeline_add_call(timeline, &launch, &own_ns), 0);
 }
 
 static struct thread_timeline timeline_of(const struct thread_call *calls)
@@ -190,10 +190,12 @@ static struct thread_timeline timeline_of(const struct thread_call *calls)
 	uint64_t own_ns;
 
 	for (; calls->exit_ns; calls++)
-		thread_timeline_add_call(
-			&timeline,
-			&(struct call_span){calls->enter_ns, calls->exit_ns, calls->state, 0},
-			&own_ns);
+		assert_int_equal(thread_timeline_add_call(&timeline,
+							  &(struct call_span){calls->enter_ns,
+									      calls->exit_ns,
+									      calls->state, 0},
+							  &own_ns),
+				 0);
 	if (calls->enter_ns)
 		add_launch(&timeline, calls->enter_ns);
 	return timeline;
@@ -302,7 +304,7 @@ static void finds_the_longest_call_of_a_state(void **state)
 	(void)state;
 	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_LOADING, 0, 1000), 0);
 	for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++)
-		thread_timeline_add_call(&timeline, &calls[c], &own_ns);
+		assert_int_equal(thread_timeline_add_call(&timeline, &calls[c], &own_ns), 0);
 	add_launch(&timeline, 1300);
 	assert_int_equal(thread_timeline_longest(&timeline, THREAD_IN_ALLOCATION, 0, 1300), 1);
 	/* only the part within the interval counts */
@@ -334,8 +336,10 @@ static void call_at_random(struct thread_timeline *timeline, uint8_t *did, uint6
 		own_units -= length;
 		u += length - 1;
 	}
-	thread_timeline_add_call(timeline, &(struct call_span){now * UNIT, until * UNIT, in, 0},
-				 &own_ns);
+	assert_int_equal(
+		thread_timeline_add_call(
+			timeline, &(struct call_span){now * UNIT, until * UNIT, in, 0}, &own_ns),
+		0);
 	assert_int_equal(own_ns, own_units * UNIT);
 }
 
