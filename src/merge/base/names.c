@@ -6,15 +6,20 @@
 
 #include <string.h>
 
+#include "log/base/grow.h"
+
 struct name_place {
 	size_t offset;
 	uint32_t length;
 };
 
-void names_init(struct names *names)
+bool names_try_init(struct names *names)
 {
 	*names = (struct names){0};
-	names_intern(names, "", 0); /* NAME_EMPTY */
+	if (names_try_intern(names, "", 0) == NAME_EMPTY)
+		return true;
+	names_free(names);
+	return false;
 }
 
 void names_free(struct names *names)
@@ -24,7 +29,7 @@ void names_free(struct names *names)
 	*names = (struct names){0};
 }
 
-uint32_t names_intern(struct names *names, const void *text, size_t length)
+uint32_t names_try_intern(struct names *names, const void *text, size_t length)
 {
 	uint32_t hash = xt_hash_bytes(text, length);
 	struct xt_hash_table *table = &names->by_text;
@@ -32,17 +37,17 @@ uint32_t names_intern(struct names *names, const void *text, size_t length)
 	struct xt_hash_slot *slot;
 
 	if (names->count >= table->slot_count / 2 && !xt_hash_reserve(table, names->count + 1))
-		xt_out_of_memory(0);
+		return NAME_FAILED;
 	for (slot = xt_hash_first(table, hash); slot->item; slot = xt_hash_next(table, slot)) {
 		place = &names->places[slot->item - 1];
 		if (place->length == length &&
 		    (!length || !memcmp(names->text + place->offset, text, length)))
 			return slot->item - 1;
 	}
-	if (length >= UINT32_MAX || names->count >= UINT32_MAX / 4)
-		xt_out_of_memory(length);
-	xt_grow(names->text, names->text_capacity, names->text_used + length + 1);
-	xt_grow(names->places, names->place_capacity, names->count + 1);
+	if (length >= UINT32_MAX || names->count >= UINT32_MAX / 4 ||
+	    grow(names->text, names->text_capacity, names->text_used + length + 1) < 0 ||
+	    grow(names->places, names->place_capacity, names->count + 1) < 0)
+		return NAME_FAILED;
 	place = &names->places[names->count];
 	*place = (struct name_place){names->text_used, (uint32_t)length};
 	if (length)

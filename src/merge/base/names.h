@@ -14,7 +14,8 @@
 #include "log/base/hash_table.h"
 #include "xtrace/reader.h"
 
-#define NAME_EMPTY 0 /* the empty text, in every table */
+#define NAME_EMPTY  0 /* the empty text, in every table */
+#define NAME_FAILED UINT32_MAX
 
 struct names {
 	char *text;
@@ -26,12 +27,30 @@ struct names {
 	struct xt_hash_table by_text; /* items: name + 1 */
 };
 
-/* names_free() accepts a struct of zeros. */
-void names_init(struct names *names);
+/*
+ * For commands that run for long. Return false and NAME_FAILED if memory runs out.
+ * names_free() accepts a struct of zeros.
+ */
+bool names_try_init(struct names *names);
+uint32_t names_try_intern(struct names *names, const void *text, size_t length);
 void names_free(struct names *names);
 
+/* For offline commands. */
+static inline void names_init(struct names *names)
+{
+	if (!names_try_init(names))
+		xt_out_of_memory(0);
+}
+
 /* Returns the number of the text. */
-uint32_t names_intern(struct names *names, const void *text, size_t length);
+static inline uint32_t names_intern(struct names *names, const void *text, size_t length)
+{
+	uint32_t name = names_try_intern(names, text, length);
+
+	if (name == NAME_FAILED)
+		xt_out_of_memory(length);
+	return name;
+}
 
 /* Returns the text of a name, valid until the next names_intern(); "" for an unknown number. */
 const char *names_text(const struct names *names, uint32_t name, size_t *length_out);

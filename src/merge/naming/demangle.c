@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "log/base/grow.h"
 #include "base/text.h"
 
 #define DOTS	  "..."
@@ -359,10 +359,10 @@ static uint32_t show(struct demangle_cache *cache, const char *name, size_t leng
 	if (style == DEMANGLE_SHORT)
 		length = name_shorten(shown, length);
 	length = text_clean(clean, shown, length, ';');
-	return names_intern(cache->shown, clean, length);
+	return names_try_intern(cache->shown, clean, length);
 }
 
-uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style)
+uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style)
 {
 	uint32_t **known = &cache->known[style];
 	uint32_t shown;
@@ -371,16 +371,19 @@ uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_
 	char *text, *clean;
 
 	if (mangled == NAME_EMPTY)
-		return names_intern(cache->shown, "[no name]", strlen("[no name]"));
-	xt_grow(*known, cache->capacity[style], mangled + 1);
+		return names_try_intern(cache->shown, "[no name]", strlen("[no name]"));
+	if (grow(*known, cache->capacity[style], mangled + 1) < 0)
+		return NAME_FAILED;
 	if ((*known)[mangled])
 		return (*known)[mangled] - 1;
 	name = names_text(cache->mangled, mangled, &length);
-	text = xt_malloc(length + 1 + SHOWN_BYTES_MAX);
-	clean = xt_malloc(text_clean_bound(length + SHOWN_BYTES_MAX));
-	shown = show(cache, name, length, style, text, clean);
-	free_all(text, clean);
-	(*known)[mangled] = shown + 1;
+	text = malloc(length + 1 + SHOWN_BYTES_MAX);
+	clean = malloc(text_clean_bound(length + SHOWN_BYTES_MAX));
+	shown = text && clean ? show(cache, name, length, style, text, clean) : NAME_FAILED;
+	free(text);
+	free(clean);
+	if (shown != NAME_FAILED)
+		(*known)[mangled] = shown + 1;
 	return shown;
 }
 

@@ -49,8 +49,21 @@ struct demangle_cache {
 
 void demangle_cache_free(struct demangle_cache *cache);
 
-/* Returns the shown name of a mangled name, or "[no name]" if that is empty. */
-uint32_t demangle(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+/*
+ * Returns the shown name of a mangled name, or "[no name]" if that is empty. If memory runs out,
+ * demangle() ends the process. demangle_try() returns NAME_FAILED, for long-running commands.
+ */
+uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum demangle_style style);
+
+static inline uint32_t demangle(struct demangle_cache *cache, uint32_t mangled,
+				enum demangle_style style)
+{
+	uint32_t shown = demangle_try(cache, mangled, style);
+
+	if (shown == NAME_FAILED)
+		xt_out_of_memory(0);
+	return shown;
+}
 
 /*
  * Returns the length of a mangled name without its symbol version and without suffixes of

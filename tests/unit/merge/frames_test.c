@@ -115,7 +115,10 @@ static const struct sample samples[] = {
 
 static uint32_t intern(struct names *names, const char *text, size_t length)
 {
-	return names_intern(names, text, length);
+	uint32_t name = names_intern(names, text, length);
+
+	assert_true(name != NAME_FAILED);
+	return name;
 }
 
 /* A model with one stack, from the frames of a sample. Each frame has its own module. */
@@ -405,6 +408,7 @@ static void leaves_exploding_names_mangled(void **state)
 	cache.mangled = &mangled;
 	cache.shown = &shown;
 	result = demangle(&cache, intern(&mangled, name, strlen(name)), DEMANGLE_FULL);
+	assert_true(result != NAME_FAILED);
 	names_text(&shown, result, &length);
 	assert_int_equal(length, strlen(name));
 	demangle_cache_free(&cache);

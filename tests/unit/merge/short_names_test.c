@@ -56,6 +56,7 @@ static void demangles_and_shortens(void **state)
 		cache.shown = &shown;
 		name = names_intern(&mangled, samples[i].mangled, strlen(samples[i].mangled));
 		name = demangle(&cache, name, DEMANGLE_SHORT);
+		assert_true(name != NAME_FAILED);
 		assert_string_equal(names_text(&shown, name, NULL), samples[i].shown);
 		demangle_cache_free(&cache);
 		names_free(&mangled);
