@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
-#include "base/memory.h"
 #include "capture_options.h"
 #include "commands.h"
 #include "data_dir.h"
@@ -82,7 +81,7 @@ static void add_own_variables(struct attach_settings *settings)
 	for (char **entry = environ; *entry; entry++) {
 		char *equals = strchr(*entry, '=');
 		char *name = equals && !strncmp(*entry, OWN_PREFIX, strlen(OWN_PREFIX))
-				     ? xt_strndup(*entry, (size_t)(equals - *entry))
+				     ? strndup(*entry, (size_t)(equals - *entry))
 				     : NULL;
 
 		/* Used until this program ends, so it is not freed. */
@@ -105,15 +104,18 @@ static void add_simulator(struct attach_settings *settings, const struct install
 }
 
 /*
- * *settings is all zeros before. options, paths and data_dir must stay until
- * attach_settings_free().
+ * *settings is all zeros before. Returns 0 or -ENOMEM. Call attach_settings_free() in both cases;
+ * options, paths and data_dir must stay until then.
  */
-static void attach_settings_make(struct attach_settings *settings,
-				 const struct capture_options *options,
-				 const struct install_paths *paths, const struct target *target,
-				 const char *data_dir)
+static int attach_settings_make(struct attach_settings *settings,
+				const struct capture_options *options,
+				const struct install_paths *paths, const struct target *target,
+				const char *data_dir)
 {
-	capture_environment_make(&settings->environment, options, paths, data_dir);
+	int error = capture_environment_make(&settings->environment, options, paths, data_dir);
+
+	if (error)
+		return error;
 	for (size_t i = 0; i < settings->environment.count; i++)
 		if (!strncmp(settings->environment.entries[i].name, OWN_PREFIX, strlen(OWN_PREFIX)))
 			add_setting(settings, settings->environment.entries[i].name,
@@ -123,6 +125,7 @@ static void attach_settings_make(struct attach_settings *settings,
 	add_own_variables(settings);
 	add_simulator(settings, paths, target);
 	add_start_values(settings, target);
+	return 0;
 }
 
 static void attach_settings_free(struct attach_settings *settings)
@@ -384,13 +387,15 @@ static int load_library(const struct request *request, struct target *target, co
 		.entry = ENTRY_POINT,
 		.settings = settings.list,
 	};
-	int error;
+	int error = attach_settings_make(&settings, &request->options, &request->paths, target,
+					 data_dir);
 
-	attach_settings_make(&settings, &request->options, &request->paths, target, data_dir);
 	snprintf(library_dir, sizeof(library_dir), "%s", request->paths.injected);
 	dirname(library_dir);
 	attach.setting_count = settings.count;
-	error = attach_process(target, &attach, &(struct why){why, sizeof(why)});
+	snprintf(why, sizeof(why), "out of memory");
+	if (!error)
+		error = attach_process(target, &attach, &(struct why){why, sizeof(why)});
 	attach_settings_free(&settings);
 	if (error == -EINTR)
 		print_error("interrupted; process %d %s", request->pid, why);

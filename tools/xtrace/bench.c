@@ -218,7 +218,7 @@ static int bench_dir_write(const struct bench_side *side, bool is_whole)
 static int claim(const char *path_given)
 {
 	char *path = data_dir_trim(path_given);
-	int error = data_dir_check_owner(path_given);
+	int error = path ? data_dir_check_owner(path_given) : -ENOMEM;
 
 	if (!error && is_bench(path))
 		error = move_aside(path);
@@ -522,7 +522,8 @@ static void bench_table_begin(const struct bench *bench)
 	       bench->side_count == 2 ? " of each side" : "", bench->warmups,
 	       bench->is_simulated ? " (simulated GPU)" : "");
 	if (!bench->watch)
-		printf("clocks and temperatures are not watched: %s\n", bench->no_watch);
+		printf("clocks and temperatures are not watched: %s\n",
+		       bench->no_watch ? bench->no_watch : "out of memory");
 	putchar('\n');
 	put(bench, heads);
 	fflush(stdout);
@@ -821,7 +822,9 @@ static void print_next_step(const struct bench *bench)
 	char *program = shell_own_name();
 	char *output = shell_quote(bench->output);
 
-	printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, program, output);
+	if (program && output)
+		printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, program,
+		       output);
 	free(program);
 	free(output);
 }
@@ -857,7 +860,7 @@ static int measure(struct bench *bench, char **command)
 		return STATUS_FAILED;
 	library = bench->is_simulated ? xt_asprintf("%s/" XT_NVML_LIBRARY, bench->paths.simulator)
 				      : xt_strdup(XT_NVML_LIBRARY);
-	bench->watch = gpu_watch_open(library, &bench->no_watch);
+	gpu_watch_open(&bench->watch, library, &bench->no_watch);
 	free(library);
 	return make_runs(bench) ? STATUS_FAILED : report(bench);
 }

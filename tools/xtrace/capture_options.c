@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/message.h"
 #include "commands.h"
 #include "data_dir.h"
@@ -231,8 +230,10 @@ int capture_find_parts(const struct capture_options *options, struct install_pat
 static char *before_search_path(const char *folder, const char *variable)
 {
 	const char *path = user_setting(variable);
+	char *longer;
 
-	return xt_asprintf("%s%s%s", folder, path ? ":" : "", path ? path : "");
+	return asprintf(&longer, "%s%s%s", folder, path ? ":" : "", path ? path : "") < 0 ? NULL
+											  : longer;
 }
 
 void capture_environment_add(struct capture_environment *environment, const char *name,
@@ -243,9 +244,9 @@ void capture_environment_add(struct capture_environment *environment, const char
 			(struct environment_entry){name, value};
 }
 
-void capture_environment_make(struct capture_environment *environment,
-			      const struct capture_options *options,
-			      const struct install_paths *paths, const char *data_dir)
+int capture_environment_make(struct capture_environment *environment,
+			     const struct capture_options *options,
+			     const struct install_paths *paths, const char *data_dir)
 {
 	char *hz = environment->cpu_hz;
 	const struct environment_entry rows[] = {
@@ -273,11 +274,16 @@ void capture_environment_make(struct capture_environment *environment,
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		capture_environment_add(environment, rows[i].name, rows[i].value);
 	if (!options->simulates)
-		return;
+		return 0;
 	environment->libraries = before_search_path(paths->simulator, "LD_LIBRARY_PATH");
-	environment->cupti = xt_asprintf("%s/libcupti.so", paths->simulator);
+	if (!environment->libraries ||
+	    asprintf(&environment->cupti, "%s/libcupti.so", paths->simulator) < 0) {
+		environment->cupti = NULL;
+		return -ENOMEM;
+	}
 	capture_environment_add(environment, "LD_LIBRARY_PATH", environment->libraries);
 	capture_environment_add(environment, "XTRACE_CUPTI", environment->cupti);
+	return 0;
 }
 
 void capture_environment_free(struct capture_environment *environment)
@@ -303,49 +309,52 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
-/*
- * Lines for a shell or for docker, which takes the rest of a line as it is. Returns false if a
- * newline would end one.
- */
-static bool print_lines(const struct capture_environment *environment, const char *data_dir,
-			bool is_docker)
+/* Lines for a shell or for docker, which takes the rest of a line as it is. */
+static int print_lines(const struct capture_environment *environment, const char *data_dir,
+		       bool is_docker)
 {
 	char *folder = shell_quote(data_dir);
-	bool is_good = !strchr(data_dir, '\n');
+	int error = folder ? 0 : -ENOMEM;
 
+	/* A newline would end the comment below. */
+	if (strchr(data_dir, '\n'))
+		error = -EINVAL;
 	for (size_t i = 0; i < environment->count; i++)
-		is_good &= !is_docker || !strchr(environment->entries[i].value, '\n');
-	for (size_t i = 0; i < environment->count && is_good; i++) {
+		if (is_docker && strchr(environment->entries[i].value, '\n'))
+			error = -EINVAL;
+	for (size_t i = 0; i < environment->count && !error; i++) {
 		const struct environment_entry *entry = &environment->entries[i];
-		char *value = is_docker ? xt_strdup(entry->value) : shell_quote(entry->value);
+		char *value = is_docker ? strdup(entry->value) : shell_quote(entry->value);
 
-		printf("%s%s=%s\n", is_docker ? "" : "export ", entry->name, value);
+		if (value)
+			printf("%s%s=%s\n", is_docker ? "" : "export ", entry->name, value);
+		else
+			error = -ENOMEM;
 		free(value);
 	}
-	if (is_good)
+	if (!error)
 		printf("# After the run, %s: xtrace merge --embed-symbols %s\n",
 		       is_docker ? "in the container" : "on the same machine", folder);
 	free(folder);
-	return is_good;
+	return error;
 }
 
-static void print_json(const struct capture_environment *environment)
+static int print_json(const struct capture_environment *environment)
 {
 	cJSON *root = cJSON_CreateObject();
 
 	for (size_t i = 0; i < environment->count; i++)
 		cJSON_AddStringToObject(root, environment->entries[i].name,
 					environment->entries[i].value);
-	json_print(root);
+	return json_print(root);
 }
 
 static int run_env(const struct command *command, int argc, char **argv)
 {
 	struct request request = {.options.output = DEFAULT_DATA_DIR};
 	struct capture_environment environment = {0};
-	bool is_good = true;
 	char *data_dir;
-	int status, count;
+	int status, count, error = -ENOMEM;
 
 	status = command_parse(command, NULL, &request, argc, argv, 0, &count);
 	if (status != COMMAND_GO_ON)
@@ -356,16 +365,21 @@ static int run_env(const struct command *command, int argc, char **argv)
 	if (status)
 		return status;
 	data_dir = absolute_path(request.options.output);
-	capture_environment_make(&environment, &request.options, &request.paths, data_dir);
-	if (request.format == FORMAT_JSON)
-		print_json(&environment);
-	else
-		is_good = print_lines(&environment, data_dir, request.format == FORMAT_DOCKER);
-	if (!is_good)
-		print_error("cannot print the variables: this form has no place for a newline");
+	if (data_dir)
+		error = capture_environment_make(&environment, &request.options, &request.paths,
+						 data_dir);
+	if (!error)
+		error = request.format == FORMAT_JSON
+				? print_json(&environment)
+				: print_lines(&environment, data_dir,
+					      request.format == FORMAT_DOCKER);
+	if (error)
+		print_error("cannot print the variables: %s",
+			    error == -EINVAL ? "this form has no place for a newline"
+					     : strerror(-error));
 	capture_environment_free(&environment);
 	free(data_dir);
-	return is_good ? STATUS_OK : STATUS_FAILED;
+	return error ? STATUS_FAILED : STATUS_OK;
 }
 
 static const char details[] =

@@ -52,11 +52,11 @@ struct capture_environment {
 
 /*
  * The variables that make a program record into data_dir. They refer to the arguments, and to the
- * environment itself. Call capture_environment_free().
+ * environment itself. Returns 0 or -ENOMEM. Call capture_environment_free() in both cases.
  */
-void capture_environment_make(struct capture_environment *environment,
-			      const struct capture_options *options,
-			      const struct install_paths *paths, const char *data_dir);
+int capture_environment_make(struct capture_environment *environment,
+			     const struct capture_options *options,
+			     const struct install_paths *paths, const char *data_dir);
 
 /* Adds a variable of the caller's. value: NULL adds nothing. */
 void capture_environment_add(struct capture_environment *environment, const char *name,

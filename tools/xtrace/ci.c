@@ -43,6 +43,16 @@ struct ci_setup {
 	char *folder;	    /* the installed tools/ci; owned */
 };
 
+static int refuse_runs(void *context, const struct option_row *row, const char *value)
+{
+	(void)context;
+	(void)row;
+	(void)value;
+	print_error("--runs was removed: xtrace ci init measures nothing; write the number of runs "
+		    "of the job into the workflow");
+	return -ENOENT;
+}
+
 #define TARGET(member) .offset = offsetof(struct ci_setup, member)
 
 static const struct option_row option_rows[] = {
@@ -53,6 +63,7 @@ static const struct option_row option_rows[] = {
 		 "released version with pip)"},
 	{"force", 'f', .apply = option_flag, TARGET(force),
 	 .help = "Replace rules and scripts that exist. A workflow is never replaced"},
+	{"runs", 'n', .value = "RUNS", .apply = refuse_runs, .is_hidden = true, .help = "Removed"},
 	{0},
 };
 
@@ -108,7 +119,7 @@ static int make_line(struct ci_setup *setup, char **command, const struct instal
 	for (char **word = command; *word; word++) {
 		char *quoted = shell_quote_argument(*word);
 
-		fprintf(out, "%s%s", word == command ? "" : " ", quoted);
+		fprintf(out, "%s%s", word == command ? "" : " ", quoted ? quoted : "");
 		free(quoted);
 	}
 	xt_close_memstream(out);

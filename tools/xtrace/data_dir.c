@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/message.h"
 #include "diff/load/load_runs.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/new_file.h"
 #include "log/write/compact.h"
 
@@ -45,14 +45,13 @@ static int open_file(int folder, const char *name, int flags)
 	return moved;
 }
 
-/* The text of a document, with a newline. The caller frees it. */
+/* The text of a document, with a newline. The caller frees it. NULL if memory ran out. */
 static char *json_text(const cJSON *root)
 {
-	char *text = cJSON_Print(root), *line;
+	char *text = cJSON_Print(root), *line = NULL;
 
-	if (!text)
-		xt_out_of_memory(0);
-	line = xt_asprintf("%s\n", text);
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
 	cJSON_free(text);
 	return line;
 }
@@ -67,13 +66,16 @@ cJSON *json_new(const char *format)
 	return root;
 }
 
-void json_print(cJSON *root)
+int json_print(cJSON *root)
 {
 	char *text = json_text(root);
+	int error = text ? 0 : -ENOMEM;
 
-	fputs(text, stdout);
+	if (text)
+		fputs(text, stdout);
 	free(text);
 	cJSON_Delete(root);
+	return error;
 }
 
 /* Writes all of the text. Returns 0 or -errno. */
@@ -94,10 +96,13 @@ static int put_text(int fd, const char *text)
 /* Replaces a file in the folder atomically. Returns 0 or -errno. */
 static int replace_file(int folder, const char *name, const char *text)
 {
-	char *draft = xt_asprintf("%s" DRAFT, name);
-	int fd = open_file(folder, draft, O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC);
-	int error = fd < 0 ? fd : put_text(fd, text);
+	char *draft = NULL;
+	int fd, error;
 
+	if (asprintf(&draft, "%s" DRAFT, name) < 0)
+		return -ENOMEM;
+	fd = open_file(folder, draft, O_WRONLY | O_CREAT | O_NOFOLLOW | O_TRUNC);
+	error = fd < 0 ? fd : put_text(fd, text);
 	if (fd >= 0 && close(fd) && !error)
 		error = -errno;
 	if (!error && renameat(folder, draft, folder, name))
@@ -114,7 +119,7 @@ int json_write(const char *folder, const char *name, const cJSON *root)
 	char *text = json_text(root);
 
 	if (!error)
-		error = replace_file(fd, name, text);
+		error = text ? replace_file(fd, name, text) : -ENOMEM;
 	free(text);
 	if (fd >= 0)
 		close(fd);
@@ -254,7 +259,7 @@ int info_create(const char *data_dir, const struct info *info, int *claim_out)
 	root = build(info);
 	text = json_text(root);
 	cJSON_Delete(root);
-	error = create(folder, text, claim_out);
+	error = text ? create(folder, text, claim_out) : -ENOMEM;
 	free(text);
 	close(folder);
 	return error;
@@ -374,7 +379,7 @@ static char *find_foreign_file(DIR *folder)
 		if (!is_our_file(entry->d_name) ||
 		    fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(info.st_mode))
-			return xt_strdup(entry->d_name);
+			return strdup(entry->d_name);
 	}
 	return NULL;
 }
@@ -516,11 +521,14 @@ int data_dir_remove(const char *path)
 
 int data_dir_claim(const char *path, int *claim_out)
 {
-	char *info = xt_asprintf("%s/" DATA_DIR_INFO, path);
-	int fd = open_file(AT_FDCWD, info, O_RDWR), error = 0;
 	struct stat opened, there;
+	char *info = NULL;
+	int fd, error = 0;
 
 	*claim_out = -1;
+	if (asprintf(&info, "%s/" DATA_DIR_INFO, path) < 0)
+		return -ENOMEM;
+	fd = open_file(AT_FDCWD, info, O_RDWR);
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		error = -EBUSY;
 	/* Another xtrace may have moved it meanwhile and created its own. */
@@ -555,13 +563,13 @@ char *data_dir_trim(const char *path)
 
 	while (length > 1 && path[length - 1] == '/')
 		length--;
-	return xt_strndup(path, length);
+	return strndup(path, length);
 }
 
 int data_dir_check_owner(const char *path_given)
 {
 	char *path = data_dir_trim(path_given);
-	int error = xt_new_file_check(path);
+	int error = path ? xt_new_file_check(path) : -ENOMEM;
 
 	if (error)
 		print_error("cannot use '%s': %s", path_given, xt_new_file_error(error));
@@ -574,7 +582,7 @@ char *data_dir_resolve(const char *path_given)
 	char *path = data_dir_trim(path_given), *target;
 	struct stat status;
 
-	if (lstat(path, &status) || !S_ISLNK(status.st_mode))
+	if (!path || lstat(path, &status) || !S_ISLNK(status.st_mode))
 		return path;
 	target = realpath(path, NULL);
 	if (!target)
@@ -592,17 +600,28 @@ int data_dir_list_logs(const char *path, char ***logs_out, size_t *count_out)
 {
 	struct dirent **entries;
 	int count = scandir(path, &entries, is_log, alphasort);
+	char **logs;
+	int error = 0;
 
 	*logs_out = NULL;
 	*count_out = 0;
 	if (count < 0)
 		return -errno;
-	*logs_out = xt_calloc((size_t)count, sizeof(**logs_out));
-	for (; *count_out < (size_t)count; ++*count_out) {
-		(*logs_out)[*count_out] = xt_asprintf("%s/%s", path, entries[*count_out]->d_name);
-		free(entries[*count_out]);
+	logs = calloc((size_t)count + 1, sizeof(*logs));
+	for (int i = 0; i < count; i++) {
+		if (logs && asprintf(&logs[i], "%s/%s", path, entries[i]->d_name) < 0)
+			logs[i] = NULL;
+		if (!logs || !logs[i])
+			error = -ENOMEM;
+		free(entries[i]);
 	}
 	free(entries);
+	if (error) {
+		data_dir_free_logs(logs, (size_t)count);
+		return error;
+	}
+	*logs_out = logs;
+	*count_out = (size_t)count;
 	return 0;
 }
 

@@ -51,11 +51,11 @@ int data_dir_check_owner(const char *path_given);
 
 /*
  * The path without trailing slashes. If it names a symlink, the path of the target, so that the
- * names beside it are those of the directory. The caller frees it.
+ * names beside it are those of the directory. The caller frees it. NULL if memory ran out.
  */
 char *data_dir_resolve(const char *path);
 
-/* The path without trailing slashes. The caller frees it. */
+/* The path without trailing slashes. The caller frees it. NULL if memory ran out. */
 char *data_dir_trim(const char *path);
 
 /* True if the directory exists and has no entries. */
@@ -131,8 +131,8 @@ bool json_has_format(const char *folder, const char *name, const char *wanted);
 /* A document that begins with its format and the version of xtrace. */
 cJSON *json_new(const char *format);
 
-/* Prints a document to stdout, and deletes it. */
-void json_print(cJSON *root);
+/* Prints a document to stdout, and deletes it. Returns 0 or -ENOMEM. */
+int json_print(cJSON *root);
 
 /* Replaces a file in the folder atomically by a document. Returns 0 or -errno. */
 int json_write(const char *folder, const char *name, const cJSON *root);

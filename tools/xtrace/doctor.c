@@ -327,7 +327,7 @@ static void take_output(struct probe *probe, const char *path)
 		fclose(file);
 }
 
-static void take_meta(struct probe *probe, const struct xt_row_meta *row)
+static int take_meta(struct probe *probe, const struct xt_row_meta *row)
 {
 	struct xt_bytes key = row->key, value = row->value;
 	char name[64], text[PATH_MAX];
@@ -342,9 +342,10 @@ static void take_meta(struct probe *probe, const struct xt_row_meta *row)
 		set_text(probe->cupti_path, sizeof(probe->cupti_path), text);
 	if (!strcmp(name, "cupti.found"))
 		set_text(probe->cupti_found, sizeof(probe->cupti_found), text);
+	return 0;
 }
 
-XT_DEFINE_ROWS_VISITOR(take_metas, meta, struct probe, take_meta)
+XT_DEFINE_ROWS_READER(take_metas, meta, struct probe, take_meta)
 
 #define KIND(kind) (UINT32_C(1) << (kind))
 
@@ -481,7 +482,8 @@ static int run_recorded(char *const *command, const struct capture_options *opti
 	struct capture_environment environment = {0};
 	int error = care.output < 0 ? -errno : 0;
 
-	capture_environment_make(&environment, options, paths, folder);
+	if (!error)
+		error = capture_environment_make(&environment, options, paths, folder);
 	/* Clear settings that the user made for other programs: they must not silence this one. */
 	capture_environment_add(&environment, "XTRACE_START", "");
 	capture_environment_add(&environment, "XTRACE_CAPTURE_RANGE", "");
@@ -723,7 +725,7 @@ static void add_probe(cJSON *root, enum probe_kind kind, const struct probe *pro
 	cJSON_AddBoolToObject(object, "has_python_frames", probe->has_python_frames);
 }
 
-static void print_json(const struct findings *found)
+static int print_json(const struct findings *found)
 {
 	cJSON *root = json_new("xtrace.doctor"), *works;
 
@@ -733,7 +735,7 @@ static void print_json(const struct findings *found)
 	for (enum probe_kind kind = 0; kind < PROBE_KINDS; kind++)
 		add_probe(works, kind, &found->probes[kind]);
 	cJSON_AddBoolToObject(root, "has_page", page_is_there());
-	json_print(root);
+	return json_print(root);
 }
 
 static int run_doctor(const struct command *command, int argc, char **argv)
@@ -752,7 +754,12 @@ static int run_doctor(const struct command *command, int argc, char **argv)
 	found.facts = facts_read();
 	for (enum probe_kind kind = 0; kind < PROBE_KINDS; kind++)
 		probe_run(kind, &found.paths, &found.probes[kind]);
-	(found.as_json ? print_json : print_text)(&found);
+	if (!found.as_json)
+		print_text(&found);
+	else if (print_json(&found)) {
+		print_error("out of memory");
+		return STATUS_FAILED;
+	}
 	return can_record(&found) ? STATUS_OK : STATUS_INCOMPLETE;
 }
 

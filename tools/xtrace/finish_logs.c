@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/command.h"
 #include "data_dir.h"
 #include "live/totals.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/read/rows.h"
 #include "log/recover/recover.h"
@@ -37,16 +37,17 @@ struct reading {
 };
 
 /* A later row replaces an earlier one. */
-static void add_account(struct live_accounts *accounts, const struct xt_row_account *row)
+static int add_account(struct live_accounts *accounts, const struct xt_row_account *row)
 {
 	struct live_account *account = live_account(accounts, row->name);
 
 	if (account)
 		account->value = row->value;
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(read_accounts, account, struct live_accounts, add_account)
+XT_DEFINE_ROWS_READER(read_accounts, account, struct live_accounts, add_account)
 
-static void add_meta(struct reading *reading, const struct xt_row_meta *row)
+static int add_meta(struct reading *reading, const struct xt_row_meta *row)
 {
 	struct log_summary *summary = reading->summary;
 
@@ -58,11 +59,11 @@ static void add_meta(struct reading *reading, const struct xt_row_meta *row)
 		summary->simulated = xt_bytes_are(row->value, "1");
 	if (xt_bytes_are(row->key, "process.exe")) {
 		free(summary->exe);
-		summary->exe =
-			xt_strndup(row->value.data ? row->value.data : "", row->value.length);
+		summary->exe = strndup(row->value.data ? row->value.data : "", row->value.length);
 	}
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(read_metas, meta, struct reading, add_meta)
+XT_DEFINE_ROWS_READER(read_metas, meta, struct reading, add_meta)
 
 static bool is_launch(const struct reading *reading, uint64_t id)
 {
@@ -73,51 +74,51 @@ static bool is_launch(const struct reading *reading, uint64_t id)
 }
 
 /* A log may define an id more than once. */
-static void add_api(struct reading *reading, const struct xt_row_api *row)
+static int add_api(struct reading *reading, const struct xt_row_api *row)
 {
-	if ((row->class == XT_API_LAUNCH || row->class == XT_API_GRAPH_LAUNCH) &&
-	    !is_launch(reading, row->id))
-		xt_append(reading->launch_ids, reading->launch_id_count,
-			  reading->launch_id_capacity, row->id);
+	if ((row->class != XT_API_LAUNCH && row->class != XT_API_GRAPH_LAUNCH) ||
+	    is_launch(reading, row->id))
+		return 0;
+	if (grow(reading->launch_ids, reading->launch_id_capacity, reading->launch_id_count + 1))
+		return -ENOMEM;
+	reading->launch_ids[reading->launch_id_count++] = row->id;
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(read_apis, api, struct reading, add_api)
+XT_DEFINE_ROWS_READER(read_apis, api, struct reading, add_api)
 
-static void finish_logs_add_call(struct reading *reading, const struct xt_row_call *row)
+static int finish_logs_add_call(struct reading *reading, const struct xt_row_call *row)
 {
 	reading->summary->launch_count += is_launch(reading, row->api);
 	reading->call_count++;
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(read_calls, call, struct reading, finish_logs_add_call)
+XT_DEFINE_ROWS_READER(read_calls, call, struct reading, finish_logs_add_call)
 
-static void add_sample(struct reading *reading, const struct xt_row_cpu_sample *row)
+static int add_sample(struct reading *reading, const struct xt_row_cpu_sample *row)
 {
 	reading->summary->sample_count += row->count;
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(read_samples, cpu_sample, struct reading, add_sample)
+XT_DEFINE_ROWS_READER(read_samples, cpu_sample, struct reading, add_sample)
 
-static void read_chunk(struct reading *reading, const struct xt_chunk *chunk)
+static int read_chunk(struct reading *reading, const struct xt_chunk *chunk)
 {
 	switch (xt_chunk_kind(chunk)) {
 	case XT_KIND_META:
-		read_metas(reading, chunk);
-		break;
+		return read_metas(reading, chunk);
 	case XT_KIND_ACCOUNT:
-		read_accounts(&reading->accounts, chunk);
-		break;
+		return read_accounts(&reading->accounts, chunk);
 	case XT_KIND_API:
-		read_apis(reading, chunk);
-		break;
+		return read_apis(reading, chunk);
 	case XT_KIND_CALL:
-		read_calls(reading, chunk);
-		break;
+		return read_calls(reading, chunk);
 	case XT_KIND_CPU_SAMPLE:
-		read_samples(reading, chunk);
-		break;
+		return read_samples(reading, chunk);
 	case XT_KIND_KERNEL:
 		reading->summary->kernel_count += xt_chunk_rows(chunk);
-		break;
+		return 0;
 	default:
-		break;
+		return 0;
 	}
 }
 
@@ -157,7 +158,7 @@ static bool is_running(uint32_t pid)
 static void summary_probe(const char *path, struct log_summary *summary)
 {
 	struct xt_reader *reader;
-	char *crash_buffer;
+	char *crash_buffer = NULL;
 	int lock, error = open_log(path, &reader);
 
 	summary->readable = summary->running = false;
@@ -171,7 +172,8 @@ static void summary_probe(const char *path, struct log_summary *summary)
 	summary->closed = xt_reader_damage(reader)->closed;
 	xt_reader_close(reader);
 	/* The crash buffer exists while the process runs, and after it was killed. */
-	crash_buffer = xt_asprintf("%s.spool", path);
+	if (asprintf(&crash_buffer, "%s.spool", path) < 0)
+		return;
 	/*
 	 * The pid may belong to another pid namespace, so use it only if the file system has no
 	 * locks.
@@ -201,8 +203,8 @@ static int summary_read(const char *path, struct log_summary *summary)
 		return error;
 	/* A log without this account is incomplete. */
 	live_account(&reading.accounts, xt_text(CALLS_WRITTEN))->value = UINT64_MAX;
-	while ((chunk = xt_reader_next(reader, kinds)))
-		read_chunk(&reading, chunk);
+	while (!error && (chunk = xt_reader_next(reader, kinds)))
+		error = read_chunk(&reading, chunk);
 	summary->lost_count = lost_count(&reading.accounts);
 	damage = xt_reader_damage(reader);
 	summary->incomplete =
@@ -212,7 +214,7 @@ static int summary_read(const char *path, struct log_summary *summary)
 	xt_reader_position(reader, &done_bytes, &summary->log_bytes);
 	xt_reader_close(reader);
 	free(reading.launch_ids);
-	return 0;
+	return error;
 }
 
 /*
@@ -236,14 +238,15 @@ static void look_at_events(struct content *content, const struct xt_chunk *chunk
 	}
 }
 
-static void look_at_switch(struct content *content, const struct xt_row_switch *row)
+static int look_at_switch(struct content *content, const struct xt_row_switch *row)
 {
 	content->is_paused = !row->is_on;
 	/* The rows of events may precede the row of the switch. */
 	if (row->is_on && content->paused_ns > row->time_ns)
 		content->found = true;
+	return 0;
 }
-XT_DEFINE_ROWS_VISITOR(look_at_switches, switch, struct content, look_at_switch)
+XT_DEFINE_ROWS_READER(look_at_switches, switch, struct content, look_at_switch)
 
 static void look_at_chunk(struct content *content, const struct xt_chunk *chunk)
 {
@@ -388,10 +391,10 @@ COMPARE_BY(by_bytes_descending, struct sized_log, DOWN(bytes))
  */
 static void skip_small_logs(const struct finished *f, bool *is_skipped)
 {
-	struct sized_log *others = xt_calloc(f->log_count, sizeof(*others));
+	struct sized_log *others = calloc(f->log_count + 1, sizeof(*others));
 	size_t count = 0;
 
-	for (size_t i = 0; i < f->log_count; i++) {
+	for (size_t i = 0; others && i < f->log_count; i++) {
 		struct stat status;
 
 		if (!finish_is_cpu_log(f->logs[i]) || has_cuda_log(f, f->logs[i]))
@@ -432,9 +435,13 @@ static int embed_some(const struct finished *f, const bool *is_skipped, size_t *
 
 static void embed_symbols(const struct finished *f)
 {
-	bool *is_skipped = xt_calloc(f->log_count, sizeof(*is_skipped));
+	bool *is_skipped = calloc(f->log_count + 1, sizeof(*is_skipped));
 	int worst = 0;
 
+	if (!is_skipped) {
+		print_error("cannot embed symbols: out of memory");
+		return;
+	}
 	skip_small_logs(f, is_skipped);
 	for (size_t next = 0; next < f->log_count;) {
 		int status = embed_some(f, is_skipped, &next);
@@ -472,7 +479,11 @@ int finish_logs(struct finished *f)
 
 	if (error)
 		return error;
-	f->summaries = xt_calloc(f->log_count, sizeof(*f->summaries));
+	f->summaries = calloc(f->log_count + 1, sizeof(*f->summaries));
+	if (!f->summaries) {
+		finish_free(f);
+		return -ENOMEM;
+	}
 	for (size_t i = 0; i < f->log_count; i++)
 		settle_log(f, i);
 	embed_symbols(f);

@@ -6,13 +6,14 @@
 #include "gpu_watch.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
 #include "cuda_abi/nvml_abi.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 
 #define DEVICES_MAX   32
@@ -180,10 +181,13 @@ static void find_devices(struct gpu_watch *watch)
 	}
 }
 
-struct gpu_watch *gpu_watch_open(const char *library, const char **why_out)
+int gpu_watch_open(struct gpu_watch **watch_out, const char *library, const char **why_out)
 {
-	struct gpu_watch *watch = xt_calloc(1, sizeof(*watch));
+	struct gpu_watch *watch = calloc(1, sizeof(*watch));
 
+	*watch_out = NULL;
+	if (!watch)
+		return -ENOMEM;
 	watch->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!watch->library) {
 		*why_out = "there is no " XT_NVML_LIBRARY;
@@ -195,12 +199,13 @@ struct gpu_watch *gpu_watch_open(const char *library, const char **why_out)
 		find_devices(watch);
 		if (watch->get_driver(watch->driver, sizeof(watch->driver)))
 			watch->driver[0] = '\0';
-		return watch;
+		*watch_out = watch;
+		return 0;
 	}
 	if (watch->library)
 		dlclose(watch->library);
 	free(watch);
-	return NULL;
+	return -ENOENT;
 }
 
 void gpu_watch_close(struct gpu_watch *watch)
@@ -282,9 +287,11 @@ void gpu_watch_tick(void *context)
 	for (unsigned int d = 0; d < watch->device_count; d++) {
 		struct readings *during = &watch->devices[d].during;
 
-		if (watch->devices[d].counts)
-			xt_append(during->rows, during->count, during->room,
-				  take(watch, &watch->devices[d]));
+		if (!watch->devices[d].counts)
+			continue;
+		if (grow(during->rows, during->room, during->count + 1))
+			continue;
+		during->rows[during->count++] = take(watch, &watch->devices[d]);
 	}
 }
 

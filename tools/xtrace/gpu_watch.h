@@ -33,10 +33,10 @@ struct gpu_run {
 struct gpu_watch;
 
 /*
- * library is a path, or a name for the dynamic loader. Returns NULL with the reason in *why_out,
- * which is static.
+ * library is a path, or a name for the dynamic loader. Returns 0, -ENOMEM, or -ENOENT with the
+ * reason in *why_out, which is static.
  */
-struct gpu_watch *gpu_watch_open(const char *library, const char **why_out);
+int gpu_watch_open(struct gpu_watch **watch_out, const char *library, const char **why_out);
 void gpu_watch_close(struct gpu_watch *watch);
 
 void gpu_watch_begin(struct gpu_watch *watch);

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "merge/symbolize/addresses.h"
 
@@ -51,10 +51,12 @@ static bool is_outer(const char *function)
 
 static const char *demangled(struct live_names *names, const char *text, size_t length)
 {
-	uint32_t mangled = names_intern(&names->mangled, text, length);
+	uint32_t mangled = names_try_intern(&names->mangled, text, length);
+	uint32_t shown = mangled == NAME_FAILED
+				 ? NAME_FAILED
+				 : demangle_try(&names->demangled, mangled, DEMANGLE_SHORT);
 
-	return names_text(&names->shown, demangle(&names->demangled, mangled, DEMANGLE_SHORT),
-			  NULL);
+	return shown == NAME_FAILED ? OTHER : names_text(&names->shown, shown, NULL);
 }
 
 /* The function of a frame, or its module in brackets. */
@@ -139,8 +141,8 @@ static void name_native(struct live_names *names, char path[PATH_BYTES], const s
 /* The number of a text, unless there are too many. */
 static uint16_t row_of(struct names *names, const char *text)
 {
-	uint32_t row =
-		names->count < TEXTS_MAX ? names_intern(names, text, strlen(text)) : LIVE_HOT_OTHER;
+	uint32_t row = names->count < TEXTS_MAX ? names_try_intern(names, text, strlen(text))
+						: NAME_FAILED;
 
 	return row < LIVE_HOT_MAX ? (uint16_t)row : LIVE_HOT_OTHER;
 }
@@ -165,7 +167,7 @@ static uint16_t name_kernel(void *context, const char *text, size_t length)
 	return row_of(&names->kernels, demangled(names, text, length));
 }
 
-void live_names_init(struct live_names *names)
+int live_names_init(struct live_names *names)
 {
 	*names = (struct live_names){
 		.demangled = {.mangled = &names->mangled,
@@ -175,10 +177,10 @@ void live_names_init(struct live_names *names)
 		/* A download would stop everything else. */
 		.search = {.modules = &names->modules, .server = {.disabled = true}},
 	};
-	names_init(&names->mangled);
-	names_init(&names->shown);
-	names_init(&names->paths);
-	names_init(&names->kernels);
+	return names_try_init(&names->mangled) && names_try_init(&names->shown) &&
+			       names_try_init(&names->paths) && names_try_init(&names->kernels)
+		       ? 0
+		       : -ENOMEM;
 }
 
 void live_names_free(struct live_names *names)
@@ -231,10 +233,12 @@ static int open_row(struct live_process *row, const struct traced_process *found
 	const struct live_namer namer = {names, name_path, name_kernel};
 
 	*row = (struct live_process){.traced.pid = found->pid};
-	row->traced.crash_buffer = xt_strdup(found->crash_buffer);
+	row->traced.crash_buffer = strdup(found->crash_buffer);
 	/* The path that the process sees may not exist here. */
 	row->traced.log =
-		xt_strndup(found->crash_buffer, strlen(found->crash_buffer) - strlen(".spool"));
+		strndup(found->crash_buffer, strlen(found->crash_buffer) - strlen(".spool"));
+	if (!row->traced.crash_buffer || !row->traced.log)
+		return -ENOMEM;
 	/* HOST.PID.xtr */
 	row->name = base_name(row->traced.log);
 	row->name_length = strlen(row->name);
@@ -292,10 +296,11 @@ static void live_add(struct live_processes *processes, const struct traced_proce
 		processes->is_full_noted = true;
 		return;
 	}
-	if (open_row(&row, found, processes->names) || is_known(processes, &row))
+	if (open_row(&row, found, processes->names) || is_known(processes, &row) ||
+	    grow(processes->rows, processes->capacity, processes->count + 1))
 		free_row(&row);
 	else
-		xt_append(processes->rows, processes->count, processes->capacity, row);
+		processes->rows[processes->count++] = row;
 }
 
 static bool has_new_process(const struct live_processes *processes, const struct process_list *list)

@@ -23,8 +23,8 @@ struct live_names {
 	struct debug_search search;
 };
 
-/* The struct must not move afterwards. */
-void live_names_init(struct live_names *names);
+/* The struct must not move afterwards. Returns 0 or -ENOMEM; free it in any case. */
+int live_names_init(struct live_names *names);
 void live_names_free(struct live_names *names);
 
 /* The name of a row, valid until the next log is read. */
