@@ -19,20 +19,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "commands.h"
 #include "data_dir.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
 #include "sampler/process_read.h"
 
 #define ENDING ".xtr.spool"
 
-static void processes_add(struct process_list *list, pid_t pid, const char *crash_buffer,
-			  const char *log)
+static int processes_add(struct process_list *list, pid_t pid, const char *crash_buffer,
+			 const char *log)
 {
-	xt_append(list->rows, list->count, list->capacity,
-		  (struct traced_process){pid, xt_strdup(crash_buffer), xt_strdup(log)});
+	struct traced_process row = {pid, strdup(crash_buffer), strdup(log)};
+
+	if (!row.crash_buffer || !row.log || grow(list->rows, list->capacity, list->count + 1)) {
+		free_all(row.crash_buffer, row.log);
+		return -ENOMEM;
+	}
+	list->rows[list->count++] = row;
+	return 0;
 }
 
 void processes_free(struct process_list *list)
@@ -103,16 +109,18 @@ static bool is_own_name(pid_t pid, char *path)
 /* The file may be in another mount namespace. Returns -ENOENT if it is that of another process. */
 static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 {
-	char *log = xt_strndup(path, strlen(path) - strlen(".spool"));
-	char *inside = xt_asprintf("/proc/%d/root%s", pid, path);
+	char *log = strndup(path, strlen(path) - strlen(".spool")), *inside = NULL;
 	struct xt_crash_buffer_header header;
-	int error = read_header(inside, O_RDONLY, &header, NULL);
+	int error = -ENOMEM;
 
-	if (!error && !has_own_pid(pid, header.pid))
-		error = -ENOENT;
-	if (!error)
-		processes_add(list, pid, inside, log);
-	free_all(inside, log);
+	if (log && asprintf(&inside, "/proc/%d/root%s", pid, path) > 0) {
+		error = read_header(inside, O_RDONLY, &header, NULL);
+		if (!error)
+			error = has_own_pid(pid, header.pid) ? processes_add(list, pid, inside, log)
+							     : -ENOENT;
+	}
+	free(inside);
+	free(log);
 	return error;
 }
 
@@ -182,10 +190,17 @@ static int find_children(struct process_list *list, pid_t pid)
 	int child, found = -ENOENT;
 
 	while (file && fscanf(file, "%d", &child) == 1) {
+		int error = processes_find_pid(list, child);
+
+		if (error == -ESTALE)
+			found = error;
 		/* Traced processes may start others. */
-		if (processes_find_pid(list, child) == -ESTALE ||
-		    find_children(list, child) == -ESTALE)
-			found = -ESTALE;
+		if (error != -ENOMEM)
+			error = find_children(list, child);
+		if (error == -ESTALE)
+			found = error;
+		if (error == -ENOMEM)
+			break;
 	}
 	if (file)
 		fclose(file);
@@ -202,19 +217,22 @@ int processes_find_tree(struct process_list *list, pid_t pid)
 int processes_find_all(struct process_list *list)
 {
 	DIR *folder = opendir("/proc");
+	int error = 0;
 	pid_t pid;
 
 	if (!folder)
 		return -errno;
-	while ((pid = proc_next_id(folder))) {
-		int error = processes_find_pid(list, pid);
-
+	while (error != -ENOMEM && (pid = proc_next_id(folder))) {
+		error = processes_find_pid(list, pid);
 		list->hidden_count += error == -EACCES || error == -EPERM;
-		if (error == -ESTALE)
-			xt_append(list->deleted, list->deleted_count, list->deleted_capacity, pid);
+		if (error != -ESTALE)
+			continue;
+		error = grow(list->deleted, list->deleted_capacity, list->deleted_count + 1);
+		if (!error)
+			list->deleted[list->deleted_count++] = pid;
 	}
 	closedir(folder);
-	return 0;
+	return error == -ENOMEM ? error : 0;
 }
 
 /* The process of a list that maps the file, if it is visible from here. */
@@ -231,14 +249,18 @@ static pid_t pid_of(const struct process_list *all, const char *crash_buffer)
 	return 0;
 }
 
-/* Adds the process that writes this log, if there is one. */
-static void add_log(struct process_list *list, const char *log)
+/* Adds the process that writes this log, if there is one. Returns 0 or -ENOMEM. */
+static int add_log(struct process_list *list, const char *log)
 {
-	char *crash_buffer = xt_asprintf("%s.spool", log);
+	char *crash_buffer;
+	int error = 0;
 
+	if (asprintf(&crash_buffer, "%s.spool", log) < 0)
+		return -ENOMEM;
 	if (!access(crash_buffer, F_OK))
-		processes_add(list, 0, crash_buffer, log);
+		error = processes_add(list, 0, crash_buffer, log);
 	free(crash_buffer);
+	return error;
 }
 
 void processes_find_pids(struct process_list *list)
@@ -260,10 +282,10 @@ int processes_find_logs(struct process_list *list, const char *directory)
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < log_count; i++)
-		add_log(list, logs[i]);
+	for (size_t i = 0; i < log_count && !error; i++)
+		error = add_log(list, logs[i]);
 	data_dir_free_logs(logs, log_count);
-	return 0;
+	return error;
 }
 
 int processes_find_directory(struct process_list *list, const char *directory)
@@ -368,13 +390,13 @@ enum request_progress process_progress(const struct traced_process *process, uin
 bool process_is_alive(const struct traced_process *process)
 {
 	char *log =
-		xt_strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
-	int lock = data_dir_log_lock(AT_FDCWD, log);
+		strndup(process->crash_buffer, strlen(process->crash_buffer) - strlen(".spool"));
+	int lock = log ? data_dir_log_lock(AT_FDCWD, log) : 0;
 	/* If this process has no descriptor left, the other is not known to have ended. */
 	bool is_alive = lock && lock != -ENOENT;
 
 	/* The lock of a log cannot be tested if only the log was deleted. */
-	if (!is_alive && process->pid && !access(process->crash_buffer, F_OK) &&
+	if (log && !is_alive && process->pid && !access(process->crash_buffer, F_OK) &&
 	    access(log, F_OK) && errno == ENOENT)
 		is_alive = !kill(process->pid, 0) || errno == EPERM;
 	free(log);
@@ -549,7 +571,7 @@ static int run_ps(const struct command *command, int argc, char **argv)
 	struct process_list list = {0};
 	bool is_json = false;
 	int status, count, error = 0;
-	struct row *rows = NULL;
+	struct row *rows;
 
 	status = command_parse(command, NULL, &is_json, argc, argv, ANY_OPERANDS, &count);
 	if (status != COMMAND_GO_ON)
@@ -561,8 +583,8 @@ static int run_ps(const struct command *command, int argc, char **argv)
 		if (error)
 			print_error("cannot use '%s': %s", argv[i], strerror(-error));
 	}
-	if (!error) {
-		rows = xt_calloc(list.count, sizeof(*rows));
+	rows = error ? NULL : calloc(list.count + 1, sizeof(*rows));
+	if (rows) {
 		read_rows(rows, &list);
 		(is_json ? print_json : print_rows)(rows, &list);
 		if (!is_json)
@@ -570,7 +592,7 @@ static int run_ps(const struct command *command, int argc, char **argv)
 	}
 	free(rows);
 	processes_free(&list);
-	return error ? STATUS_FAILED : STATUS_OK;
+	return rows ? STATUS_OK : STATUS_FAILED;
 }
 
 static const char details[] =

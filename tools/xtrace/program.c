@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/message.h"
 #include "log/base/compare.h"
 #include "log/base/monotonic.h"
@@ -111,9 +110,11 @@ static char *quote(const char *start, const char *text)
 	char *word, *at;
 
 	if (text[strspn(text, PLAIN)] == '\0' && *text)
-		return xt_asprintf("%s%s", start, text);
+		return asprintf(&word, "%s%s", start, text) < 0 ? NULL : word;
 	/* Within single quotes only the quote is special. Write it as '\\''. */
-	word = xt_malloc(4 * strlen(text) + strlen(start) + 3);
+	word = malloc(4 * strlen(text) + strlen(start) + 3);
+	if (!word)
+		return NULL;
 	at = word + sprintf(word, "'%s", start);
 	for (; *text; text++)
 		if (*text == '\'')
@@ -126,9 +127,10 @@ static char *quote(const char *start, const char *text)
 
 char *absolute_path(const char *path)
 {
-	char *here = *path == '/' ? NULL : getcwd(NULL, 0);
-	char *result = xt_asprintf("%s%s%s", here ? here : "", here ? "/" : "", path);
+	char *here = *path == '/' ? strdup("") : getcwd(NULL, 0), *result;
 
+	if (!here || asprintf(&result, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0)
+		result = NULL;
 	free(here);
 	return result;
 }
@@ -181,8 +183,8 @@ static int find_path(const char *program, char **path_out)
 
 	*path_out = NULL;
 	if (strchr(program, '/')) {
-		*path_out = xt_strdup(program);
-		return probe(program);
+		*path_out = strdup(program);
+		return *path_out ? probe(program) : -ENOMEM;
 	}
 	if (!folders)
 		folders = "/bin:/usr/bin";
@@ -192,8 +194,11 @@ static int find_path(const char *program, char **path_out)
 		end = strchrnul(folders, ':');
 		free(*path_out);
 		/* an empty entry of $PATH is the current directory */
-		*path_out = xt_asprintf("%.*s/%s", end == folders ? 1 : (int)(end - folders),
-					end == folders ? "." : folders, program);
+		if (asprintf(path_out, "%.*s/%s", end == folders ? 1 : (int)(end - folders),
+			     end == folders ? "." : folders, program) < 0) {
+			*path_out = NULL;
+			return -ENOMEM;
+		}
 		found = probe(*path_out);
 		if (!found)
 			return 0;
@@ -210,7 +215,7 @@ char *shell_own_name(void)
 	bool is_found = !find_path(program_invocation_short_name, &path) && is_this_program(path);
 
 	free(path);
-	return is_found ? xt_strdup(program_invocation_short_name)
+	return is_found ? strdup(program_invocation_short_name)
 			: shell_quote(program_invocation_name);
 }
 
@@ -353,7 +358,9 @@ char **child_with_python(char **command, const struct install_paths *paths)
 		return NULL;
 	while (command[count])
 		count++;
-	longer = xt_calloc(count + 2, sizeof(*longer));
+	longer = calloc(count + 2, sizeof(*longer));
+	if (!longer)
+		return NULL;
 	longer[0] = (char *)child_python(paths);
 	memcpy(longer + 1, command, count * sizeof(*longer));
 	return longer;

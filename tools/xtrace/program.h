@@ -29,18 +29,21 @@ const char *user_setting(const char *variable);
 /* The commit that this installation was built from. */
 void version_commit(char *out, size_t out_bytes);
 
-/* The path from the root, unless the current directory is deleted. The caller frees it. */
+/* The path from the current directory. The caller frees it. NULL if memory ran out. */
 char *absolute_path(const char *path);
 
-/* Quotes a file name as one word that is not an option. The caller frees it. */
+/*
+ * Quotes a file name as one word that is not an option. The caller frees it. NULL if memory ran
+ * out.
+ */
 char *shell_quote(const char *name);
 
-/* Quotes any text as one word. The caller frees it. */
+/* Quotes any text as one word. The caller frees it. NULL if memory ran out. */
 char *shell_quote_argument(const char *text);
 
 /*
  * The command that runs this program: its name alone if the shell finds it, else as it was called.
- * The caller frees it.
+ * The caller frees it. NULL if memory ran out.
  */
 char *shell_own_name(void);
 

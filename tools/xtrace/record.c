@@ -97,16 +97,19 @@ static void warn_of_other_tool(const char *injected)
 
 /*
  * PyTorch's logs contain the user's source. Only xtrace's own are deleted after the run. The user's
- * folder becomes an absolute path, because the program may leave this directory.
+ * folder becomes an absolute path, because the program may leave this directory. Returns 0 or
+ * -ENOMEM.
  */
-static void choose_torch_trace(struct recording *recording)
+static int choose_torch_trace(struct recording *recording)
 {
 	struct finished *finished = &recording->finished;
 	const char *own = user_setting("TORCH_TRACE");
 
 	finished->owns_torch_trace = !recording->has_no_torch_trace && !own;
-	if (!recording->has_no_torch_trace && own)
-		finished->torch_trace = absolute_path(own);
+	if (recording->has_no_torch_trace || !own)
+		return 0;
+	finished->torch_trace = absolute_path(own);
+	return finished->torch_trace ? 0 : -ENOMEM;
 }
 
 /* Returns the exit status of the program. Sets info.finished if it ran. */
@@ -119,17 +122,19 @@ static int record_command_run(struct recording *recording)
 	int status = 0, error;
 
 	warn_of_other_tool(recording->paths.injected);
-	choose_torch_trace(recording);
-	capture_environment_make(&environment, &recording->options, &recording->paths,
-				 recording->dir.path);
+	error = choose_torch_trace(recording);
+	if (!error)
+		error = capture_environment_make(&environment, &recording->options,
+						 &recording->paths, recording->dir.path);
 	capture_environment_add(&environment, "INDUCTOR_PROVENANCE", is_own ? "1" : NULL);
 	capture_environment_add(&environment, "XTRACE_CPU", recording->cpu.hz ? "off" : NULL);
 	capture_environment_add(&environment, "TORCH_TRACE",
 				recording->finished.owns_torch_trace
 					? recording->dir.path
 					: recording->finished.torch_trace);
-	error = child_run(recording->info.command, environment.entries,
-			  recording->cpu.hz ? &care : NULL, &status);
+	if (!error)
+		error = child_run(recording->info.command, environment.entries,
+				  recording->cpu.hz ? &care : NULL, &status);
 	cpu_sampling_stop(&recording->cpu);
 	capture_environment_free(&environment);
 	recording->info.finished = !error;
@@ -183,7 +188,7 @@ static void print_next_step(const struct recording *recording)
 	char *program = shell_own_name();
 	char *data = shell_quote(recording->options.output);
 
-	if (!message_is_quiet())
+	if (program && data && !message_is_quiet())
 		fprintf(stderr, "To see it: %s report%s%s\n", program, is_default ? "" : " ",
 			is_default ? "" : data);
 	free(program);

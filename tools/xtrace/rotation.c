@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/message.h"
 #include "data_dir.h"
 #include "finish_logs.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/recover/recover.h"
 #include "sampler/process_read.h"
@@ -72,6 +72,14 @@ static bool is_awaited(const char *directory)
 	return found;
 }
 
+/* The caller frees it. NULL if memory ran out. */
+static char *beside(const char *path, const char *suffix)
+{
+	char *place;
+
+	return asprintf(&place, "%s%s", path, suffix) < 0 ? NULL : place;
+}
+
 /*
  * A killed process leaves a crash buffer with the events that its log lacks. Recover it first. A
  * running process keeps its log locked.
@@ -88,7 +96,7 @@ static enum content look_into_log(struct trace *trace, const char *log)
 		return CONTENT_RUNNING;
 	if (error) {
 		if (!trace->stuck_crash_buffer)
-			trace->stuck_crash_buffer = xt_asprintf("%s" XT_CRASH_BUFFER_SUFFIX, log);
+			trace->stuck_crash_buffer = beside(log, XT_CRASH_BUFFER_SUFFIX);
 		trace->stuck_error = error;
 		return CONTENT_STUCK;
 	}
@@ -216,13 +224,18 @@ static void free_places(struct places *places)
 	free_all(places->path, places->waiting, places->old);
 }
 
-/* The caller frees them. */
-static struct places find_places(const char *path_given)
+/* Returns 0, or -errno after an error message. The caller frees the places in any case. */
+static int find_places(struct places *places, const char *path)
 {
-	char *path = data_dir_resolve(path_given);
-
-	return (struct places){path, xt_asprintf("%s" WAITING_SUFFIX, path),
-			       xt_asprintf("%s" OLD_SUFFIX, path)};
+	*places = (struct places){.path = data_dir_resolve(path)};
+	if (places->path) {
+		places->waiting = beside(places->path, WAITING_SUFFIX);
+		places->old = beside(places->path, OLD_SUFFIX);
+	}
+	if (places->waiting && places->old)
+		return 0;
+	print_error("out of memory");
+	return -ENOMEM;
 }
 
 static int check_owners(const struct places *places)
@@ -236,11 +249,12 @@ static int check_owners(const struct places *places)
 
 int rotation_settle(const char *path, enum rotation_when when)
 {
-	struct places places = find_places(path);
-	int claims[] = {-1, -1}, error = 0; /* ROTATION_NONE */
+	int claims[] = {-1, -1}, error;
+	struct places places;
 	struct stat status;
 
-	if (lstat(places.waiting, &status))
+	error = find_places(&places, path);
+	if (error || lstat(places.waiting, &status)) /* 0 is ROTATION_NONE. */
 		goto out;
 	error = check_owners(&places);
 	if (error || !info_is_ours(places.waiting))
@@ -293,10 +307,12 @@ static int make_way(const char *path)
  */
 static int rotation_begin(const char *path, char **waiting_out)
 {
-	struct places places = find_places(path);
-	char *whole = NULL;
-	int error = check_owners(&places);
+	struct places places;
+	char *whole = NULL, *waiting = NULL;
+	int error = find_places(&places, path);
 
+	if (!error)
+		error = check_owners(&places);
 	if (!error)
 		error = make_way(places.waiting);
 	if (!error)
@@ -306,10 +322,14 @@ static int rotation_begin(const char *path, char **waiting_out)
 		print_error("cannot find '%s': %m", places.path);
 		error = -errno;
 	}
+	if (!error && !(waiting = beside(whole, WAITING_SUFFIX)))
+		error = -ENOMEM;
 	if (!error)
 		error = move(places.path, places.waiting);
 	if (!error)
-		*waiting_out = xt_asprintf("%s" WAITING_SUFFIX, whole);
+		*waiting_out = waiting;
+	else
+		free(waiting);
 	free(whole);
 	free_places(&places);
 	return error;
@@ -394,6 +414,8 @@ int recording_dir_create(const char *path_given, struct recording_dir *dir)
 	if (error)
 		return error;
 	dir->place = data_dir_resolve(path_given);
+	if (!dir->place)
+		return -ENOMEM;
 	error = move_aside(dir->place, dir);
 	if (!error)
 		error = make_dir(dir->place, dir);

@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cli/message.h"
 #include "commands.h"
 #include "data_dir.h"
@@ -280,9 +279,11 @@ static void wait_for_end(const struct request *request, int signals)
 /* The samples belong to a recording of the process. */
 static void note_missing_log(const struct request *request)
 {
-	char *pattern = xt_asprintf("%s/*.%d*" DATA_DIR_LOG_SUFFIX, request->output, request->pid);
+	char *pattern;
 	glob_t logs;
 
+	if (asprintf(&pattern, "%s/*.%d*" DATA_DIR_LOG_SUFFIX, request->output, request->pid) < 0)
+		return;
 	if (glob(pattern, GLOB_NOSORT, NULL, &logs) == GLOB_NOMATCH)
 		print_note("'%s' has no log of process %d: its GPU work is recorded elsewhere, or "
 			   "not at all",

@@ -16,7 +16,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "cli/message.h"
 #include "commands.h"
@@ -327,16 +326,19 @@ static void put_process_count(struct writer *writer, const struct live_processes
 
 /*
  * path_count: how many call paths of each process to write, those with most GPU time. Returns text
- * to free().
+ * to free(), or NULL if out of memory.
  */
 static char *metrics_text(const struct live_processes *processes, enum metrics_format format,
 			  unsigned path_count)
 {
 	struct writer writer = {.names = processes->names, .path_count = path_count};
+	char *text = NULL;
 	size_t text_bytes;
-	char *text;
+	bool has_failed;
 
-	writer.out = xt_open_memstream(&text, &text_bytes);
+	writer.out = open_memstream(&text, &text_bytes);
+	if (!writer.out)
+		return NULL;
 	put_process_count(&writer, processes);
 	for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
 		if (families[f].put == put_paths && !path_count)
@@ -346,8 +348,11 @@ static char *metrics_text(const struct live_processes *processes, enum metrics_f
 	}
 	if (format == METRICS_OPENMETRICS)
 		fputs("# EOF\n", writer.out);
-	xt_close_memstream(writer.out);
-	return text;
+	has_failed = ferror(writer.out);
+	if (!fclose(writer.out) && !has_failed)
+		return text;
+	free(text);
+	return NULL;
 }
 
 #define TIMEOUT_S   10			   /* of idle connections */
@@ -374,20 +379,50 @@ static const struct option_row option_rows[] = {
 	{0},
 };
 
+/* Text that several answers share until all were sent. */
+struct body {
+	unsigned use_count;
+	size_t bytes;
+	char *text;
+};
+
 struct metrics_server {
 	struct http_server http;
 	struct live_processes processes;
 	unsigned path_count;
 	struct event *timer;
-	char *texts[METRICS_FORMATS]; /* NULL: not made since the last update */
+	struct body *bodies[METRICS_FORMATS]; /* NULL: not made since the last update */
 };
 
-static void forget_texts(struct metrics_server *server)
+static void release(struct body *body)
 {
-	for (int f = 0; f < METRICS_FORMATS; f++) {
-		free(server->texts[f]);
-		server->texts[f] = NULL;
+	if (!body || --body->use_count)
+		return;
+	free(body->text);
+	free(body);
+}
+
+static void sent(const void *data, size_t data_bytes, void *context)
+{
+	(void)data;
+	(void)data_bytes;
+	release(context);
+}
+
+static struct body *make_body(const struct metrics_server *server, enum metrics_format format)
+{
+	struct body *body = calloc(1, sizeof(*body));
+
+	if (!body)
+		return NULL;
+	body->text = metrics_text(&server->processes, format, server->path_count);
+	if (!body->text) {
+		free(body);
+		return NULL;
 	}
+	body->bytes = strlen(body->text);
+	body->use_count = 1;
+	return body;
 }
 
 static void update(evutil_socket_t unused, short what, void *context)
@@ -400,7 +435,10 @@ static void update(evutil_socket_t unused, short what, void *context)
 	/* With more to read, answer requests in between. */
 	if (live_processes_update(&server->processes))
 		next.tv_usec = 1;
-	forget_texts(server);
+	for (int f = 0; f < METRICS_FORMATS; f++) {
+		release(server->bodies[f]);
+		server->bodies[f] = NULL;
+	}
 	event_add(server->timer, &next);
 }
 
@@ -411,16 +449,21 @@ static void answer_metrics(struct metrics_server *server, struct evhttp_request 
 	enum metrics_format format = accept && strstr(accept, OPENMETRICS_TYPE)
 					     ? METRICS_OPENMETRICS
 					     : METRICS_PROMETHEUS;
-	char **text = &server->texts[format];
+	struct body **body = &server->bodies[format];
 	bool is_head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
 	struct evbuffer *content = evbuffer_new();
 	char length[24];
 
-	if (!*text)
-		*text = metrics_text(&server->processes, format, server->path_count);
-	if (!content || (!is_head && evbuffer_add(content, *text, strlen(*text))))
+	if (!*body)
+		*body = make_body(server, format);
+	if (!content || !*body)
 		goto fail;
-	snprintf(length, sizeof(length), "%zu", strlen(*text));
+	snprintf(length, sizeof(length), "%zu", (*body)->bytes);
+	if (!is_head) {
+		if (evbuffer_add_reference(content, (*body)->text, (*body)->bytes, sent, *body))
+			goto fail;
+		(*body)->use_count++;
+	}
 	http_add_header(request, "Content-Type",
 			format == METRICS_OPENMETRICS ? OPENMETRICS_TYPE
 				"; version=1.0.0; charset=utf-8"
@@ -489,11 +532,11 @@ static void raise_file_limit(void)
 
 static int listen_and_serve(struct metrics_server *server, const char *text)
 {
-	char *address = xt_malloc(strlen(text) + sizeof(LOOPBACK));
+	char *address = malloc(strlen(text) + sizeof(LOOPBACK));
 	unsigned wanted, port;
 	int status = STATUS_FAILED;
 
-	if (!split_address(text, address, &wanted)) {
+	if (!address || !split_address(text, address, &wanted)) {
 		print_error("cannot serve at '%s': it must be PORT, ADDRESS:PORT or "
 			    "[IPV6-ADDRESS]:PORT",
 			    text);
@@ -531,8 +574,8 @@ static int serve(const struct serve_request *request, char **directories, size_t
 	int status = STATUS_FAILED;
 
 	raise_file_limit();
-	live_names_init(&names);
-	if (!http_server_open(&server.http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD, TIMEOUT_S, answer,
+	if (!live_names_init(&names) &&
+	    !http_server_open(&server.http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD, TIMEOUT_S, answer,
 			      &server))
 		server.timer = event_new(server.http.base, -1, 0, update, &server);
 	if (server.timer)
@@ -542,7 +585,8 @@ static int serve(const struct serve_request *request, char **directories, size_t
 	if (server.timer)
 		event_free(server.timer);
 	http_server_close(&server.http);
-	forget_texts(&server);
+	for (int f = 0; f < METRICS_FORMATS; f++)
+		release(server.bodies[f]);
 	live_processes_free(&server.processes);
 	live_names_free(&names);
 	return status;

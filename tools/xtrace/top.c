@@ -15,12 +15,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "commands.h"
 #include "data_dir.h"
 #include "live_processes.h"
 #include "log/base/compare.h"
+#include "log/base/grow.h"
 #include "log/base/monotonic.h"
 #include "log/base/number_format.h"
 
@@ -80,13 +80,13 @@ struct top_view {
 	const char *filter; /* shown are only names that contain it; "": all */
 };
 
-/* Set processes.directories or processes.pid first. */
-static void top_figures_init(struct top_figures *top)
+/* Set processes.directories or processes.pid first. Returns 0 or -ENOMEM. */
+static int top_figures_init(struct top_figures *top)
 {
 	top->processes.names = &top->names;
 	for (unsigned s = 0; s < LIVE_HOT_SLOTS; s++)
 		top->started_ns[s] = monotonic_ns();
-	live_names_init(&top->names);
+	return live_names_init(&top->names);
 }
 
 static struct top_snapshot snapshot_of(struct top_process *row)
@@ -208,15 +208,16 @@ static struct top_process *find_row(struct top_figures *top, uint64_t log_id)
 
 /*
  * Points the rows to their processes, which an update may have moved, and removes the rows of
- * others. adds_new: adds rows for processes without one.
+ * others. adds_new: adds rows for processes without one. Returns 0 or -ENOMEM.
  */
-static void match_rows(struct top_figures *top, bool adds_new)
+static int match_rows(struct top_figures *top, bool adds_new)
 {
 	size_t kept = 0;
+	int error = 0;
 
 	for (size_t i = 0; i < top->row_count; i++)
 		top->rows[i].live = NULL;
-	for (size_t i = 0; i < top->processes.count; i++) {
+	for (size_t i = 0; i < top->processes.count && !error; i++) {
 		const struct live_process *live = &top->processes.rows[i];
 		uint64_t id = live->log->header.log_id;
 		struct top_process *row = find_row(top, id);
@@ -224,7 +225,10 @@ static void match_rows(struct top_figures *top, bool adds_new)
 		if (!live->log->is_current || (!row && !adds_new))
 			continue;
 		if (!row) {
-			row = xt_new(top->rows, top->row_count, top->row_capacity);
+			error = grow(top->rows, top->row_capacity, top->row_count + 1);
+			if (error)
+				break;
+			row = &top->rows[top->row_count++];
 			*row = (struct top_process){.log_id = id};
 			forget_past(live);
 		}
@@ -234,20 +238,23 @@ static void match_rows(struct top_figures *top, bool adds_new)
 		if (top->rows[i].live)
 			top->rows[kept++] = top->rows[i];
 	top->row_count = kept;
+	return error;
 }
 
 COMPARE_BY(compare_lines, struct top_line, DOWN(ns) UP(row))
 
 /* Adds the window of a process to the lines, which are in the order of rows. */
-static void add_ranking(struct top_ranking *sum, const struct live_ranking *ranking)
+static int add_ranking(struct top_ranking *sum, const struct live_ranking *ranking)
 {
-	xt_grow(sum->lines, sum->capacity, ranking->count);
+	if (grow(sum->lines, sum->capacity, ranking->count))
+		return -ENOMEM;
 	for (; sum->count < ranking->count; sum->count++)
 		sum->lines[sum->count] = (struct top_line){.row = sum->count};
 	for (size_t i = 0; i < ranking->count; i++) {
 		sum->lines[i].ns += live_hot_sum(ranking->rows[i].recent_ns);
 		sum->lines[i].count += live_hot_sum(ranking->rows[i].recent_count);
 	}
+	return 0;
 }
 
 static void sort(struct top_ranking *ranking)
@@ -261,14 +268,17 @@ static void sort(struct top_ranking *ranking)
 	SORT(ranking->lines, kept, compare_lines);
 }
 
-static void compute_lines(struct top_figures *top)
+static int compute_lines(struct top_figures *top)
 {
+	int error = 0;
+
 	top->paths.count = top->kernels.count = 0;
-	for (size_t i = 0; i < top->row_count; i++) {
+	for (size_t i = 0; i < top->row_count && !error; i++) {
 		struct live_hot *hot = &top->rows[i].live->log->hot;
 
-		add_ranking(&top->paths, &hot->paths);
-		add_ranking(&top->kernels, &hot->kernels);
+		error = add_ranking(&top->paths, &hot->paths);
+		if (!error)
+			error = add_ranking(&top->kernels, &hot->kernels);
 		live_hot_advance(hot);
 	}
 	sort(&top->paths);
@@ -276,16 +286,18 @@ static void compute_lines(struct top_figures *top)
 	top->window_ns = monotonic_ns() - top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS];
 	top->slot = (top->slot + 1) % LIVE_HOT_SLOTS;
 	top->started_ns[top->slot] = monotonic_ns();
+	return error;
 }
 
-/* Computes the figures of the time since the earlier calls. */
-static void top_figures_compute(struct top_figures *top)
+/* Computes the figures of the time since the earlier calls. Returns 0 or -ENOMEM. */
+static int top_figures_compute(struct top_figures *top)
 {
-	match_rows(top, true);
+	int error = match_rows(top, true);
+
 	for (size_t i = 0; i < top->row_count; i++)
 		compute_process(&top->rows[i]);
 	compute_idle(top);
-	compute_lines(top);
+	return error ? error : compute_lines(top);
 }
 
 /* Reads the logs for a short time. Returns true if there is more to read now. */
@@ -293,7 +305,7 @@ static bool top_figures_read(struct top_figures *top)
 {
 	bool has_more = live_processes_update(&top->processes);
 
-	match_rows(top, false);
+	match_rows(top, false); /* needs no memory */
 	return has_more;
 }
 
@@ -561,7 +573,8 @@ static void add_lines(cJSON *root, const char *key, const struct top_figures *to
 	}
 }
 
-static void print_json(const struct top_figures *top, const char *filter)
+/* Returns 0 or -ENOMEM. */
+static int print_json(const struct top_figures *top, const char *filter)
 {
 	cJSON *root = cJSON_CreateObject(), *array = cJSON_AddArrayToObject(root, "processes");
 
@@ -570,7 +583,7 @@ static void print_json(const struct top_figures *top, const char *filter)
 	cJSON_AddNumberToObject(root, "window_ns", (double)top->window_ns);
 	add_lines(root, "paths", top, &top->paths, live_names_path, filter);
 	add_lines(root, "kernels", top, &top->kernels, live_names_kernel, filter);
-	json_print(root);
+	return json_print(root);
 }
 
 #define INTERVAL_NS  UINT64_C(1000000000)
@@ -714,16 +727,17 @@ static bool read_keys(struct screen *screen, const struct top_figures *top, int 
 	return true;
 }
 
-static void refresh(struct screen *screen, struct top_figures *top, uint64_t interval_ns)
+static int refresh(struct screen *screen, struct top_figures *top, uint64_t interval_ns)
 {
 	uint64_t next_ns = monotonic_ns();
+	int error = 0;
 
-	while (!is_ended) {
+	while (!error && !is_ended) {
 		bool has_more = top_figures_read(top);
 
 		if (monotonic_ns() >= next_ns + (has_more ? CATCH_UP_NS : 0) &&
 		    !screen->view.is_paused) {
-			top_figures_compute(top);
+			error = top_figures_compute(top);
 			draw(screen, top);
 			next_ns = monotonic_ns() + interval_ns;
 		} else if (is_resized) {
@@ -732,6 +746,7 @@ static void refresh(struct screen *screen, struct top_figures *top, uint64_t int
 		if (!read_keys(screen, top, has_more ? 0 : READ_MS))
 			break;
 	}
+	return error;
 }
 
 /* A log may grow faster than it can be read. */
@@ -754,43 +769,53 @@ static void read_for(struct top_figures *top, uint64_t time_ns)
 }
 
 /* The first figures are about the time between two readings. */
-static void print_once(struct top_figures *top, const struct top_request *request)
+static int print_once(struct top_figures *top, const struct top_request *request)
 {
 	const char *filter = request->filter ? request->filter : "";
 	const struct top_view view = {.filter = filter};
+	int error;
 
 	catch_up(top);
-	top_figures_compute(top);
+	error = top_figures_compute(top);
 	top->started_ns[(top->slot + 1) % LIVE_HOT_SLOTS] = monotonic_ns();
+	if (error)
+		return error;
 	read_for(top, request->interval_ns);
 	for (int i = 0; i < PENDING_MAX && top_figures_are_pending(top); i++)
 		read_for(top, PENDING_NS);
-	top_figures_compute(top);
-	if (request->is_json)
-		print_json(top, filter);
-	else if (top->row_count)
+	error = top_figures_compute(top);
+	if (error)
+		return error;
+	if (request->is_json) {
+		error = print_json(top, filter);
+	} else if (top->row_count) {
 		top_text(top, &view);
-	else
+	} else {
 		print_note("no running process carries xtrace");
+	}
+	return error;
 }
 
-static void show(struct top_figures *top, const struct top_request *request)
+static int show(struct top_figures *top, const struct top_request *request)
 {
 	struct screen screen = {.view = {.is_screen = true}};
+	int error = top_figures_init(top);
 
-	top_figures_init(top);
-	if (request->is_once || request->is_json) {
-		print_once(top, request);
-	} else {
+	if (!error && (request->is_once || request->is_json)) {
+		error = print_once(top, request);
+	} else if (!error) {
 		snprintf(screen.filter, sizeof(screen.filter), "%s",
 			 request->filter ? request->filter : "");
 		open_screen(&screen);
-		refresh(&screen, top, request->interval_ns);
+		error = refresh(&screen, top, request->interval_ns);
 		close_screen(&screen);
 	}
 	live_processes_free(&top->processes);
 	live_names_free(&top->names);
 	free_all(top->rows, top->paths.lines, top->kernels.lines);
+	if (error)
+		print_error("cannot show processes: %s", strerror(-error));
+	return error ? STATUS_FAILED : STATUS_OK;
 }
 
 /* Returns 0, or -1 after an error message. */
@@ -834,8 +859,7 @@ static int run_top(const struct command *command, int argc, char **argv)
 	}
 	if (count && choose_process(&top, &argv[1]))
 		return STATUS_FAILED;
-	show(&top, &request);
-	return STATUS_OK;
+	return show(&top, &request);
 }
 
 static const char details[] =

@@ -187,7 +187,7 @@ def check_pip(repo):
 
 def check_refused(repo):
     """Each of these ends with status 2, a reason, and nothing written."""
-    for arguments, says in ((["github", "-n", "3", *FROM, "--", "true"], "unknown option '-n'"),
+    for arguments, says in ((["github", "-n", "3", *FROM, "--", "true"], "--runs was removed"),
                             (["github", *FROM, "--", "no-such-program"], "command not found"),
                             (["githup", "--", "true"], "unknown CI system 'githup'"),
                             (["github", "-s"], "no program given"),
