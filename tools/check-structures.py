@@ -41,7 +41,6 @@ LIMITS = {
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
     'frames': 18, # src/merge/naming/frames.h
     'table_def': 20, # src/merge/tables/table.h
-    'xt_recovered': 18, # src/log/recover/recover.h
     'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
     'comparison': 17, # src/diff/compare/comparison.h

@@ -261,7 +261,7 @@ static void recover_add_call(struct walk *walk, const struct xt_record *record)
 	/* The call was sampled but its stack is lost. */
 	if (!stack && call->one_in && call->stack_slot != XT_STACK_SLOT_NONE)
 		stack = XT_STACK_LOST;
-	walk->recovery->out->calls += add_call_row(walk, call, stack);
+	walk->recovery->out->rows[XT_KIND_CALL] += add_call_row(walk, call, stack);
 }
 
 static void add_node_update(struct walk *walk, const struct xt_record_node *node)
@@ -272,7 +272,7 @@ static void add_node_update(struct walk *walk, const struct xt_record_node *node
 	if (!table)
 		return;
 	xt_put_node_update(table, node, walk->ring->header.thread_id, stack);
-	walk->recovery->out->nodes++;
+	walk->recovery->out->rows[XT_KIND_GRAPH_NODE]++;
 }
 
 static void add_node(struct walk *walk, const struct xt_record *record)
@@ -293,7 +293,7 @@ static void add_node(struct walk *walk, const struct xt_record *record)
 		return;
 	xt_put_node(table, node, walk->ring->header.thread_id, stack,
 		    autograd_id(walk, xt_record_node_autograd(node)));
-	walk->recovery->out->nodes++;
+	walk->recovery->out->rows[XT_KIND_GRAPH_NODE]++;
 }
 
 static void add_node_name(struct walk *walk, const struct xt_record *record)
@@ -333,7 +333,7 @@ static void add_range(struct walk *walk, const struct xt_record *record)
 	if (!table)
 		return;
 	xt_put_range(table, range, walk->ring->header.thread_id, stack, &texts);
-	recovery->out->ranges++;
+	recovery->out->rows[XT_KIND_RANGE]++;
 }
 
 static void add_switch(struct walk *walk, const struct xt_record *record)
@@ -528,8 +528,11 @@ static bool crash_buffer_is_still_there(const struct recovery *recovery)
 
 static bool has_anything(const struct xt_recovered *out)
 {
-	return out->calls || out->open_calls || out->ranges || out->nodes || out->kernels ||
-	       out->copies || out->sets || out->memory;
+	bool has_rows = false;
+
+	for (int kind = 0; kind < XT_KIND_COUNT; kind++)
+		has_rows |= out->rows[kind];
+	return has_rows || out->open_calls;
 }
 
 static int recover_append(struct recovery *recovery, const char *log_path)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "xtrace/crash_buffer_format.h"
+#include "xtrace/log_format.h"
 
 #define XT_CRASH_BUFFER_SUFFIX ".spool"
 
@@ -19,17 +20,11 @@ struct xt_recovered {
 	bool found;			    /* the log has a crash buffer */
 	enum xt_crash_buffer_ending ending; /* how the process ended, if it recorded that */
 	int error;			    /* errno of its last write, if that failed */
-	uint64_t calls;			    /* calls that had returned */
-	uint64_t open_calls;		    /* calls that had not returned */
-	uint64_t ranges;		    /* NVTX events */
-	uint64_t nodes;			    /* graph nodes */
-	uint64_t kernels;
-	uint64_t copies;
-	uint64_t sets;
-	uint64_t memory;	     /* allocations and frees */
-	uint64_t unnamed;	     /* kernels whose name died with the process */
-	uint64_t kernels_unfinished; /* kernels included in `unfinished` */
-	uint64_t unfinished;	     /* GPU work without an end or without valid times */
+	uint64_t rows[XT_KIND_COUNT]; /* appended rows of events; calls: those that returned */
+	uint64_t open_calls;	      /* calls that had not returned */
+	uint64_t unnamed;	      /* kernels whose name died with the process */
+	uint64_t kernels_unfinished;  /* kernels included in `unfinished` */
+	uint64_t unfinished;	      /* GPU work without an end or without valid times */
 	uint64_t skipped; /* GPU work of calls made while recording was paused: not appended */
 	uint64_t areas_damaged; /* damaged rings and buffers: read up to the damage */
 	uint64_t areas_unknown; /* activity buffers with unknown record sizes: not read */

@@ -678,12 +678,6 @@ static uint64_t shape_id(struct recovery *recovery, const struct xt_gpu_work *wo
 
 static void add_row(struct recovery *recovery, const struct xt_gpu_work *work)
 {
-	uint64_t *const counts[XT_KIND_COUNT] = {
-		[XT_KIND_KERNEL] = &recovery->out->kernels,
-		[XT_KIND_COPY] = &recovery->out->copies,
-		[XT_KIND_SET] = &recovery->out->sets,
-		[XT_KIND_MEMORY] = &recovery->out->memory,
-	};
 	bool is_known = true;
 	uint64_t shape = shape_id(recovery, work, &is_known);
 	uint64_t stream = work->kind == XT_KIND_MEMORY ? 0 : stream_id(recovery, work->place);
@@ -692,7 +686,7 @@ static void add_row(struct recovery *recovery, const struct xt_gpu_work *work)
 	if (!table)
 		return;
 	xt_put_work(table, work, stream, shape);
-	(*counts[work->kind])++;
+	recovery->out->rows[work->kind]++;
 	recovery->out->unnamed += !is_known;
 }
 
@@ -740,7 +734,7 @@ static void add_value(struct recovery *recovery, const char *name, uint64_t valu
 
 static void add_ring_accounts(struct recovery *recovery)
 {
-	uint64_t ranges = recovery->row_count[XT_KIND_RANGE] + recovery->out->ranges;
+	uint64_t ranges = recovery->row_count[XT_KIND_RANGE] + recovery->out->rows[XT_KIND_RANGE];
 	uint64_t value = 0, before;
 
 	for (size_t i = 0; i < sizeof(xt_ring_accounts) / sizeof(*xt_ring_accounts); i++) {
@@ -820,7 +814,8 @@ static void add_call_account(struct recovery *recovery)
 		{"calls.lost.after_end", outside[XT_CRASH_BUFFER_CALLS_AFTER_END]},
 	};
 	enum { KILLED, WRITE_FAILED, CUT_OFF, NO_RING, COUNT = sizeof(causes) / sizeof(*causes) };
-	uint64_t written = recovery->row_count[XT_KIND_CALL] + out->calls + out->open_calls;
+	uint64_t written =
+		recovery->row_count[XT_KIND_CALL] + out->rows[XT_KIND_CALL] + out->open_calls;
 	uint64_t lost = lost_otherwise(recovery, causes, COUNT), seen;
 	unsigned unknown; /* the cause of calls without another explanation */
 
@@ -855,23 +850,23 @@ void recovery_add_account(struct recovery *recovery)
 		const char *name;
 		uint64_t value;
 	} values[] = {
-		{"kernels.written", rows[XT_KIND_KERNEL] + out->kernels},
-		{"copies.written", rows[XT_KIND_COPY] + out->copies},
-		{"sets.written", rows[XT_KIND_SET] + out->sets},
-		{"memory.written", rows[XT_KIND_MEMORY] + out->memory},
+		{"kernels.written", rows[XT_KIND_KERNEL] + out->rows[XT_KIND_KERNEL]},
+		{"copies.written", rows[XT_KIND_COPY] + out->rows[XT_KIND_COPY]},
+		{"sets.written", rows[XT_KIND_SET] + out->rows[XT_KIND_SET]},
+		{"memory.written", rows[XT_KIND_MEMORY] + out->rows[XT_KIND_MEMORY]},
 		{"kernels.lost.size", outside[XT_CRASH_BUFFER_KERNELS_SIZE]},
 		{"copies.lost.size", outside[XT_CRASH_BUFFER_COPIES_SIZE]},
 		{"sets.lost.size", outside[XT_CRASH_BUFFER_SETS_SIZE]},
 		{"memory.lost.size", outside[XT_CRASH_BUFFER_MEMORY_SIZE]},
 		{"threads.seen", recovery->thread_count},
-		{"recovered.calls", out->calls},
+		{"recovered.calls", out->rows[XT_KIND_CALL]},
 		{"recovered.open_calls", out->open_calls},
-		{"recovered.ranges", out->ranges},
-		{"recovered.nodes", out->nodes},
-		{"recovered.kernels", out->kernels},
-		{"recovered.copies", out->copies},
-		{"recovered.sets", out->sets},
-		{"recovered.memory", out->memory},
+		{"recovered.ranges", out->rows[XT_KIND_RANGE]},
+		{"recovered.nodes", out->rows[XT_KIND_GRAPH_NODE]},
+		{"recovered.kernels", out->rows[XT_KIND_KERNEL]},
+		{"recovered.copies", out->rows[XT_KIND_COPY]},
+		{"recovered.sets", out->rows[XT_KIND_SET]},
+		{"recovered.memory", out->rows[XT_KIND_MEMORY]},
 		{"recovered.unnamed", out->unnamed},
 		{"recovered.unfinished", out->unfinished},
 		{"recovered.kernels_unfinished", out->kernels_unfinished},

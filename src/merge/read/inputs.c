@@ -633,14 +633,14 @@ static void list(char *out, const struct xt_recovered *recovered)
 		const char *one, *many;
 		uint64_t count;
 	} rows[] = {
-		{"call", "calls", recovered->calls},
+		{"call", "calls", recovered->rows[XT_KIND_CALL]},
 		{"unfinished call", "unfinished calls", recovered->open_calls},
-		{"kernel", "kernels", recovered->kernels},
-		{"copy", "copies", recovered->copies},
-		{"memset", "memsets", recovered->sets},
-		{"allocation or free", "allocations and frees", recovered->memory},
-		{"NVTX event", "NVTX events", recovered->ranges},
-		{"graph node", "graph nodes", recovered->nodes},
+		{"kernel", "kernels", recovered->rows[XT_KIND_KERNEL]},
+		{"copy", "copies", recovered->rows[XT_KIND_COPY]},
+		{"memset", "memsets", recovered->rows[XT_KIND_SET]},
+		{"allocation or free", "allocations and frees", recovered->rows[XT_KIND_MEMORY]},
+		{"NVTX event", "NVTX events", recovered->rows[XT_KIND_RANGE]},
+		{"graph node", "graph nodes", recovered->rows[XT_KIND_GRAPH_NODE]},
 	};
 	size_t used = 0;
 

@@ -496,9 +496,9 @@ static void recovers_records_of_any_page_size(void **unused)
 		for (uint32_t area = 0; area < header.area_count; area++)
 			assert_int_equal(header.areas[area].offset % sizes[i], 0);
 		assert_int_equal(xt_recover(path, &recovered), 0);
-		assert_int_equal(recovered.calls, 2);
+		assert_int_equal(recovered.rows[XT_KIND_CALL], 2);
 		assert_int_equal(recovered.open_calls, 1);
-		assert_int_equal(recovered.kernels, 3);
+		assert_int_equal(recovered.rows[XT_KIND_KERNEL], 3);
 		assert_int_equal(log_rows(path, XT_KIND_CALL), 5);
 		assert_int_equal(log_rows(path, XT_KIND_KERNEL), 4);
 		assert_int_equal(access(crash_buffer_path, F_OK), -1);

@@ -65,8 +65,8 @@ static void expect_in_order(int error)
 		calls += xt_chunk_kind(chunk) == XT_KIND_CALL ? xt_chunk_rows(chunk) : 0;
 		kernels += xt_chunk_kind(chunk) == XT_KIND_KERNEL ? xt_chunk_rows(chunk) : 0;
 	}
-	assert_int_equal(calls, 2 + (error ? 0 : got.calls + got.open_calls));
-	assert_int_equal(kernels, 1 + (error ? 0 : got.kernels));
+	assert_int_equal(calls, 2 + (error ? 0 : got.rows[XT_KIND_CALL] + got.open_calls));
+	assert_int_equal(kernels, 1 + (error ? 0 : got.rows[XT_KIND_KERNEL]));
 	assert_int_equal(xt_reader_damage(reader)->chunks_damaged, 0);
 	assert_int_equal(xt_reader_damage(reader)->closed, !error);
 	xt_reader_close(reader);
@@ -125,7 +125,7 @@ static void survives_truncated_crash_buffer(void **state)
 		restore(lengths[i], made.bytes.bytes - lengths[i]);
 	}
 	assert_int_equal(recover(), 0);
-	assert_int_equal(got.calls, MADE_CALLS);
+	assert_int_equal(got.rows[XT_KIND_CALL], MADE_CALLS);
 }
 
 static void flip(uint64_t offset, uint64_t bytes, uint64_t *seed)
@@ -258,19 +258,19 @@ static void counts_damage(void **state)
 	change(&made_ring(&made, MADE_RING_2)->thread_id, 1, 4); /* two rings of one thread */
 	assert_int_equal(recover(), 0);
 	assert_int_equal(got.areas_damaged, 1);
-	assert_int_equal(got.calls, MADE_CALLS - 1);
+	assert_int_equal(got.rows[XT_KIND_CALL], MADE_CALLS - 1);
 	change(&made_ring(&made, MADE_RING_2)->thread_id, 2, 4);
 	change(&made_ring(&made, MADE_RING_1)->open_count, 9, 4);
 	assert_int_equal(recover(), 0);
 	assert_int_equal(got.areas_damaged, 1);
 	assert_int_equal(got.open_calls, 0);
-	assert_int_equal(got.calls, MADE_CALLS);
+	assert_int_equal(got.rows[XT_KIND_CALL], MADE_CALLS);
 	change(&made_ring(&made, MADE_RING_1)->open_count, 1, 4);
 	change(&made_ring(&made, MADE_RING_1)->write_pos, made.free_pos + 40 + 8, 8);
 	assert_int_equal(recover(), 0); /* a truncated stack */
 	assert_int_equal(got.areas_damaged, 1);
-	assert_int_equal(got.calls, 1); /* of the other thread */
-	assert_int_equal(got.kernels, MADE_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_CALL], 1); /* of the other thread */
+	assert_int_equal(got.rows[XT_KIND_KERNEL], MADE_KERNELS);
 }
 
 /* If the log uses the last possible ids, nothing can be recovered, but the log stays readable. */
@@ -378,7 +378,7 @@ static void takes_linear_time_for_equal_records(void **state)
 	assert_int_equal(recover(), 0);
 	assert_true(clock() - began < EQUAL_CPU_SECONDS * CLOCKS_PER_SEC);
 	assert_int_equal(got.areas_damaged, 0);
-	assert_int_equal(got.memory, 2 * EQUAL_IN_BUFFER - EQUAL_IN_LOG);
+	assert_int_equal(got.rows[XT_KIND_MEMORY], 2 * EQUAL_IN_BUFFER - EQUAL_IN_LOG);
 }
 
 static bool has_gap(void)

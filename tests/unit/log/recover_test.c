@@ -199,14 +199,14 @@ static void recovers_each_event_once(void **state)
 	(void)state;
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_true(got.found);
-	assert_int_equal(got.calls, MADE_CALLS);
+	assert_int_equal(got.rows[XT_KIND_CALL], MADE_CALLS);
 	assert_int_equal(got.open_calls, MADE_OPEN_CALLS);
-	assert_int_equal(got.kernels, MADE_KERNELS);
-	assert_int_equal(got.copies, 2);
-	assert_int_equal(got.sets, 1);
-	assert_int_equal(got.memory, 1);
-	assert_int_equal(got.ranges, 1);
-	assert_int_equal(got.nodes, 2);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], MADE_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_COPY], 2);
+	assert_int_equal(got.rows[XT_KIND_SET], 1);
+	assert_int_equal(got.rows[XT_KIND_MEMORY], 1);
+	assert_int_equal(got.rows[XT_KIND_RANGE], 1);
+	assert_int_equal(got.rows[XT_KIND_GRAPH_NODE], 2);
 	assert_int_equal(got.unnamed, 1);
 	assert_int_equal(got.unfinished, 3); /* no end; not started; times of another clock */
 	assert_int_equal(got.areas_damaged + got.areas_unknown, 0);
@@ -267,9 +267,9 @@ static void writes_consistent_account(void **state)
 	assert_int_equal(account_of("kernels.written"), 1 + MADE_KERNELS);
 	assert_int_equal(account_of("copies.written"), 2);
 	assert_int_equal(account_of("threads.seen"), 2);
-	assert_int_equal(account_of("recovered.calls"), MADE_CALLS);
+	assert_int_equal(account_of("recovered.rows[XT_KIND_CALL]"), MADE_CALLS);
 	assert_int_equal(account_of("recovered.open_calls"), MADE_OPEN_CALLS);
-	assert_int_equal(account_of("recovered.kernels"), MADE_KERNELS);
+	assert_int_equal(account_of("recovered.rows[XT_KIND_KERNEL]"), MADE_KERNELS);
 }
 
 /* The call was counted as returned but not committed: it is recovered as an open call. */
@@ -292,7 +292,7 @@ static void recovers_call_killed_while_returning(void **state)
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.open_calls, 0);
-	assert_int_equal(got.calls, MADE_CALLS);
+	assert_int_equal(got.rows[XT_KIND_CALL], MADE_CALLS);
 }
 
 static void recovers_only_once(void **state)
@@ -308,7 +308,9 @@ static void recovers_only_once(void **state)
 	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_true(got.found);
-	assert_int_equal(got.calls + got.open_calls + got.kernels + got.copies + got.memory, 0);
+	assert_int_equal(got.rows[XT_KIND_CALL] + got.open_calls + got.rows[XT_KIND_KERNEL] +
+				 got.rows[XT_KIND_COPY] + got.rows[XT_KIND_MEMORY],
+			 0);
 	assert_int_equal(access(crash_buffer_path, F_OK), -1);
 	twice = file_read(log_path);
 	assert_int_equal(once.bytes, twice.bytes);
@@ -477,13 +479,13 @@ static void reads_records_of_unknown_cupti(void **state)
 	made_header(&made)->cupti_version = 190000;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_int_equal(got.kernels, MADE_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], MADE_KERNELS);
 	/* With other sizes, it stops and invents nothing. */
 	made_buffer(&made, MADE_COMPLETED)->valid_bytes -= 8;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
 	assert_int_equal(got.areas_unknown, 1);
-	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], AT_CUPTI_KERNELS);
 	made_buffer(&made, MADE_COMPLETED)->valid_bytes += 8;
 	/* The sizes that the tracer stored are right for any version. */
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -491,8 +493,8 @@ static void reads_records_of_unknown_cupti(void **state)
 	made_header(&made)->cupti_version = 3;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_int_equal(got.kernels, MADE_KERNELS);
-	assert_int_equal(got.copies, 2);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], MADE_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_COPY], 2);
 }
 
 static void ignores_records_of_zeroed_buffer(void **state)
@@ -503,13 +505,13 @@ static void ignores_records_of_zeroed_buffer(void **state)
 	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_IN_LOG;
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], AT_CUPTI_KERNELS);
 	/* Version 1 leaves it completed. If records are zeroed, the log has all of them. */
 	made_buffer(&made, MADE_COMPLETED)->state = XT_ACTIVITY_COMPLETED;
 	memset(data, 0, 100);
 	lay_out();
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_int_equal(got.kernels, AT_CUPTI_KERNELS);
+	assert_int_equal(got.rows[XT_KIND_KERNEL], AT_CUPTI_KERNELS);
 	assert_int_equal(got.areas_damaged, 0);
 }
 
@@ -528,7 +530,10 @@ static void drops_events_already_written(void **state)
 	file_write(log_path, recovered.data, recovered.bytes - 40);
 	file_write(crash_buffer_path, made.bytes.data, made.bytes.bytes);
 	assert_int_equal(xt_recover(log_path, &got), 0);
-	assert_int_equal(got.calls + got.kernels + got.copies + got.sets + got.memory, 0);
+	assert_int_equal(got.rows[XT_KIND_CALL] + got.rows[XT_KIND_KERNEL] +
+				 got.rows[XT_KIND_COPY] + got.rows[XT_KIND_SET] +
+				 got.rows[XT_KIND_MEMORY],
+			 0);
 	assert_int_equal(got.open_calls, 1);
 	assert_int_equal(find(XT_KIND_CALL).count, 6);
 	/* The log has later calls of this thread, so the present meaning of the slot is unknown. */
