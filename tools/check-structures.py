@@ -39,9 +39,7 @@ LIMITS = {
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'stretch': 19, # src/merge/sums/timeline.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
-    'frames': 18, # src/merge/naming/frames.h
     'table_def': 20, # src/merge/tables/table.h
-    'callsites': 17, # src/merge/sums/callsite_stats.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
     'comparison': 17, # src/diff/compare/comparison.h
 }

@@ -71,7 +71,7 @@ static void pack_sizes(struct pack *pack, const struct model *model)
 		model->python.count,
 		model->ranges.nodes.count,
 		model->nodes.count,
-		model->nodes.creation_count,
+		model->nodes.creations.count,
 		model->autograd.states.count,
 		model->autograd.first_joined,
 		model->collective_calls.count,
@@ -110,10 +110,10 @@ static void pack_model(struct pack *pack, struct model *model)
 
 	PACK(pack, model->rows_read);
 	PACK(pack, nodes->cyclic_count);
-	pack_bytes(pack, nodes->creations, nodes->creation_count * sizeof(*nodes->creations));
-	for (size_t c = 0; c < nodes->creation_count; c++)
-		pack_check(pack, nodes->creations[c].api < model->apis.count &&
-					 is_range(model, nodes->creations[c].range));
+	pack_bytes(pack, nodes->creations.list, nodes->creations.count * sizeof(struct creation));
+	for (size_t c = 0; c < nodes->creations.count; c++)
+		pack_check(pack, nodes->creations.list[c].api < model->apis.count &&
+					 is_range(model, nodes->creations.list[c].range));
 	if (pack->is_reading) {
 		free(autograd->joined.list);
 		autograd->joined.list = NULL;
@@ -150,7 +150,7 @@ static bool is_owner(const struct reading *reading, const struct owner *owner)
 		return false;
 	return owner->leaf <= LEAF_LEFT_OUT && owner->leaf != LEAF_CPU &&
 	       is_range(model, owner->range) && is_root(reading, owner->root) &&
-	       (!owner->creation || owner->creation < model->nodes.creation_count) &&
+	       (!owner->creation || owner->creation < model->nodes.creations.count) &&
 	       owner->stream < model->streams.count && owner->thread < model->threads.count &&
 	       owner->api < model->apis.count;
 }
@@ -240,12 +240,12 @@ static void check_callsites(struct pack *pack, const struct callsites *callsites
 		pack_check_bool(pack, &row->has_streams);
 		/* Each links to an older one, so a search ends. */
 		pack_check(pack, row->next <= (s ? s - 1 : 0) && row->api < model->apis.count &&
-					 row->stack < callsites->stack_count &&
+					 row->stack < model_stack_limit(callsites->model) &&
 					 is_range(model, row->range) &&
-					 row->thread < callsites->thread_count &&
+					 row->thread < model->threads.count &&
 					 row->stream < model->streams.count);
 	}
-	for (size_t s = 0; s < callsites->stack_count; s++)
+	for (size_t s = 0; s < model_stack_limit(callsites->model); s++)
 		pack_check(pack, is_callsite(callsites, callsites->by_stack[s]));
 	for (size_t s = 0; s <= callsites->stream_count; s++)
 		pack_check(pack, is_callsite(callsites, callsites->streams[s].top_callsite));
@@ -268,7 +268,7 @@ static void pack_callsites(struct pack *pack, struct reading *reading, struct ca
 	}
 	PACK_LIST(pack, *callsites, CALLSITES_MAX);
 	pack_bytes(pack, callsites->by_stack,
-		   callsites->stack_count * sizeof(*callsites->by_stack));
+		   model_stack_limit(callsites->model) * sizeof(*callsites->by_stack));
 	pack_bytes(pack, callsites->streams,
 		   (callsites->stream_count + 1) * sizeof(*callsites->streams));
 	PACK(pack, callsites->device_count);

@@ -582,7 +582,7 @@ void frames_merge(const struct frames *frames, const struct model *model, uint32
 			  frames->python);
 	if (frames->python != PYTHON_MIXED || !row->python_count)
 		return;
-	merge->addresses = frames->by_frame + row->first_frame;
+	merge->addresses = frames->addresses->by_frame + row->first_frame;
 	merge->hidden = frames->of_interpreter;
 }
 
@@ -648,7 +648,7 @@ bool frames_python_line(const struct frames *frames, uint32_t id, uint32_t n,
 void frames_list(const struct frames *frames, uint32_t stack, struct path_items *list)
 {
 	const uint32_t *addresses =
-		frames->by_frame + frames->model->stacks.rows[stack].first_frame;
+		frames->addresses->by_frame + frames->model->stacks.rows[stack].first_frame;
 	struct merged_frame frame;
 	struct frame_merge merge;
 
@@ -690,7 +690,7 @@ static void build_stack(struct frames *out, struct frames_context *c, uint32_t i
 
 static void build_apis(struct frames *frames, const struct model *model, struct paths *paths)
 {
-	for (size_t a = 0; a < frames->api_count; a++) {
+	for (size_t a = 0; a < model->apis.count; a++) {
 		const char *name = names_text(&model->names, model->apis.rows[a].name, NULL);
 
 		frames->api_shown[a] =
@@ -728,15 +728,12 @@ void frames_build(struct frames *frames, const struct model *model,
 		.joined = xt_calloc(1, sizeof(struct joined_paths)),
 		.backward = style->backward,
 		.root = root,
-		.stack_count = model->stacks.count,
-		.api_count = model->apis.count,
 		.nodes = xt_calloc(model->stacks.count, sizeof(uint32_t)),
 		.api_names = xt_calloc(model->stacks.count, sizeof(uint32_t)),
 		.shown = xt_calloc(model->stacks.count, sizeof(struct shown_frames)),
 		.python = style->python,
 		.api_shown = xt_calloc(model->apis.count, sizeof(uint32_t)),
 		.of_interpreter = xt_calloc(addresses->count + 1, sizeof(uint8_t)),
-		.by_frame = addresses->by_frame,
 	};
 	for (uint32_t a = 0; a < addresses->count; a++)
 		frames->of_interpreter[a] = frame_is_of_interpreter(model, &addresses->list[a]);
@@ -747,7 +744,7 @@ void frames_build(struct frames *frames, const struct model *model,
 	frames->place_names = c->names.inlined;
 	build_apis(frames, model, paths);
 	frames->nodes[0] = PATH_FAILED;
-	for (uint32_t id = 1; id < frames->stack_count; id++) {
+	for (uint32_t id = 1; id < model->stacks.count; id++) {
 		frames->nodes[id] = PATH_FAILED;
 		if (model_has_stack(model, id))
 			build_stack(frames, c, id);

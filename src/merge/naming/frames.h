@@ -160,16 +160,13 @@ struct frames {
 	uint32_t *nodes;		/* by XT_STACK_ID: path node of the innermost shown frame */
 	uint32_t *api_names;	    /* by XT_STACK_ID: the runtime function called, or NAME_EMPTY */
 	struct shown_frames *shown; /* by XT_STACK_ID */
-	size_t stack_count;
-	uint32_t *address_names; /* by index in the addresses: name in paths + 1; 0: hidden */
+	uint32_t *address_names;    /* by index in the addresses: name in paths + 1; 0: hidden */
 	/* by index in the places of the addresses: name in paths + 1; 0: hidden */
 	uint32_t *place_names;
 	enum python_shown python;
 	enum backward_shown backward;
-	uint8_t *of_interpreter;  /* by index in the addresses: see frame_is_of_interpreter() */
-	const uint32_t *by_frame; /* as in the addresses */
-	uint32_t *api_shown;	  /* by index in the model's apis: name */
-	size_t api_count;
+	uint8_t *of_interpreter; /* by index in the addresses: see frame_is_of_interpreter() */
+	uint32_t *api_shown;	 /* by index in the model's apis: name */
 };
 
 /* How frames are shown. inlines and lines need debug information. */
@@ -218,7 +215,7 @@ bool frames_python_line(const struct frames *frames, uint32_t id, uint32_t n,
 static inline int frames_has_stack(const struct frames *frames, uint32_t stack)
 {
 	stack = model_own_stack(frames->model, stack);
-	return stack < frames->stack_count && frames->nodes[stack] != PATH_FAILED;
+	return stack < frames->model->stacks.count && frames->nodes[stack] != PATH_FAILED;
 }
 
 /* Returns whether the name of a call with this stack is known. */
@@ -226,7 +223,7 @@ static inline int frames_knows_api(const struct frames *frames, uint32_t stack, 
 {
 	stack = model_own_stack(frames->model, stack);
 	return api != MODEL_API_UNKNOWN ||
-	       (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY);
+	       (stack < frames->model->stacks.count && frames->api_names[stack] != NAME_EMPTY);
 }
 
 /*
@@ -235,9 +232,9 @@ static inline int frames_knows_api(const struct frames *frames, uint32_t stack, 
 static inline uint32_t frames_api_name(const struct frames *frames, uint32_t stack, uint16_t api)
 {
 	stack = model_own_stack(frames->model, stack);
-	if (stack < frames->stack_count && frames->api_names[stack] != NAME_EMPTY)
+	if (stack < frames->model->stacks.count && frames->api_names[stack] != NAME_EMPTY)
 		return frames->api_names[stack];
-	return frames->api_shown[api < frames->api_count ? api : MODEL_API_UNKNOWN];
+	return frames->api_shown[api < frames->model->apis.count ? api : MODEL_API_UNKNOWN];
 }
 
 /* Returns whether a function of that name opens ranges for XLA. */

@@ -207,7 +207,7 @@ static bool find_maker(const struct frames *frames, uint32_t stack, const char *
 		       uint32_t *address_out)
 {
 	const struct stack *row = &frames->model->stacks.rows[stack];
-	const uint32_t *addresses = frames->by_frame + row->first_frame;
+	const uint32_t *addresses = frames->addresses->by_frame + row->first_frame;
 	bool found = false;
 
 	/* Innermost first: the last match is the outermost. */

@@ -27,11 +27,9 @@ void callsites_init(struct callsites *callsites, const struct model *model,
 {
 	callsites->model = model;
 	callsites->threads_info = threads;
-	callsites->stack_count = model_stack_limit(model);
-	callsites->thread_count = model->threads.count;
 	callsites->stream_count = smaller(model->streams.count, CALLSITES_STREAMS_MAX);
-	callsites->by_stack = xt_calloc(callsites->stack_count + 1, sizeof(*callsites->by_stack));
-	callsites->threads = xt_calloc(callsites->thread_count + 1, sizeof(*callsites->threads));
+	callsites->by_stack = xt_calloc(model_stack_limit(model) + 1, sizeof(*callsites->by_stack));
+	callsites->threads = xt_calloc(model->threads.count + 1, sizeof(*callsites->threads));
 	callsites->streams = xt_calloc(callsites->stream_count + 1, sizeof(*callsites->streams));
 	callsites->first_ns = UINT64_MAX;
 	callsites->count = 1;
@@ -48,7 +46,7 @@ void callsites_free(struct callsites *callsites)
 /* The callsite of a stack and an index in the model's apis, or CALLSITE_NONE. */
 static uint32_t find(const struct callsites *callsites, uint32_t stack, uint16_t api)
 {
-	uint32_t s = callsites->by_stack[stack < callsites->stack_count ? stack : 0];
+	uint32_t s = callsites->by_stack[stack < model_stack_limit(callsites->model) ? stack : 0];
 
 	while (s && callsites->list[s].api != api)
 		s = callsites->list[s].next;
@@ -67,10 +65,11 @@ static void init_callsite(struct callsites *callsites, uint32_t s, uint32_t stac
 {
 	const struct api *row = &callsites->model->apis.rows[api];
 	const char *name = names_text(&callsites->model->names, row->name, NULL);
-	uint32_t *first = &callsites->by_stack[stack < callsites->stack_count ? stack : 0];
+	uint32_t *first =
+		&callsites->by_stack[stack < model_stack_limit(callsites->model) ? stack : 0];
 
 	callsites->list[s] = (struct callsite){
-		.stack = stack < callsites->stack_count ? stack : 0,
+		.stack = stack < model_stack_limit(callsites->model) ? stack : 0,
 		.next = *first,
 		.api = api,
 		.class = (uint8_t)row->class,
@@ -83,7 +82,8 @@ static void init_callsite(struct callsites *callsites, uint32_t s, uint32_t stac
 /* True if the stack may have one more callsite. */
 static bool has_room(const struct callsites *callsites, uint32_t stack)
 {
-	uint32_t s = callsites->by_stack[stack < callsites->stack_count ? stack : 0], count = 0;
+	uint32_t s = callsites->by_stack[stack < model_stack_limit(callsites->model) ? stack : 0],
+		 count = 0;
 
 	for (; s; s = callsites->list[s].next)
 		count++;
@@ -219,7 +219,7 @@ static void weigh_range(struct callsite *callsite, uint32_t range, uint64_t ns)
 void callsites_add_call(struct callsites *callsites, struct launch *call, uint64_t self_ns,
 			uint64_t result)
 {
-	uint32_t id = call->thread < callsites->thread_count ? call->thread : 0;
+	uint32_t id = call->thread < callsites->model->threads.count ? call->thread : 0;
 	struct thread_stats *thread = &callsites->threads[id];
 	uint32_t s = place(callsites, call->stack, call->api);
 	struct callsite *callsite = &callsites->list[s];

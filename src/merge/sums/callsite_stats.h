@@ -155,12 +155,10 @@ struct callsites {
 	struct callsite *list; /* entry 0 is unused */
 	size_t count;
 	size_t capacity;
-	uint32_t *by_stack; /* first callsite by XT_STACK_ID */
-	size_t stack_count;
+	uint32_t *by_stack;	       /* first callsite by XT_STACK_ID */
 	struct callsite_visit *visits; /* CALLSITES_VISITS for each callsite */
 	size_t visit_capacity;
 	struct thread_stats *threads; /* by XT_THREAD_ID */
-	size_t thread_count;
 	struct device_stats devices[CALLSITES_DEVICES_MAX];
 	size_t device_count;
 	struct stream_stats *streams; /* by XT_STREAM_ID; the last entry: all beyond the limit */

@@ -14,9 +14,8 @@
 /* Frames in which API n has name n + 1, without known stacks. */
 static struct frames make_frames(void)
 {
-	static struct model empty;
-	struct frames frames = {
-		.model = &empty, .api_count = NAMES, .api_shown = calloc(NAMES, sizeof(uint32_t))};
+	static struct model model = {.apis.count = NAMES};
+	struct frames frames = {.model = &model, .api_shown = calloc(NAMES, sizeof(uint32_t))};
 
 	assert_non_null(frames.api_shown);
 	for (uint32_t n = 0; n < NAMES; n++)
