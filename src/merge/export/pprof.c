@@ -440,7 +440,8 @@ static void push_path(struct pprof *pprof, const struct process *process, const 
 	if (owner->marks & OWNER_IN_GRAPH)
 		push_text(pprof, PATH_GRAPH_MARK);
 	if (owner->creation) {
-		const struct creation *creation = &process->model->nodes.creations[owner->creation];
+		const struct creation *creation =
+			&process->model->nodes.creations.list[owner->creation];
 
 		push_stack(pprof, process, creation->stack);
 		push_api(pprof, process, creation->stack, creation->api);
@@ -537,7 +538,7 @@ static void put_labels(struct pprof *pprof, struct labels *labels, const struct 
 {
 	const struct model *model = process->model;
 	uint32_t range = owner_has_call(owner) ? owner->range
-					       : model->nodes.creations[owner->creation].range;
+					       : model->nodes.creations.list[owner->creation].range;
 
 	label_device(pprof, labels, model, owner);
 	label_thread(pprof, labels, model, owner->thread);

@@ -154,7 +154,8 @@ uint32_t lines_place(struct lines *lines, const struct process *process, const s
 	if (!is_exact && !(owner->leaf == LEAF_IDLE && IDLE_WHAT_PATH(owner->what))) {
 		list_stack(process, owner->stack, &stack);
 		if (owner->creation)
-			list_stack(process, process->model->nodes.creations[owner->creation].stack,
+			list_stack(process,
+				   process->model->nodes.creations.list[owner->creation].stack,
 				   &stack);
 	}
 	keys = xt_calloc(own->count + 1, sizeof(*keys));

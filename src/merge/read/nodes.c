@@ -504,16 +504,16 @@ COMPARE_INDEXES_BY(compare_makers, struct node, UP(stack) UP(range))
  */
 static void make_creations(struct nodes *nodes, const uint32_t *sorted)
 {
-	nodes->creations = xt_calloc(nodes->made_count + 1, sizeof(*nodes->creations));
-	nodes->creation_count = 1;
+	nodes->creations.list = xt_calloc(nodes->made_count + 1, sizeof(struct creation));
+	nodes->creations.count = 1;
 	for (size_t i = 0; i < nodes->made_count; i++) {
 		struct node *node = &nodes->rows[sorted[i]];
-		const struct creation *last = &nodes->creations[nodes->creation_count - 1];
+		const struct creation *last = &nodes->creations.list[nodes->creations.count - 1];
 
 		if (last->stack != node->stack || last->range != node->range)
-			nodes->creations[nodes->creation_count++] =
+			nodes->creations.list[nodes->creations.count++] =
 				(struct creation){.stack = node->stack, .range = node->range};
-		node->creation = (uint32_t)nodes->creation_count - 1;
+		node->creation = (uint32_t)nodes->creations.count - 1;
 	}
 }
 
@@ -576,7 +576,7 @@ void nodes_index(struct nodes *nodes)
 
 void nodes_free(struct nodes *nodes)
 {
-	free_all(nodes->rows, nodes->by_thread, nodes->next_unresolved, nodes->creations,
+	free_all(nodes->rows, nodes->by_thread, nodes->next_unresolved, nodes->creations.list,
 		 nodes->recent, nodes->conditional.list, nodes->names.list);
 	*nodes = (struct nodes){0};
 }
@@ -727,7 +727,7 @@ bool nodes_note_creating_call(struct nodes *nodes, uint32_t thread, uint64_t ent
 		if (row->thread != thread || row->time_ns > exit_ns)
 			break;
 		made_any = true;
-		nodes->creations[row->creation].api = api;
+		nodes->creations.list[row->creation].api = api;
 		nodes->next_unresolved[low] = (uint32_t)low + 1;
 	}
 	return made_any;

@@ -63,8 +63,7 @@ struct nodes {
 	uint32_t *next_unresolved;
 	/* creation times of the first and the last node in by_thread */
 	uint64_t made_from_ns, made_until_ns;
-	struct creation *creations; /* creation 0 is none */
-	size_t creation_count;
+	LIST(struct creation) creations; /* creation 0 is none */
 	struct node_cache_entry *recent;
 	/* executable graphs with conditional nodes: upper halves of ids, sorted */
 	LIST(uint32_t) conditional;

@@ -514,7 +514,7 @@ static uint32_t add_path(struct tree_builder *p, const struct owner *owner)
 	if (owner->marks & OWNER_IN_GRAPH)
 		node = paths_child(p->paths, node, intern(p, PATH_GRAPH_MARK));
 	if (owner->creation) {
-		const struct creation *creation = &nodes->creations[owner->creation];
+		const struct creation *creation = &nodes->creations.list[owner->creation];
 
 		p->launch_range =
 			owner_has_call(owner) && !owner_stand_in(owner) ? owner->range : RANGE_NONE;
@@ -574,7 +574,7 @@ static enum join_result backward_result(const struct tree_builder *p, const stru
 
 	if (owner->creation)
 		result = joined_paths_result(
-			frames, p->process->model->nodes.creations[owner->creation].stack);
+			frames, p->process->model->nodes.creations.list[owner->creation].stack);
 	return result == JOIN_NO_BACKWARD ? joined_paths_result(frames, owner->stack) : result;
 }
 

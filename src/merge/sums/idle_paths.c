@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "merge/sums/idle_paths.h"
 
+#include <string.h>
+
 #include "base/tables.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"
@@ -158,8 +160,7 @@ static enum idle_class class_at(const struct gap *gap, uint64_t time_ns)
 
 static void add_share(struct idle_paths *paths, enum idle_class class, uint32_t path, uint64_t ns)
 {
-	xt_append(paths->shares, paths->share_count, paths->share_capacity,
-		  (struct idle_share){class, path, ns});
+	list_append(paths->shares, (struct idle_share){class, path, ns});
 }
 
 /* Finds the parts of the gap that samples cover. Returns their sum in ns. */
@@ -212,14 +213,14 @@ static void divide_class(struct idle_paths *paths, const struct gap *gap, enum i
 {
 	uint64_t ns = gap->pieces_ns[class], sum_ns = 0, left_ns, given_ns;
 
-	for (size_t s = 0; s < paths->share_count; s++)
-		if (paths->shares[s].class == class)
-			saturating_add(&sum_ns, paths->shares[s].ns);
+	for (size_t s = 0; s < paths->shares.count; s++)
+		if (paths->shares.list[s].class == class)
+			saturating_add(&sum_ns, paths->shares.list[s].ns);
 	given_ns = ns > sum_ns ? ns - smaller(ns - sum_ns, uncovered_ns) : ns;
 	given_ns = sum_ns ? given_ns : 0;
 	left_ns = given_ns;
-	for (size_t s = 0; s < paths->share_count; s++) {
-		const struct idle_share *share = &paths->shares[s];
+	for (size_t s = 0; s < paths->shares.count; s++) {
+		const struct idle_share *share = &paths->shares.list[s];
 		uint64_t part_ns;
 
 		if (share->class != class)
@@ -237,7 +238,7 @@ static void divide_long(struct idle_paths *paths, const struct gap *gap)
 {
 	uint64_t all_ns = gap->until_ns - gap->from_ns, covered_ns;
 
-	paths->share_count = 0;
+	paths->shares.count = 0;
 	covered_ns = find_shares(paths, gap);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
 		if (gap->pieces_ns[class])
@@ -258,8 +259,7 @@ static uint32_t add_pending(struct idle_paths *paths, const struct gap *gap, enu
 
 static void add_hit(struct idle_paths *paths, uint32_t place, uint32_t path, uint64_t weight_ns)
 {
-	xt_append(paths->hits, paths->hit_count, paths->hit_capacity,
-		  (struct idle_hit){place, path, weight_ns});
+	list_append(paths->hits, (struct idle_hit){place, path, weight_ns});
 	if (place < paths->pending_capacity)
 		saturating_add(&paths->pending[place].hit_ns, weight_ns);
 }
@@ -405,24 +405,23 @@ static struct idle_move divide_pending(struct idle_paths *paths, const struct id
 void idle_paths_finish(struct idle_paths *paths,
 		       void (*moved)(void *context, const struct idle_move *move), void *context)
 {
-	for (size_t h = 0; h < paths->hit_count; h++) {
-		const struct idle_move move = divide_pending(paths, &paths->hits[h]);
+	for (size_t h = 0; h < paths->hits.count; h++) {
+		const struct idle_move move = divide_pending(paths, &paths->hits.list[h]);
 
 		if (moved && move.ns)
 			moved(context, &move);
 	}
-	free_all(paths->hits, paths->pending, paths->shares, paths->parts.list);
-	paths->hits = NULL;
+	free_all(paths->hits.list, paths->pending, paths->shares.list, paths->parts.list);
+	memset(&paths->hits, 0, sizeof(paths->hits));
+	memset(&paths->shares, 0, sizeof(paths->shares));
 	paths->pending = NULL;
-	paths->shares = NULL;
+	paths->pending_capacity = 0;
 	paths->parts = (struct idle_parts){0};
-	paths->hit_count = paths->hit_capacity = paths->pending_capacity = 0;
-	paths->share_count = paths->share_capacity = 0;
 }
 
 void idle_paths_free(struct idle_paths *paths)
 {
-	paths->hit_count = 0;
+	paths->hits.count = 0;
 	idle_paths_finish(paths, NULL, NULL);
 	interner_free(&paths->keys);
 	*paths = (struct idle_paths){0};

@@ -91,12 +91,10 @@ struct idle_paths {
 	uint64_t period_ns;
 	struct interner keys;	 /* each a struct idle_path; from IDLE_PATH_FIRST on */
 	struct idle_parts parts; /* of the latest gap, before the short gaps are divided */
-	struct idle_share *shares;
-	size_t share_count, share_capacity;
+	LIST(struct idle_share) shares;
 	struct idle_pending *pending;
 	size_t pending_capacity;
-	struct idle_hit *hits;
-	size_t hit_count, hit_capacity;
+	LIST(struct idle_hit) hits;
 	/* Coverage of gaps of at least IDLE_LONG_NS, in ns. */
 	uint64_t long_ns, long_covered_ns;
 };

@@ -63,7 +63,7 @@ static inline void owner_add_node(struct reading *reading, uint64_t node_id, uin
 	enum graph_stacks wanted = reading->run->settings->graph_stacks;
 	uint32_t creation = nodes_creation(nodes, node_id, launched_ns);
 
-	if (creation && !reading_has_stack(reading, nodes->creations[creation].stack))
+	if (creation && !reading_has_stack(reading, nodes->creations.list[creation].stack))
 		creation = CREATION_UNKNOWN;
 	/* A log without any nodes comes from a tracer that did not record them. */
 	*is_unmade = !creation && nodes->count;

@@ -92,7 +92,7 @@ static void check_threads(uint32_t threads)
 			uint32_t creation = nodes_creation(&nodes, ran[i].id + offset, 5000);
 
 			assert_int_not_equal(creation, CREATION_UNKNOWN);
-			assert_int_equal(nodes.creations[creation].stack,
+			assert_int_equal(nodes.creations.list[creation].stack,
 					 stack_of(ran[i].origin + offset));
 		}
 	nodes_free(&nodes);
@@ -128,7 +128,7 @@ static void detects_conditional_graphs(void **unused)
 	for (size_t i = 0; i < COUNT(ran); i++) {
 		uint32_t creation = nodes_creation(&nodes, ran[i].id, 5000);
 
-		assert_int_equal(nodes.creations[creation].stack, stack_of(ran[i].origin));
+		assert_int_equal(nodes.creations.list[creation].stack, stack_of(ran[i].origin));
 	}
 	assert_int_equal(nodes.conditional.count, 1);
 	assert_int_equal(nodes.conditional.list[0], 9);
@@ -173,7 +173,8 @@ static void resolves_a_conditional_body(void **unused)
 	for (size_t i = 0; i < COUNT(ran_of_it); i++) {
 		uint32_t creation = nodes_creation(&nodes, ran_of_it[i].id, 5000);
 
-		assert_int_equal(nodes.creations[creation].stack, stack_of(ran_of_it[i].origin));
+		assert_int_equal(nodes.creations.list[creation].stack,
+				 stack_of(ran_of_it[i].origin));
 	}
 	assert_int_equal(nodes.conditional.count, 1);
 	assert_int_equal(nodes.conditional.list[0], 5);

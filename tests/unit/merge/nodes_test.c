@@ -20,7 +20,7 @@ static uint32_t stack_of(struct nodes *nodes, uint64_t id, uint64_t time_ns)
 {
 	uint32_t creation = nodes_creation(nodes, id, time_ns);
 
-	return creation ? nodes->creations[creation].stack : 0;
+	return creation ? nodes->creations.list[creation].stack : 0;
 }
 
 static void uses_the_latest_row_of_an_id(void **state)
@@ -221,9 +221,9 @@ static void takes_the_api_of_the_enclosing_call(void **state)
 	nodes_note_call(&nodes, 1, 50, 1000,
 			10); /* around all nodes: only one is left without an API */
 	nodes_note_call(&nodes, 1, 50, 1000, 11);
-	assert_int_equal(nodes.creations[nodes_creation(&nodes, 1, 400)].api, 7);
-	assert_int_equal(nodes.creations[nodes_creation(&nodes, 2, 400)].api, 10);
-	assert_int_equal(nodes.creations[nodes_creation(&nodes, 3, 400)].api, 9);
+	assert_int_equal(nodes.creations.list[nodes_creation(&nodes, 1, 400)].api, 7);
+	assert_int_equal(nodes.creations.list[nodes_creation(&nodes, 2, 400)].api, 10);
+	assert_int_equal(nodes.creations.list[nodes_creation(&nodes, 3, 400)].api, 9);
 	nodes_free(&nodes);
 }
 
@@ -240,7 +240,7 @@ static void handles_many_calls_around_many_nodes_fast(void **state)
 	for (uint64_t call = 0; call < MANY; call++)
 		nodes_note_call(&nodes, 1, call % 2 ? 0 : call, MANY - call / 2, (uint16_t)call);
 	for (uint64_t n = 1; n <= MANY; n++)
-		assert_int_equal(nodes.creations[nodes_creation(&nodes, n, MANY)].api, 0);
+		assert_int_equal(nodes.creations.list[nodes_creation(&nodes, n, MANY)].api, 0);
 	nodes_free(&nodes);
 }
 

@@ -246,7 +246,7 @@ void sqlite_add_path(struct sink *sink, const struct process *process, const str
 	const struct owner *owner = &total->owner;
 	const struct nodes *nodes = &process->model->nodes;
 	const uint32_t stacks[STACKS] = {
-		owner->creation ? nodes->creations[owner->creation].stack : 0,
+		owner->creation ? nodes->creations.list[owner->creation].stack : 0,
 		owner->stack,
 	};
 	const char *kind = kind_of(process, owner);
