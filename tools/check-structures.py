@@ -26,7 +26,6 @@ LIMITS = {
     'callsite': 39, # src/merge/sums/callsite_stats.h
     'python_walk': 34, # src/inject/python/python_walk.h
     'input': 28, # src/merge/read/inputs.h
-    'reorder_buffer': 16, # src/merge/read/reorder_buffer.h
     'xt_crash_buffer_header': 25, # include/xtrace/crash_buffer_format.h
     'effect': 27, # src/diff/compare/comparison.h
     'cupti_activity_device': 26, # src/cuda_abi/cupti_abi.h

@@ -214,7 +214,6 @@ void reorder_buffer_push(struct reorder_buffer *buffer, uint64_t time_ns, const 
 	memcpy(item_at(buffer, slot), item, buffer->item_bytes);
 	*ticket_out = make_ticket(buffer, slot);
 	if (time_ns < buffer->released_ns) {
-		buffer->late_count++;
 		release_slot(buffer, slot, true);
 		return;
 	}

@@ -66,7 +66,6 @@ struct reorder_buffer {
 	uint32_t count;
 	uint64_t sequence;
 	uint64_t released_ns; /* time of the last item released in order */
-	uint64_t late_count;
 };
 
 /* window 0: REORDER_WINDOW_MAX. Allocates nothing. release is called once for each item. */

@@ -299,7 +299,7 @@ static void next_work(void *context, void *item, bool is_late)
 	if (!work->is_owned)
 		work->place = aggregate_index(timeline->aggregate,
 					      &timeline->unowned.entries[work->place].owner);
-	(void)is_late; /* both sums accept late work as far as possible */
+	timeline->late_count += is_late; /* both sums accept it as far as possible */
 	if (timeline->wants_exclusive)
 		add_exclusive(timeline, item);
 	if (timeline->wants_idle)
@@ -385,7 +385,7 @@ uint64_t timeline_finish(struct timeline *timeline)
 	uint64_t missed_count;
 
 	reorder_buffer_finish(&timeline->reorder);
-	missed_count = timeline->reorder.late_count;
+	missed_count = timeline->late_count;
 	for (size_t d = 0; d < TIMELINE_DEVICES_MAX; d++) {
 		exclusive_finish(&timeline->exclusive[d]);
 		missed_count += timeline->exclusive[d].dropped_count;

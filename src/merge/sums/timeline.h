@@ -190,6 +190,7 @@ struct timeline {
 	const struct pauses *pauses;
 	const struct threads *threads;
 	struct reorder_buffer reorder;
+	uint64_t late_count; /* work that arrived too late to be sorted */
 	struct exclusive exclusive[TIMELINE_DEVICES_MAX];
 	struct idle idle[TIMELINE_DEVICES_MAX];
 	struct collective_sweep sweeps[TIMELINE_DEVICES_MAX];

@@ -56,7 +56,6 @@ static void sorts_nearly_sorted_items(void **state)
 	}
 	reorder_buffer_finish(&order);
 	assert_int_equal(seen->count, COUNT);
-	assert_int_equal(order.late_count, 0);
 	for (size_t i = 1; i < COUNT; i++)
 		assert_true(seen->values[i - 1] <= seen->values[i]);
 	reorder_buffer_free(&order);
@@ -85,7 +84,6 @@ static void changes_waiting_items(void **state)
 	reorder_buffer_finish(&order);
 	assert_int_equal(seen->count, 5);
 	assert_int_equal(seen->late_count, 1);
-	assert_int_equal(order.late_count, 1);
 	assert_int_equal(seen->values[0], 11);
 	reorder_buffer_free(&order);
 	free(seen);
