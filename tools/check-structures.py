@@ -38,7 +38,6 @@ LIMITS = {
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
     'table_def': 20, # src/merge/tables/table.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
-    'comparison': 17, # src/diff/compare/comparison.h
 }
 
 STRUCT = re.compile(r'\bstruct\s+(\w+)\s*\{')

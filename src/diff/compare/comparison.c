@@ -124,16 +124,16 @@ static void effects_find_common(struct comparison *c)
 	run_values_init(&v, c);
 	if (count >= COMMON_PATHS_MIN) {
 		set_common(c, deviations, shares, count, room);
-		c->is_common_known = true;
+		c->common.is_known = true;
 		v.is_log = v.is_time = true;
 		v.within = NAN;
 		for (size_t r = 0; r < c->run_count; r++) {
 			v.x[r] = c->runs[r].common;
 			v.means[r] = exp(v.x[r]);
 		}
-		effect_from_runs(&c->common, c, &v);
-		c->common.p_adjusted = c->common.p;
-		c->common.is_significant = c->common.p <= c->alpha;
+		effect_from_runs(&c->common.effect, c, &v);
+		c->common.effect.p_adjusted = c->common.effect.p;
+		c->common.effect.is_significant = c->common.effect.p <= c->alpha;
 	}
 	run_values_free(&v);
 	free_all(deviations, shares, room);
@@ -414,15 +414,16 @@ static void set_runs_needed(struct comparison *c)
  */
 static void set_clocks(struct comparison *c)
 {
-	double common = log1p(c->common.net_ratio), clocks;
+	double common = log1p(c->common.effect.net_ratio), clocks;
 
-	c->clocks_mhz[SIDE_BASE] = c->clocks_mhz[SIDE_NEW] = 0.0;
+	c->common.clocks_mhz[SIDE_BASE] = c->common.clocks_mhz[SIDE_NEW] = 0.0;
 	for (size_t r = 0; r < c->judged_count; r++)
-		c->clocks_mhz[c->runs[r].side] += c->runs[r].profile->machine.clock_mhz /
-						  (double)c->side_counts[c->runs[r].side];
-	clocks = log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]);
-	c->is_clock_change = c->is_common_known && c->common.is_significant && isfinite(clocks) &&
-			     clocks * common > 0.0 && fabs(clocks) >= fabs(common) / 2.0;
+		c->common.clocks_mhz[c->runs[r].side] += c->runs[r].profile->machine.clock_mhz /
+							 (double)c->side_counts[c->runs[r].side];
+	clocks = log(c->common.clocks_mhz[SIDE_BASE] / c->common.clocks_mhz[SIDE_NEW]);
+	c->common.is_of_clocks = c->common.is_known && c->common.effect.is_significant &&
+				 isfinite(clocks) && clocks * common > 0.0 &&
+				 fabs(clocks) >= fabs(common) / 2.0;
 }
 
 /* The command line without the program. */
@@ -499,7 +500,7 @@ static void note_iterations(struct comparison *c, const struct run_set sets[SIDE
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 {
 	const size_t *n = c->side_counts;
-	double ratio = c->common.net_ratio;
+	double ratio = c->common.effect.net_ratio;
 
 	if (c->runs[0].profile->selection[0])
 		problems_add(&c->notes, "the runs are filtered by %s",
@@ -518,23 +519,24 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     "%zu run%s of BASE and %zu of NEW measure noise poorly; record five "
 			     "of each",
 			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
-	if (c->is_common_known && c->common.is_significant && fabs(ratio) >= COMMON_SHOWN)
+	if (c->common.is_known && c->common.effect.is_significant && fabs(ratio) >= COMMON_SHOWN)
 		problems_add(&c->notes,
 			     "GPU work present on both sides became %.2g %% %s%s; call paths are "
 			     "compared relative to that",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster",
-			     c->is_clock_change ? ", as did the GPU clocks"
+			     c->common.is_of_clocks ? ", as did the GPU clocks"
 			     : fabs(ratio) >= COMMON_NOTED
 				     ? " (check the GPU clocks and the machine)"
 				     : "");
-	if (c->is_common_known && c->common.is_drift && !c->common.is_significant)
+	if (c->common.is_known && c->common.effect.is_drift && !c->common.effect.is_significant)
 		problems_add(&c->notes,
 			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
 			     "baseline differ as much",
 			     fabs(ratio) * 100.0, ratio > 0.0 ? "slower" : "faster");
-	if (fabs(log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW])) > CLOCKS_APART)
+	if (fabs(log(c->common.clocks_mhz[SIDE_BASE] / c->common.clocks_mhz[SIDE_NEW])) >
+	    CLOCKS_APART)
 		problems_add(&c->notes, "mean GPU clock: %.0f MHz in BASE, %.0f MHz in NEW",
-			     c->clocks_mhz[SIDE_BASE], c->clocks_mhz[SIDE_NEW]);
+			     c->common.clocks_mhz[SIDE_BASE], c->common.clocks_mhz[SIDE_NEW]);
 	if (!isnan(c->runs_needed) &&
 	    c->runs_needed > (double)(n[SIDE_BASE] < n[SIDE_NEW] ? n[SIDE_BASE] : n[SIDE_NEW]))
 		problems_add(&c->notes,

@@ -98,10 +98,13 @@ struct comparison {
 
 	bool has_iterations;		      /* values are per iteration; else per run */
 	const struct run_profile *lacks_wall; /* the first such run; NULL: none */
-	bool is_common_known;		      /* there are enough paths to find the common factor */
-	struct effect common;	  /* effect of the common factor: all GPU work slower or faster */
-	double clocks_mhz[SIDES]; /* mean GPU clocks of the sides; NAN: unknown */
-	bool is_clock_change;	  /* GPU clocks explain the common factor */
+	/* The common factor: all GPU work is slower or faster. */
+	struct {
+		bool is_known; /* there are enough paths to find it */
+		struct effect effect;
+		double clocks_mhz[SIDES]; /* mean GPU clocks of the sides; NAN: unknown */
+		bool is_of_clocks;	  /* GPU clocks explain it */
+	} common;
 	struct noise noises[LEVELS][METRICS];
 
 	double alpha;	       /* false positive rate of each rule */

@@ -85,7 +85,7 @@ void run_values_take(struct run_values *v, const struct comparison *c, enum metr
 	double sum = 0.0, within = 0.0;
 	size_t used = 0, known = 0;
 
-	v->has_common = !v->keep_common && c->is_common_known &&
+	v->has_common = !v->keep_common && c->common.is_known &&
 			level_specs[rows[0]->level].is_gpu_time && metric != METRIC_COUNT;
 	v->is_log = true;
 	v->is_time = metric != METRIC_COUNT && rows[0]->unit == UNIT_NS;

@@ -139,8 +139,8 @@ int diff_output_json(struct output *out, const void *context)
 		json_bool(&json, "per_iteration", c->has_iterations);
 		json_number(&json, "alpha", c->alpha);
 		json_number(&json, "runs_needed", c->runs_needed);
-		if (c->is_common_known)
-			put_effect(&json, "common", &c->common);
+		if (c->common.is_known)
+			put_effect(&json, "common", &c->common.effect);
 		json_lines(&json, "notes", &result->verdict->notes);
 		json_begin_array(&json, "rows");
 		for (size_t i = 0; i < c->row_count; i++)

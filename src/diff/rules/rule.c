@@ -583,8 +583,9 @@ static bool includes_common_change(const struct rule *rule)
 static double rule_common_change(const struct comparison *c, const struct rule *rule,
 				 const struct effect *effect)
 {
-	return !effect->includes_common && c->common.is_significant && includes_common_change(rule)
-		       ? c->common.net_ratio
+	return !effect->includes_common && c->common.effect.is_significant &&
+			       includes_common_change(rule)
+		       ? c->common.effect.net_ratio
 		       : 0.0;
 }
 
@@ -594,7 +595,7 @@ static double rule_common_change(const struct comparison *c, const struct rule *
 static void rule_change_bounds(const struct comparison *c, const struct rule *rule,
 			       const struct effect *effect, double *low_out, double *high_out)
 {
-	const struct effect *all = &c->common;
+	const struct effect *all = &c->common.effect;
 	double common = rule_common_change(c, rule, effect), below, above, all_below, all_above;
 
 	*low_out = effect->low;
@@ -613,7 +614,7 @@ static void rule_change_bounds(const struct comparison *c, const struct rule *ru
 double rule_detectable(const struct comparison *c, const struct rule *rule,
 		       const struct effect *effect)
 {
-	double own = effect->detectable, all = c->common.detectable;
+	double own = effect->detectable, all = c->common.effect.detectable;
 
 	/* Combine both errors, as rule_change_bounds() does. */
 	return rule_common_change(c, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
@@ -665,10 +666,11 @@ static bool is_new_in_some(const struct comparison *c, const struct effect *effe
 static bool is_common_drift(const struct comparison *c, const struct rule *rule,
 			    const struct effect *effect)
 {
-	double with_all = effect->net_ratio + c->common.net_ratio;
+	double with_all = effect->net_ratio + c->common.effect.net_ratio;
 
-	return c->common.is_drift && !effect->includes_common && includes_common_change(rule) &&
-	       isfinite(with_all) && rule_convert_ratio(rule, effect, with_all) > rule->limit;
+	return c->common.effect.is_drift && !effect->includes_common &&
+	       includes_common_change(rule) && isfinite(with_all) &&
+	       rule_convert_ratio(rule, effect, with_all) > rule->limit;
 }
 
 /* For "> 0": NEW has more than any run of BASE, so it is not noise of BASE. Times always vary. */
@@ -725,7 +727,7 @@ static enum outcome evaluate_limit(const struct comparison *c, const struct rule
 static double rule_budget_margin(const struct comparison *c, const struct rule *rule,
 				 const struct effect *effect)
 {
-	const struct effect *common = &c->common;
+	const struct effect *common = &c->common.effect;
 	/* The part of the variance of the difference that comes from NEW. */
 	double share = (double)c->side_counts[SIDE_BASE] /
 		       (double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
@@ -739,7 +741,7 @@ static double rule_budget_margin(const struct comparison *c, const struct rule *
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
 		return 0.0;
-	if (!effect->includes_common && c->is_common_known &&
+	if (!effect->includes_common && c->common.is_known &&
 	    level_specs[rule->level].is_gpu_time && rule->metric != METRIC_COUNT &&
 	    common->error > 0.0) {
 		error = sqrt(error * error + common->error * common->error);
@@ -802,9 +804,10 @@ enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
 	 * A clock change is no regression of the program, but no pass either. It must explain at
 	 * least half of this change.
 	 */
-	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && c->is_clock_change &&
+	if (outcome == OUTCOME_FAIL && rule->kind == RULE_LIMIT && c->common.is_of_clocks &&
 	    goes_with_clocks(rule) &&
-	    log(c->clocks_mhz[SIDE_BASE] / c->clocks_mhz[SIDE_NEW]) >= log1p(effect->ratio) / 2.0)
+	    log(c->common.clocks_mhz[SIDE_BASE] / c->common.clocks_mhz[SIDE_NEW]) >=
+		    log1p(effect->ratio) / 2.0)
 		return OUTCOME_UNKNOWN;
 	return outcome;
 }

@@ -579,7 +579,7 @@ static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule
 {
 	struct effect raw;
 
-	if (!e->c->common.is_significant || !level_specs[rule->level].is_gpu_time ||
+	if (!e->c->common.effect.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return;
 	comparison_sum(e->c, rule->metric, e->rows, e->count, true, &raw);
