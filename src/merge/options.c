@@ -189,9 +189,8 @@ static const struct option_row option_rows[] = {
 	 TARGET(settings.iterations.iteration)},
 	{"warmup", .value = "COUNT",
 	 .help = "Count the first COUNT steps as warm-up (default: detected)",
-	 .expected = "a whole number",
-	 .uses = USES_ITERATIONS, .is_single = true, .apply = apply_warmup,
-	 TARGET(settings.iterations.warmup_count), .max = UINT32_MAX},
+	 .expected = "a whole number", .uses = USES_ITERATIONS, .is_single = true,
+	 .apply = apply_warmup, TARGET(settings.iterations.warmup_count), .max = UINT32_MAX},
 	{"jobs", .value = "N",
 	 .help = "Read logs with up to N threads, at most four for each log (default: number of "
 		 "processors)",
