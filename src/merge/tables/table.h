@@ -230,7 +230,12 @@ void table_close(struct table_rows *rows);
 void table_set_records(struct table_rows *rows, const void *records, size_t count, size_t bytes);
 void table_add(struct table_rows *rows, size_t index);
 
-#define HAS_COLUMNS(array) .columns = (array), .column_count = sizeof(array) / sizeof(*(array))
+/* The columns of a definition. More than COLUMNS_MAX do not compile. */
+#define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
+#define HAS_COLUMNS(array)                                                                         \
+	.columns = (array),                                                                        \
+	.column_count =                                                                            \
+		COUNT_OF(array) + 0 * sizeof(char[COUNT_OF(array) <= COLUMNS_MAX ? 1 : -1])
 
 /* For row(): the next cell. */
 void cells_put(struct cells *cells, struct cell cell);
