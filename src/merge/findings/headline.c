@@ -415,13 +415,6 @@ static const char *common_whole(const struct headline *headline)
 	return first ? whole_of(first) : NULL;
 }
 
-/* Whether the share of a cost is stated, and not of steps. */
-static bool has_share(const struct finding *finding, const char *whole)
-{
-	/* A job may hang for longer than its GPUs worked. */
-	return has_cost(finding) && (whole || finding->rule != RULE_HANG) && !finding->step_count;
-}
-
 void headline_finish(struct run *run)
 {
 	struct headline *headline = &run->found->headline;
@@ -429,9 +422,12 @@ void headline_finish(struct run *run)
 	programs_finish(&headline->programs);
 	choose_costs(headline, &run->found->findings);
 	/* Shares of different times cannot be compared: then all are of the time of the GPUs. */
-	for (size_t c = 0; c < headline->cost_count; c++)
-		if (!common_whole(headline) && has_share(headline->costs[c].finding, NULL))
+	for (size_t c = 0; c < headline->cost_count && !common_whole(headline); c++) {
+		const struct finding *finding = headline->costs[c].finding;
+
+		if (has_cost(finding) && finding->rule != RULE_HANG && !finding->step_count)
 			headline->costs[c].whole_ns = headline->span_ns;
+	}
 }
 
 char *headline_cost_what(const struct run *run, const struct headline_cost *cost)
@@ -447,11 +443,12 @@ char *headline_cost_what(const struct run *run, const struct headline_cost *cost
 		return xt_asprintf("%s in step %u alone (%s): %s",
 				   format_time_short(time, finding->cost_ns), only,
 				   finding_share(finding), what);
-	if (has_cost(finding) && finding->step_count && (whole || finding->rule != RULE_HANG))
+	if (has_cost(finding) && finding->step_count)
 		return xt_asprintf("%s per step (%s): %s",
 				   format_time_short(time, finding_step_ns(finding)),
 				   finding_share(finding), what);
-	if (!has_share(finding, whole))
+	/* A job may hang for longer than its GPUs worked. */
+	if (!has_cost(finding) || (!whole && finding->rule == RULE_HANG))
 		return xt_strdup(what);
 	devices = headline_devices_text(headline);
 	span = *devices ? xt_asprintf("the time of %s", devices) : headline_span_text(headline);

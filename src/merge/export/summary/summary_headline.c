@@ -242,7 +242,9 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 		    const struct headline_gap *gap)
 {
 	const bool is_start = gap == &run->found->headline.start_up;
+	uint64_t early_ns = gap->from_ns < 0 ? 0 - (uint64_t)gap->from_ns : 0;
 	char time[TIME_BYTES], at[TIME_BYTES + 64] = "", *where, *cpu;
+	bool has_early = early_ns > gap->ns / 100;
 
 	if (!gap->ns)
 		return;
@@ -252,12 +254,9 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 		format_time_short(time, (uint64_t)gap->from_ns);
 		snprintf(at, sizeof(at), " at %s", time);
 	} else if (is_start) {
-		format_time_short(time, (uint64_t)-gap->from_ns);
-		snprintf(at, sizeof(at), " before the first GPU work");
-		if (gap->from_ns < 0 && (uint64_t)-gap->from_ns > gap->ns / 100)
-			snprintf(at, sizeof(at),
-				 " before the first GPU work (%s of it before the recording)",
-				 time);
+		format_time_short(time, early_ns);
+		snprintf(at, sizeof(at), " before the first GPU work%s%s%s", has_early ? " (" : "",
+			 has_early ? time : "", has_early ? " of it before the recording)" : "");
 	}
 	format_time_short(time, gap->ns);
 	if (gap->cpu_ns)
