@@ -94,8 +94,8 @@ char *lines_key_text(const struct lines *lines, uint32_t key);
 char *lines_charged_text(const struct run *run, uint32_t node);
 
 /*
- * Returns the number, from 1, of a slow step that has nearly all time of the line of a node. Returns
- * 0 if there is none, or if there are several GPUs. Valid after the end of analysis_lines.
+ * Returns the number, from 1, of a slow step that has nearly all time of the line of a node.
+ * Returns 0 if there is none, or if there are several GPUs. Valid after the end of analysis_lines.
  */
 uint32_t lines_only_step(const struct run *run, uint32_t node);
 
