@@ -121,8 +121,8 @@ class Cpu(unittest.TestCase):
 
     @NEEDS_PERF
     def test_page_faults(self):
-        log = self.work("faults", 1000).logs[0]
-        self.assert_state(log, "fault", 0.6)
+        recording = self.work("faults", 1000)
+        self.assert_state(recording.logs[0], "fault", 0.6 * recording.truth["kernel_share"])
 
     @NEEDS_PERF
     def test_page_faults_without_privileges(self):
@@ -132,9 +132,12 @@ class Cpu(unittest.TestCase):
                 self.skipTest("needs root and kernel.perf_event_paranoid=2")
         os.chmod(self.folder, 0o777)
         try:
-            log = self.load("faults", 500, user=65534, group=65534, extra_groups=[]).logs[0]
+            recording = self.load("faults", 500, user=65534, group=65534, extra_groups=[])
         except PermissionError as error:
             self.skipTest(str(error))
+        if recording.truth["faults_per_ms"] < 200:
+            self.skipTest("page faults take long here, so there are few: " + str(recording.truth))
+        log = recording.logs[0]
         self.assertEqual(log.meta["cpu.kernel"], "estimated")
         self.assertEqual(log.accounts["cpu.lost.perf"], 0)
         self.assertLess(log.accounts["cpu.perf.samples"], 1000)

@@ -45,7 +45,8 @@ async function checkManyNodes() {
 			took[value] = Math.min(took[value] ?? Infinity, ms);
 		}
 	console.log(`100,000 nodes: ${Object.entries(took).map(([value, ms]) => `${value} ${ms.toFixed(0)} ms`).join(', ')}`);
-	for (const [value, ms] of Object.entries(took)) assert.ok(ms < 200, `${value}: ${ms} ms`);
+	// 20 to 120 ms on an idle machine. What grows with the square of the nodes takes minutes.
+	for (const [value, ms] of Object.entries(took)) assert.ok(ms < 1000, `${value}: ${ms} ms`);
 	await close(page);
 }
 
