@@ -13,6 +13,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
+#include <limits.h>
 #include <search.h>
 #include <stdio.h>
 
@@ -395,10 +396,37 @@ static void function_name(struct debug_info *info, Dwarf_Die die, const char **n
 }
 
 /*
+ * Returns the path of a file that the compiler was given from its own folder. ".." is resolved as
+ * text, so that units compiled in several folders agree.
+ */
+static const char *absolute_path(struct debug_info *info, struct unit *unit, const char *file)
+{
+	const char *folder = text_of(&unit->die, DW_AT_comp_dir);
+	char *text, *up;
+
+	if (!file || file[0] == '/' || !folder || folder[0] != '/' ||
+	    strlen(folder) + strlen(file) >= PATH_MAX)
+		return file;
+	text = xt_asprintf("%s/%s", folder, file);
+	list_append(info->texts, text);
+	while ((up = strstr(text, "/./")))
+		memmove(up, up + strlen("/."), strlen(up + strlen("/.")) + 1);
+	while ((up = strstr(text, "/../"))) {
+		char *parent = up;
+
+		while (parent > text && *--parent != '/')
+			;
+		memmove(parent, up + strlen("/.."), strlen(up + strlen("/..")) + 1);
+	}
+	return text;
+}
+
+/*
  * Sets where an inlined function was called. Some units of a package use the file table of their
  * skeleton.
  */
-static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *caller)
+static void find_call(struct debug_info *info, struct unit *unit, Dwarf_Die *die,
+		      struct debug_place *caller)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die unit_die;
@@ -412,7 +440,7 @@ static void find_call(struct unit *unit, Dwarf_Die *die, struct debug_place *cal
 		return;
 	if (!dwarf_getsrcfiles(&unit_die, &files, &count) ||
 	    (unit->split.is_split && !dwarf_getsrcfiles(&unit->die, &files, &count)))
-		caller->file = dwarf_filesrc(files, file, NULL, NULL);
+		caller->file = absolute_path(info, unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
 static bool has_code(Dwarf_Die *die)
@@ -490,7 +518,7 @@ static void put_places(struct debug_info *info, struct unit *unit, Dwarf_Die *fu
 	for (size_t i = search.count; i--;) {
 		function_name(info, search.inlined[i], &info->places[*count - 1].function);
 		info->places[*count] = (struct debug_place){0};
-		find_call(unit, &search.inlined[i], &info->places[(*count)++]);
+		find_call(info, unit, &search.inlined[i], &info->places[(*count)++]);
 	}
 	function_name(info, *function, &info->places[*count - 1].function);
 }
@@ -519,7 +547,7 @@ void debug_info_find(struct debug_info *info, uint64_t address, const struct sym
 	line = dwarf_getsrc_die(&unit->die, address);
 	if (line && !dwarf_lineno(line, &number) && number > 0) {
 		first->line = (uint32_t)number;
-		first->file = dwarf_linesrc(line, NULL, NULL);
+		first->file = absolute_path(info, unit, dwarf_linesrc(line, NULL, NULL));
 	}
 	if (unit->code.addr) {
 		tree = tree_of(info, &unit->code, &unit->split);

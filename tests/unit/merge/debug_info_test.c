@@ -63,7 +63,8 @@ static const struct symbol *symbol_named(const struct symbols *symbols, const ch
 #define CODE_START 0x1000u
 #define CODE_END   0x3000u
 
-static void check_inlined(const struct opened *opened)
+/* file: the end of the path that each place has. */
+static void check_inlined(const struct opened *opened, const char *file)
 {
 	const struct symbol *symbol =
 		symbol_named(opened->symbols, "fixture_global", CODE_START, CODE_END);
@@ -83,7 +84,9 @@ static void check_inlined(const struct opened *opened)
 		assert_string_equal(places[1].function, "fixture_inlined");
 		assert_null(places[2].function);
 		for (size_t p = 0; p < count; p++) {
-			assert_non_null(strstr(places[p].file, "symbols_fixture.c"));
+			assert_int_equal(places[p].file[0], '/');
+			assert_null(strstr(places[p].file, "/../"));
+			assert_string_equal(strstr(places[p].file, file), file);
 			assert_true(places[p].line > 0);
 		}
 	}
@@ -97,7 +100,17 @@ static void finds_inlined_functions(void **state)
 
 	(void)state;
 	assert_true(open_both(&opened, FIXTURE));
-	check_inlined(&opened);
+	check_inlined(&opened, "/symbols_fixture.c");
+	close_both(&opened);
+}
+
+static void finds_files_of_another_folder(void **state)
+{
+	struct opened opened;
+
+	(void)state;
+	assert_true(open_both(&opened, FIXTURE_RELATIVE));
+	check_inlined(&opened, "/relative/symbols_fixture.c");
 	close_both(&opened);
 }
 
@@ -296,10 +309,10 @@ static void survives_a_dwo_file_that_shrinks(void **state)
 
 	(void)state;
 	assert_true(open_both(&opened, path));
-	check_inlined(&opened);
+	check_inlined(&opened, "/symbols_fixture.c");
 	assert_int_equal(ftruncate(dwo, 0), 0);
 	look_everywhere(&opened);
-	check_inlined(&opened);
+	check_inlined(&opened, "/symbols_fixture.c");
 	close_both(&opened);
 	close(dwo);
 	remove_split(folder, path);
@@ -320,6 +333,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_inlined_functions),
+		cmocka_unit_test(finds_files_of_another_folder),
 		cmocka_unit_test(ignores_contradicting_debug_info),
 		cmocka_unit_test(survives_damage),
 		cmocka_unit_test(survives_a_dwo_file_that_shrinks),
