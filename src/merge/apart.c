@@ -309,7 +309,6 @@ static void check_rank_log(struct pack *pack, const struct reading *reading)
 		const struct rank_collective *row = &log->list[c];
 
 		pack_check_bool(pack, &row->is_overlapped);
-		pack_check_bool(pack, &row->is_steady);
 		pack_check(pack, collector && row->member < log->members.count &&
 					 row->operation < COLLECTIVE_OPERATIONS);
 		if (pack->error)

@@ -5,6 +5,7 @@
  */
 #include "merge/findings/rules_processes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,19 +331,59 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
-/* Mean cost of late ranks for the others in the steps. 0 unless all ranks have steps. */
-static uint64_t step_cost_ns(const struct run *run)
+/* What the late ranks of the verdict cost the others in steps after the warm-up, by step. */
+struct late_steps {
+	LIST(uint64_t);	 /* ns, those with a cost */
+	uint64_t all_ns; /* 0 unless all ranks have steps */
+};
+
+static int compare_costs(const void *a, const void *b)
+{
+	return ORDER(*(const uint64_t *)b, *(const uint64_t *)a);
+}
+
+/* The caller frees the list. */
+static struct late_steps late_steps_of(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	uint64_t others = larger(report->largest_count, (size_t)2) - 1;
-	uint64_t lost_ns = report->verdict.kind == VERDICT_RANK
-				   ? report->ranks[report->verdict.log].step_cost_ns
-			   : report->verdict.kind == VERDICT_MOVING ? report->times.step_cost_ns
-								    : 0;
+	const struct rank_verdict *verdict = &report->verdict;
+	struct late_steps steps = {0};
+	uint32_t step = 0;
 
-	return run->found->findings.step_process_count == run->compared->log_count
-		       ? lost_ns + lost_ns / others
-		       : 0;
+	if (run->found->findings.step_process_count != run->compared->log_count)
+		return steps;
+	for (size_t c = 0; c < report->step_causes.count; c++) {
+		const struct step_cause *cause = &report->step_causes.list[c];
+
+		if (verdict->kind != VERDICT_MOVING &&
+		    (verdict->kind != VERDICT_RANK || verdict->log != cause->log))
+			continue;
+		if (cause->step != step)
+			list_append(steps, 0);
+		step = cause->step;
+		steps.list[steps.count - 1] += cause->cost_ns;
+		steps.all_ns += cause->cost_ns;
+	}
+	SORT(steps.list, steps.count, compare_costs);
+	return steps;
+}
+
+#define NEARLY_ALL 10 /* all but 1/10 */
+
+/* ", nearly all of it in 7 of 10 steps, 20.2 ms each", or "" if most steps have a cost. */
+static void format_late_steps(char text[96], const struct late_steps *steps, uint64_t step_count,
+			      uint64_t others)
+{
+	uint64_t sum_ns = 0, count = 0;
+	char each[TIME_BYTES];
+
+	while (count < steps->count && sum_ns < steps->all_ns - steps->all_ns / NEARLY_ALL)
+		sum_ns += steps->list[count++];
+	text[0] = '\0';
+	if (count && count < step_count - step_count / NEARLY_ALL)
+		snprintf(text, 96,
+			 ", nearly all of it in %" PRIu64 " of %" PRIu64 " steps, %s each", count,
+			 step_count, format_time_short(each, sum_ns / others / count));
 }
 
 /* log: SIZE_MAX for all ranks. Returns NULL if the user's settings do not report the cost. */
@@ -378,34 +419,47 @@ static void report_hang(struct run *run)
 				     report->unfinished.count);
 }
 
+/* Replaces the cost in the job by that in the steps. */
+static void describe_steps(const struct run *run, struct finding *finding,
+			   const struct late_steps *late)
+{
+	const uint64_t step_count = run->found->findings.step_count;
+	char step[TIME_BYTES], steps[96], cost[192];
+
+	finding->step_count = step_count;
+	format_late_steps(steps, late, step_count / larger(run->compared->log_count, (size_t)1),
+			  collectives_other_ranks(&run->compared->report));
+	snprintf(cost, sizeof(cost), "%s per step (%s of the step time)%s",
+		 format_time_short(step, finding_step_ns(finding)), finding_share(finding), steps);
+	free(finding->what);
+	finding->what = verdict_text(run, cost);
+}
+
 void findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
-	const struct findings *findings = &run->found->findings;
-	uint64_t steps_cost_ns = step_cost_ns(run);
+	uint64_t job_cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns), steps_cost_ns;
+	struct late_steps steps;
 	struct finding *finding;
-	uint64_t job_cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns);
-	char cost[96], step[TIME_BYTES];
 
 	if (verdict->kind == VERDICT_HANG)
 		report_hang(run);
 	if (verdict->kind == VERDICT_HANG || verdict->kind == VERDICT_NONE ||
 	    verdict->kind == VERDICT_UNKNOWN)
 		return;
+	steps = late_steps_of(run);
+	/* The late rank could be faster by as much as the others. */
+	steps_cost_ns = steps.all_ns + steps.all_ns / collectives_other_ranks(report);
 	finding = add_rank_finding(
 		run, RULE_LATE_RANK, verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
 		steps_cost_ns ?: job_cost_ns,
-		steps_cost_ns ? findings->steps_ns : (uint64_t)report->times.ranks_ns);
+		steps_cost_ns ? run->found->findings.steps_ns : (uint64_t)report->times.ranks_ns);
+	if (finding && steps_cost_ns)
+		describe_steps(run, finding, &steps);
+	free(steps.list);
 	if (!finding)
 		return;
-	if (steps_cost_ns) {
-		finding->step_count = findings->step_count;
-		snprintf(cost, sizeof(cost), "%s per step (%s of the step time)",
-			 format_time_short(step, finding_step_ns(finding)), finding_share(finding));
-		free(finding->what);
-		finding->what = verdict_text(run, cost);
-	}
 	if (verdict->kind == VERDICT_RANK && run->inputs->logs[verdict->log].rank != RANK_UNKNOWN)
 		finding->headline = xt_asprintf("the other ranks wait for rank %u",
 						run->inputs->logs[verdict->log].rank);

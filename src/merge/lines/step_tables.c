@@ -13,6 +13,7 @@
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/lines/lines.h"
+#include "merge/ranks/compared_ranks.h"
 #include "merge/read/inputs.h"
 #include "merge/steps/steps.h"
 #include "merge/sums/run.h"
@@ -182,11 +183,15 @@ const struct table_def table_budget = {
 	.row = put_budget,
 };
 
-/* The part that took longer in a slow step than in the median one. */
+/*
+ * What made a step slow: the part that took longer than in the median step of the device, or a late
+ * rank that cost the others more than that.
+ */
 struct slow_cause {
 	uint32_t part;
 	struct part_line line;
 	uint64_t more_ns;
+	const struct step_cause *late; /* or NULL */
 };
 
 #define PART(name, part, text) COLUMN(name, NS, FROM(step, parts_ns[part]), text)
@@ -206,8 +211,12 @@ static const struct column_def step_columns[] = {
 	PART("copy_ns", STEP_COPY, "copies and memsets alone"),
 	IDLE_KNOWN_CAUSES(IDLE_COLUMN)
 		PART("unexplained_ns", STEP_UNEXPLAINED, "idle time whose cause is unknown"),
-	COLUMN("cause", TEXT, OTHER, "of slow steps: the part that grew most", OPTIONAL),
-	COLUMN("cause_ns", NS, OTHER, "of slow steps: by so much more than in the median step",
+	COLUMN("cause", TEXT, OTHER,
+	       "of slow steps: the part that grew most, or the late rank that costs more",
+	       OPTIONAL),
+	COLUMN("cause_ns", NS, OTHER,
+	       "of slow steps: by so much more than in the median step of the GPU, or what the "
+	       "late rank costs each other rank",
 	       OPTIONAL),
 	COLUMN("cause_line", TEXT, OTHER, "of slow steps: the line of code with most of it",
 	       OPTIONAL),
@@ -282,19 +291,28 @@ static struct slow_cause cause_of(const struct run *run, const struct steps *ste
 				  const struct step *step)
 {
 	const struct slow_step *slow = NULL;
+	const struct step_cause *late;
+	const struct step *median;
 	struct slow_cause cause = {0};
+	uint64_t late_ns;
 
 	for (size_t i = 0; i < steps->slow.count; i++)
 		if (is_slow(&steps->slow.list[i], step))
 			slow = &steps->slow.list[i];
-	for (uint32_t part = 0; part < STEP_PARTS && slow; part++) {
-		uint64_t usual_ns = steps->median->parts_ns[part];
+	if (!slow)
+		return cause;
+	median = steps_median(steps, step);
+	for (uint32_t part = 0; part < STEP_PARTS; part++) {
+		uint64_t usual_ns = median->parts_ns[part];
 
 		if (step->parts_ns[part] > usual_ns &&
 		    step->parts_ns[part] - usual_ns > cause.more_ns)
 			cause = (struct slow_cause){.part = part,
 						    .more_ns = step->parts_ns[part] - usual_ns};
 	}
+	late = step_cause_of(&run->compared->report, step->number + 1, &late_ns);
+	if (late_ns > cause.more_ns)
+		return (struct slow_cause){.late = late, .more_ns = late_ns};
 	if (cause.more_ns)
 		cause.line = line_of_cause(run, steps, &slow->notes, cause.part);
 	return cause;
@@ -341,9 +359,10 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		      const struct step *step)
 {
 	struct slow_cause cause = cause_of(rows->run, steps, step);
-	const char *owner =
-		steps->processes.count > 1 ? steps->processes.list[step->process].label : "";
-	char more[TIME_BYTES], *line, *place;
+	const char *owner = steps->processes.count > 1 && !cause.late
+				    ? steps->processes.list[step->process].label
+				    : "";
+	char more[TIME_BYTES], *line, *place, *text;
 
 	if (!cause.more_ns) {
 		cells_put(cells, cell_text(""));
@@ -353,16 +372,18 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		return;
 	}
 	format_time_short(more, cause.more_ns);
-	line = line_text(rows->run, &cause.line);
-	cells_put(cells, cell_text(step_part_names[cause.part]));
+	text = cause.late ? xt_asprintf("waiting for %s", rows->run->labels[cause.late->log])
+			  : xt_strdup(step_part_names[cause.part]);
+	line = cause.late ? wait_cause_where(&rows->run->paths, cause.late->node)
+			  : line_text(rows->run, &cause.line);
+	cells_put(cells, cell_owned(rows, text));
 	cells_put(cells, cell_number(cause.more_ns));
 	cells_put(cells, cell_owned(rows, line));
 	place = paths_place_first(line);
 	cells_put(cells,
-		  cell_owned(rows,
-			     xt_asprintf("%s%s%s +%s%s%.*s", owner, owner[0] ? ": " : "",
-					 step_part_names[cause.part], more, line[0] ? ", in " : "",
-					 (int)strcspn(place, " "), place)));
+		  cell_owned(rows, xt_asprintf("%s%s%s +%s%s%.*s", owner, owner[0] ? ": " : "",
+					       text, more, line[0] ? ", in " : "",
+					       (int)strcspn(place, " "), place)));
 	free(place);
 }
 

@@ -691,6 +691,18 @@ static struct wait_cause *cause_of(struct collectives_report *report, size_t log
 	return &report->causes.list[id - 1];
 }
 
+static void add_step_cause(struct collectives_report *report, struct step_cause cause)
+{
+	const uint64_t key[] = {cause.log, cause.node, cause.step};
+	bool is_new;
+	uint32_t id = xt_intern(&report->step_causes.ids, key, sizeof(key), &is_new);
+
+	if (is_new)
+		list_append(report->step_causes, cause);
+	else
+		report->step_causes.list[id - 1].cost_ns += cause.cost_ns;
+}
+
 static void add_cause(struct blame *blame, size_t log, uint32_t node, uint64_t wait_ns,
 		      uint64_t cost_ns)
 {
@@ -704,10 +716,8 @@ static void add_cause(struct blame *blame, size_t log, uint32_t node, uint64_t w
 	report->times.cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
-	if (!first || !first->is_steady)
-		return;
-	report->times.step_cost_ns += cost_ns;
-	report->ranks[log].step_cost_ns += cost_ns;
+	if (cost_ns && first && first->step)
+		add_step_cause(report, (struct step_cause){log, node, first->step, cost_ns});
 }
 
 /* Charges a wait, or what it costs, to the causes that made a member late. */

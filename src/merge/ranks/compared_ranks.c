@@ -262,6 +262,7 @@ static void add_unfinished(struct collectives_report *report, size_t c)
 }
 
 COMPARE_BY(compare_causes, struct wait_cause, DOWN(cost_ns) UP(log) UP(node))
+COMPARE_BY(compare_step_causes, struct step_cause, UP(step) UP(log) DOWN(cost_ns) UP(node))
 
 /* Adds the time of the devices of a log from their first to their last collective. */
 static void add_rank_time(struct collectives_report *report, const struct rank_log *log,
@@ -412,6 +413,7 @@ void collectives_report_make(struct collectives_report *report, const struct run
 	collective_groups_finish(&report->groups);
 	blame_waits(report, run);
 	SORT(report->causes.list, report->causes.count, compare_causes);
+	SORT(report->step_causes.list, report->step_causes.count, compare_step_causes);
 	SORT(report->unfinished.list, report->unfinished.count, compare_begins);
 	mpi_waits_find(&report->mpi, run);
 	rank_spread_finish(&run->sums->spread, &run->paths);
@@ -425,9 +427,33 @@ void collectives_report_free(struct collectives_report *report)
 	rank_clocks_free(&report->clocks);
 	mpi_waits_free(&report->mpi);
 	interner_free(&report->causes.ids);
-	free_all(report->ranks, report->causes.list, report->mismatches.list,
-		 report->unfinished.list);
+	interner_free(&report->step_causes.ids);
+	free_all(report->ranks, report->causes.list, report->step_causes.list,
+		 report->mismatches.list, report->unfinished.list);
 	*report = (struct collectives_report){0};
+}
+
+const struct step_cause *step_cause_of(const struct collectives_report *report, uint32_t step,
+				       uint64_t *mean_ns)
+{
+	const struct step_cause *list = report->step_causes.list, *worst = NULL;
+	size_t count = report->step_causes.count;
+	size_t i = FIRST_NOT(c, 0, count, list[c].step < step);
+	uint64_t most_ns = 0;
+
+	while (i < count && list[i].step == step) {
+		const struct step_cause *first = &list[i];
+		uint64_t cost_ns = 0;
+
+		for (; i < count && list[i].step == step && list[i].log == first->log; i++)
+			cost_ns += list[i].cost_ns;
+		if (cost_ns > most_ns) {
+			most_ns = cost_ns;
+			worst = first;
+		}
+	}
+	*mean_ns = most_ns / collectives_other_ranks(report);
+	return worst;
 }
 
 /* Adds where a member waited. places: by node, its place in the list + 1; only zeros. */

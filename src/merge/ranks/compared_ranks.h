@@ -5,6 +5,7 @@
 #ifndef XT_MERGE_COMPARED_RANKS_H
 #define XT_MERGE_COMPARED_RANKS_H
 
+#include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/hash_table.h"
 #include "merge/base/weights.h"
@@ -27,7 +28,6 @@ struct rank_waits {
 	uint64_t exposed_ns;	   /* of this: after all other work of its GPU */
 	uint64_t caused_ns;	   /* others waited because of it */
 	uint64_t cost_ns;	   /* other ranks were later because of it, in all */
-	uint64_t step_cost_ns;	   /* of this: in steps after the warm-up */
 	uint64_t transfer_ns;	   /* in collectives, after the last rank had come */
 	uint64_t late_count;	   /* it was the last */
 	float waiting[RANK_BINS];  /* part of the bin that it waited, without other work */
@@ -40,6 +40,14 @@ struct wait_cause {
 	uint32_t node; /* in run->paths; PATH_ROOT: nothing took longer there than elsewhere */
 	uint64_t wait_ns;
 	uint64_t cost_ns; /* ranks were later because of it, in all */
+};
+
+/* The same, in one step after the warm-up. */
+struct step_cause {
+	size_t log;
+	uint32_t node;
+	uint32_t step; /* its number, from 1 */
+	uint64_t cost_ns;
 };
 
 struct transfer_time {
@@ -91,11 +99,10 @@ struct collective_counts {
 /* Sums over all ranks. Moments are on the reference clock. */
 struct collective_times {
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns;      /* later than without late ranks */
-	uint64_t step_cost_ns; /* of this: in steps after the warm-up */
-	double ranks_ns;       /* from the first to the last collective */
-	double first_ns;       /* start of the first collective */
-	double job_ns;	       /* from there to the end of the last */
+	uint64_t cost_ns; /* later than without late ranks */
+	double ranks_ns;  /* from the first to the last collective */
+	double first_ns;  /* start of the first collective */
+	double job_ns;	  /* from there to the end of the last */
 };
 
 struct collectives_report {
@@ -113,6 +120,10 @@ struct collectives_report {
 		struct interner ids; /* of log and node; until the causes are sorted */
 	} causes;
 	struct {
+		LIST(struct step_cause); /* by step and log, largest first */
+		struct interner ids;	 /* of log, node and step */
+	} step_causes;
+	struct {
 		struct collective_mismatch *list;
 		size_t count, capacity;
 	} mismatches;
@@ -128,6 +139,12 @@ struct collectives_report {
 void collectives_report_make(struct collectives_report *report, const struct run *run);
 void collectives_report_free(struct collectives_report *report);
 
+/* Ranks that wait if one of the largest communicator is late. */
+static inline uint64_t collectives_other_ranks(const struct collectives_report *report)
+{
+	return larger(report->largest_count, (size_t)2) - 1;
+}
+
 /* The time of a rank from its first to its last collective, on average; 0 without collectives. */
 static inline double collectives_mean_rank_ns(const struct collectives_report *report,
 					      size_t log_count)
@@ -138,6 +155,13 @@ static inline double collectives_mean_rank_ns(const struct collectives_report *r
 		count += report->ranks[l].collective_count > 0;
 	return count ? report->times.ranks_ns / (double)count : 0;
 }
+
+/*
+ * Returns the cause that made a rank cost the others most in a step, and adds up what that rank
+ * cost each of them there, on average. Returns NULL if no rank was late in it.
+ */
+const struct step_cause *step_cause_of(const struct collectives_report *report, uint32_t step,
+				       uint64_t *mean_ns);
 
 /*
  * A part of the weights collective-wait and collective-cause: where ranks wait in collectives, and

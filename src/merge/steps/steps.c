@@ -509,16 +509,40 @@ static int compare_walls(const void *a, const void *b)
 	return (*x)->wall_ns != (*y)->wall_ns ? ORDER((*x)->wall_ns, (*y)->wall_ns) : ORDER(*y, *x);
 }
 
+/* Returns the steps after the warm-up in the order of their times. The caller frees them. */
+static const struct step **sorted_steps(const struct steps *s, const struct step *like,
+					size_t *count)
+{
+	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
+
+	*count = 0;
+	for (size_t i = 0; i < s->all.count; i++) {
+		const struct step *step = &s->all.list[i];
+
+		if (!step->is_warmup &&
+		    (!like || (step->process == like->process && step->device == like->device)))
+			order[(*count)++] = step;
+	}
+	qsort(order, *count, sizeof(*order), compare_walls);
+	return order;
+}
+
+const struct step *steps_median(const struct steps *s, const struct step *like)
+{
+	size_t count;
+	const struct step **order = sorted_steps(s, like, &count), *median;
+
+	median = count ? order[(count - 1) / 2] : s->median;
+	free(order);
+	return median;
+}
+
 /* Finds the steps in the middle and at the end of the order by time. */
 static void find_typical(struct steps *s)
 {
-	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
-	size_t count = 0;
+	size_t count;
+	const struct step **order = sorted_steps(s, NULL, &count);
 
-	for (size_t i = 0; i < s->all.count; i++)
-		if (!s->all.list[i].is_warmup)
-			order[count++] = &s->all.list[i];
-	qsort(order, count, sizeof(*order), compare_walls);
 	if (count) {
 		s->median = order[(count - 1) / 2];
 		s->slowest = order[count - 1];

@@ -155,6 +155,9 @@ extern const struct exporter analysis_steps;
 /* Returns the steps, or NULL if the run has none after a warm-up. */
 const struct steps *steps_of(const struct run *run);
 
+/* The median of the steps on the same device after the warm-up. */
+const struct step *steps_median(const struct steps *steps, const struct step *like);
+
 /*
  * Adds up the steps after the warm-up of the log that was read last, until the next one begins.
  * Returns the number of its devices that have such steps.

@@ -421,7 +421,8 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	*collective = describe(reading->model, device, stretch, call);
 	collective->member = member;
 	collective->is_overlapped = has_later(device, &launch);
-	collective->is_steady = stretch->owner->marks & OWNER_STEADY;
+	if (stretch->owner->marks & OWNER_STEADY)
+		collective->step = reading_step(reading, stretch->work->enter_ns);
 	collector->places[log->count] = stretch->place;
 	mark_beside(device, stretch);
 	take_entries(log, device, &launch);

@@ -66,7 +66,7 @@ struct rank_collective {
 	uint16_t member;    /* index in members */
 	uint8_t operation;  /* enum collective_operation */
 	bool is_overlapped; /* work launched later began before its end */
-	bool is_steady;	    /* of a step after the warm-up */
+	uint32_t step;	    /* its number from 1; 0: of no step after the warm-up */
 };
 
 /* A call of NCCL without its work. */
