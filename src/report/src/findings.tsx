@@ -43,7 +43,13 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 					<li>
 						<span class="finding-cost">{place.cost_ns ? <Amount value={place.cost_ns} /> : ''}</span>
 						<span class="finding-path">
-							<PlaceLine place={place} /> calls <code>{place.call}</code>
+							<PlaceLine place={place} />
+							{place.call === place.function ? null : (
+								<>
+									{' '}
+									calls <code>{place.call}</code>
+								</>
+							)}
 							<span class="muted"> {formatCount(place.count)}×</span>
 							{place.path_cost_ns < place.cost_ns ? (
 								<span class="muted" data-path-cost={place.path_cost_ns}>
@@ -90,11 +96,11 @@ function Evidence({ finding }: { finding: Finding }) {
 	);
 }
 
-function Item({ state, finding }: { state: State; finding: Finding }) {
+function Item({ state, finding, id }: { state: State; finding: Finding; id: string }) {
 	const share = formatPercent(finding.cost_ns, finding.whole_ns);
 
 	return (
-		<li class={`finding ${finding.severity}`} data-rule={finding.rule} data-cost={finding.cost_ns}>
+		<li id={id} class={`finding ${finding.severity}`} data-rule={finding.rule} data-cost={finding.cost_ns}>
 			<div class="finding-head">
 				<span class="finding-share">{finding.severity === 'error' ? 'error' : share}</span>
 				{finding.step_ns ? <span data-step={finding.step_ns}>{formatTime(finding.step_ns)} per step</span> : null}
@@ -160,8 +166,8 @@ export function Findings({ state }: { state: State }) {
 				</p>
 			</CardHead>
 			<ol class="findings">
-				{rows.slice(0, shown).map((finding) => (
-					<Item state={state} finding={finding} />
+				{rows.slice(0, shown).map((finding, i) => (
+					<Item state={state} finding={finding} id={`finding-${i + 1}`} />
 				))}
 			</ol>
 			{rows.length > shown ? (

@@ -190,11 +190,14 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 	);
 }
 
-function Cost({ cost }: { cost: HeadlineCost }) {
+function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
+	const rows = state.report.summary.findings?.rows ?? [];
+	const finding = rows.findIndex(({ rule, where }) => rule === cost.rule && where === cost.where);
+
 	return (
 		<li data-cost={cost.cost_ns}>
 			{cost.text}, {cost.place_count > 1 ? 'most in' : 'in'} <PlaceName place={cost} />{' '}
-			<a class="screen-only" href="#findings">
+			<a class="screen-only" href={finding < 0 ? '#findings' : `#finding-${finding + 1}`}>
 				Show
 			</a>
 		</li>
@@ -260,7 +263,7 @@ function Headline({ state }: { state: State }) {
 				<Fact name="Costs most">
 					<ol id="costs">
 						{headline.costs.map((cost) => (
-							<Cost cost={cost} />
+							<Cost state={state} cost={cost} />
 						))}
 					</ol>
 				</Fact>

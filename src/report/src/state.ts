@@ -157,10 +157,12 @@ export function isOfBrowser(event: KeyboardEvent): boolean {
 
 const stillness = window.matchMedia('(prefers-reduced-motion: reduce)');
 
+export function scrollTo(id: string): void {
+	document.getElementById(id)?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
+}
+
 export function scrollToFlame(): void {
-	document
-		.getElementById('flame')
-		?.scrollIntoView({ behavior: stillness.matches ? 'auto' : 'smooth', block: 'start' });
+	scrollTo('flame');
 }
 
 /* Zooms the flame graph to a node of the whole tree and clears the search. */

@@ -4,9 +4,10 @@
  */
 import type { BudgetRow, StepsRow } from './data';
 import { formatPercent, formatTime } from './format';
-import { CardHead } from './parts';
-import type { State } from './state';
+import { CardHead, ShowButton } from './parts';
+import { scrollTo, type State, timeView } from './state';
 import { type Column, Table, timeColumn } from './table';
+import { timesOf } from './tracks';
 
 const SLOW = 3; /* slow steps shown */
 
@@ -32,8 +33,15 @@ export function busyNs(rows: BudgetRow[]): number {
 	return rows.reduce((sum, row) => sum + (/^(idle|not explained|collectives alone)/.test(row.part) ? 0 : row.total_ns), 0);
 }
 
+function showStep(state: State, { start_ns, wall_ns }: StepsRow): void {
+	const times = timesOf(state);
+
+	timeView.value = times.clamp(times.shown({ fromNs: start_ns, untilNs: start_ns + wall_ns }));
+	scrollTo('timeline');
+}
+
 /* The slowest steps with what took longer in them. */
-function Slow({ rows, areRanks }: { rows: StepsRow[]; areRanks: boolean }) {
+function Slow({ state, rows, areRanks }: { state: State; rows: StepsRow[]; areRanks: boolean }) {
 	const seen = new Set<number>(); /* ranks take each step together */
 	const slow = rows
 		.filter((row) => row.cause)
@@ -54,6 +62,11 @@ function Slow({ rows, areRanks }: { rows: StepsRow[]; areRanks: boolean }) {
 						<>
 							, most in <code>{row.cause_line}</code>
 						</>
+					) : null}{' '}
+					{state.report.tracks.length ? (
+						<ShowButton title="Show in the timeline" onClick={() => showStep(state, row)}>
+							Show
+						</ShowButton>
 					) : null}
 				</li>
 			))}
@@ -69,7 +82,7 @@ export function Steps({ state }: { state: State }) {
 		<section id="steps" class="card">
 			<CardHead title="Steps" what={`${headline.steps.text}. The parts add up to the time of the steps.`} />
 			<Table id="table-budget" title="Budget of a step" columns={budgetColumns(headline.steps.wall_ns)} rows={budget.rows} sortedBy={1} none="" />
-			<Slow rows={steps?.rows ?? []} areRanks={processes[0]?.rank !== undefined} />
+			<Slow state={state} rows={steps?.rows ?? []} areRanks={processes[0]?.rank !== undefined} />
 		</section>
 	);
 }
