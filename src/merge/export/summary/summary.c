@@ -32,6 +32,7 @@
 #define TEXT_TOP	     5
 #define INDENT		     10
 #define TITLE_BYTES	     96
+#define COST_BYTES	     (TIME_BYTES + 16)
 #define TEXT_COLUMNS	     100 /* without a terminal */
 #define WRAP_COLUMNS_MIN     40
 #define WRAP_COLUMNS_MAX     110
@@ -220,31 +221,44 @@ static void put_wrapped(struct output *out, const char *text)
 	output_text(out, "\n", 1);
 }
 
-/* Exact if all tables are shown. */
-static void format_ns(char *out, const struct run *run, uint64_t ns)
+/* Writes a time, or the mean of a step if it is of steps. Exact if all tables are shown. */
+static void format_cost(char text[COST_BYTES], const struct run *run, uint64_t ns,
+			uint64_t step_count)
 {
-	(run->settings->tables.has_all ? format_time : format_time_short)(out, ns);
+	char time[TIME_BYTES];
+
+	(run->settings->tables.has_all ? format_time : format_time_short)(
+		time, step_count ? ns / step_count : ns);
+	snprintf(text, COST_BYTES, "%s%s", time, step_count ? " per step" : "");
+}
+
+/* Goes to the next column, or to a new line if the text does not fit. */
+static void put_next(struct output *out, const char *text)
+{
+	if (out->columns && column_of(out) + 2 + text_columns(text, strlen(text)) > out->columns)
+		output_format(out, "\n%*s", INDENT, "");
+	else
+		output_string(out, "  ");
 }
 
 static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
-	char time[TIME_BYTES], share[SHARE_BYTES];
+	char cost[COST_BYTES], share[SHARE_BYTES];
 	char *where = finding_where(run, finding);
 	char *advice = xt_asprintf("Try: %s", finding->advice), *what = finding_what(run, finding);
 
-	format_ns(time, run, finding->cost_ns);
+	format_cost(cost, run, finding->cost_ns,
+		    finding_only_step(run, finding) ? 0 : finding->step_count);
 	format_share(share, finding->cost_ns, finding->whole_ns);
 	put_style(out, STYLE_ALARM);
 	if (!strcmp(finding_severity(finding), "error"))
-		output_format(out, "%8s  ", "error");
+		output_format(out, "%8s", "error");
 	else
-		output_format(out, "%8s  %s  ", share, time);
-	output_format(out, "%s", rule_specs[finding->rule].name);
+		output_format(out, "%8s  %s", share, cost);
+	put_next(out, rule_specs[finding->rule].name);
+	output_string(out, rule_specs[finding->rule].name);
 	put_style(out, STYLE_PLAIN);
-	if (out->columns && column_of(out) + 2 + text_columns(where, strlen(where)) > out->columns)
-		output_format(out, "\n%*s", INDENT, "");
-	else
-		output_text(out, "  ", 2);
+	put_next(out, where);
 	put_words(out, where, 0, INDENT, columns_of_line(out));
 	free(where);
 	output_text(out, "\n", 1);
@@ -256,36 +270,38 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 	output_text(out, "\n", 1);
 }
 
-/* Returns the active time that all shares refer to; 0 if it differs. */
-static uint64_t common_active_ns(const struct findings *findings)
+/* Returns the time that all shares refer to; 0 if it differs. */
+static uint64_t common_whole_ns(const struct findings *findings)
 {
 	for (size_t f = 1; f < findings->count; f++)
-		if (findings->list[f].whole_ns != findings->list[0].whole_ns)
+		if (findings->list[f].whole_ns != findings->list[0].whole_ns ||
+		    findings->list[f].step_count != findings->list[0].step_count)
 			return 0;
 	return findings->list[0].whole_ns;
 }
 
-/* Writes the title with "(top 5 of 8; of 22.943 ms active time)". */
+/* Writes the title with "(top 5 of 8; of 22.943 ms active time)", or "(of 9.67 ms per step)". */
 static void put_findings_title(struct output *out, const struct run *run, size_t shown)
 {
 	const struct findings *findings = &run->found->findings;
-	uint64_t whole_ns = common_active_ns(findings);
+	const struct finding *first = &findings->list[0];
+	uint64_t whole_ns = common_whole_ns(findings);
 	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
-	char time[TIME_BYTES];
+	char time[COST_BYTES];
 
-	format_ns(time, run, whole_ns);
+	format_cost(time, run, whole_ns, first->step_count);
 	if (shown < findings->count)
 		snprintf(top, sizeof(top), "top %zu of %zu", shown, findings->count);
 	if (whole_ns)
-		snprintf(whole, sizeof(whole), "of %s %s", time,
-			 finding_whole_text(&findings->list[0]));
+		snprintf(whole, sizeof(whole), "of %s%s%s", time, first->step_count ? "" : " ",
+			 first->step_count ? "" : finding_whole_text(first));
 	if (top[0] || whole[0])
 		snprintf(more, sizeof(more), "(%s%s%s)", top, top[0] && whole[0] ? "; " : "",
 			 whole);
 	put_title(out,
 		  run->trust->level == TRUST_DAMAGED ? "Findings in the readable part of a damaged "
 						       "log, by time that could be saved"
-		  : findings->list[0].is_outside != findings->list[findings->count - 1].is_outside
+		  : first->is_outside != findings->list[findings->count - 1].is_outside
 			  ? "Findings, of steps first, by time that could be saved"
 			  : "Findings, by time that could be saved",
 		  more);
@@ -437,6 +453,13 @@ static void put_not_compared(struct output *out, const struct run *run)
 						"is selected."));
 }
 
+/* Whether the first finding, which is always shown, says what the ranks cost each other. */
+static bool begins_with_ranks(const struct findings *findings)
+{
+	return findings->count &&
+	       (findings->list[0].rule == RULE_LATE_RANK || findings->list[0].rule == RULE_HANG);
+}
+
 /* Which rank makes the others wait, and with --all how long each waits. */
 static void put_collectives(struct sink *sink, const struct run *run)
 {
@@ -450,6 +473,10 @@ static void put_collectives(struct sink *sink, const struct run *run)
 
 	if (!summary_has_collectives(run)) {
 		put_not_compared(out, run);
+		return;
+	}
+	if (!sink->settings->tables.has_all && begins_with_ranks(&run->found->findings)) {
+		put_clean_note(out, incomplete_text(run));
 		return;
 	}
 	put_title(out, "Collectives", "");

@@ -23,7 +23,7 @@
 #define S_NS	      1000000000ull
 #define LABEL_COLUMNS 13
 #define LINE_COLUMNS  100 /* without a terminal */
-#define TEXT_LINES    3	  /* of each text above the costs, unless all is shown */
+#define TEXT_LINES    4	  /* of each text above the costs, unless all is shown */
 #define CLASS_SHARE   100 /* idle classes below 1/100 of the idle time are left out */
 #define UNKNOWN_SHARE 500 /* same for time that is neither known to be busy nor idle */
 

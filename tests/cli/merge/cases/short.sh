@@ -34,5 +34,5 @@ make_log script cut.xtr <script
 truncate -s -50 cut.xtr
 merge cut.xtr
 echo "-- --hide leaves out no work, so ranks are compared"
-merge -q --no-recover "$traces/sim-ranks" --hide load_batch | grep -e '^ran' -e selected -e '^  rank 2' -e shown
-merge -q --no-recover "$traces/sim-ranks" --filter load_batch | grep -e '^ran' -e selected -e '^  rank 2' -e shown
+merge -q --no-recover "$traces/sim-ranks" --hide load_batch | grep -e '^ran' -e selected -e '^ *rank 2' -e shown
+merge -q --no-recover "$traces/sim-ranks" --filter load_batch | grep -e '^ran' -e selected -e '^ *rank 2' -e shown
