@@ -48,8 +48,8 @@ LAYERS = {
     'src/inject': ['runtime', 'memory', 'unwind', 'python', 'torch', 'cupti', 'capture', 'nvtx',
                    'writer', 'lifecycle'],
     'src/log': ['base', 'read', 'write', 'recover'],
-    'src/merge': ['base', 'read', 'symbolize', 'naming', 'tables', 'sums', 'steps', 'lines',
-                  'profile', 'ranks', 'findings', 'tracks', 'export'],
+    'src/merge': ['base', 'read', 'symbolize', 'naming', 'tables', 'sums', 'steps',
+                  'profile', 'ranks', 'lines', 'findings', 'tracks', 'export'],
     'src/diff': ['base', 'load', 'pair', 'stats', 'compare', 'rules', 'output', 'history'],
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/compare.h"
 #include "log/base/period.h"
 #include "merge/read/model.h"
 
@@ -54,6 +55,12 @@ struct iterations {
  */
 bool iterations_find(struct iterations *list, const struct model *model, const char *log_path,
 		     const struct iterations_request *request);
+
+/* The number, from 1, of the iteration in which something was at this time; 0: before all. */
+static inline uint32_t iterations_at(const struct iterations *list, uint64_t time_ns)
+{
+	return (uint32_t)FIRST_NOT(i, 0, list->count, list->list[i] <= time_ns);
+}
 
 /* The end of an iteration. */
 uint64_t iterations_end_ns(const struct iterations *list, size_t iteration);

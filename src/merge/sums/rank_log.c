@@ -422,7 +422,8 @@ static void add_collective(struct reading *reading, struct device_collector *dev
 	collective->member = member;
 	collective->is_overlapped = has_later(device, &launch);
 	if (stretch->owner->marks & OWNER_STEADY)
-		collective->step = reading_step(reading, stretch->work->enter_ns);
+		collective->step =
+			iterations_at(&reading->plan.iterations, stretch->work->enter_ns);
 	collector->places[log->count] = stretch->place;
 	mark_beside(device, stretch);
 	take_entries(log, device, &launch);

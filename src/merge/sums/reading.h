@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "log/base/compare.h"
 #include "log/base/hash_table.h"
 #include "merge/base/labels.h"
 #include "merge/read/correlate.h"
@@ -122,14 +121,6 @@ void reading_find_iterations(struct reading *reading);
 static inline bool reading_is_steady(const struct reading *reading, uint64_t time_ns)
 {
 	return time_ns - reading->plan.steady_from_ns < reading->plan.steady_ns;
-}
-
-/* The number, from 1, of the iteration in which something was at this time; 0: of none. */
-static inline uint32_t reading_step(const struct reading *reading, uint64_t time_ns)
-{
-	const struct iterations *list = &reading->plan.iterations;
-
-	return (uint32_t)FIRST_NOT(i, 0, list->count, list->list[i] <= time_ns);
 }
 
 /* Returns the root frame for the paths of work, as the settings choose it. */

@@ -160,7 +160,9 @@ export function Findings({ state }: { state: State }) {
 							{' '}
 							{rows[0].whole === 'active time'
 								? `Active time is ${formatTime(rows[0].whole_ns)}: from the first to the last GPU work, without the longest gaps in which nothing was submitted.`
-								: `Shares are of ${formatTime(rows[0].whole_ns)}, ${rows[0].whole}.`}
+								: rows[0].step_ns
+									? `Shares are of a step of ${formatTime((rows[0].whole_ns * rows[0].step_ns) / rows[0].cost_ns)}, the mean.`
+									: `Shares are of ${formatTime(rows[0].whole_ns)}, ${rows[0].whole}.`}
 						</span>
 					) : null}
 				</p>

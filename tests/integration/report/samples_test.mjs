@@ -114,8 +114,8 @@ async function checkText() {
 	assert.ok(gap.includes(`${share} of it in ${code}`), gap);
 	assert.match(text, /^GPU idle +99\.9 %/m);
 	assert.match(await page.textContent('#headline'), /GPU idle99\.9 %/);
-	assert.match(text, /^Findings, .*\(of 1\.800 s step time\)$/m);
-	assert.match(await page.textContent('#findings .sub'), /Shares are of 1\.80 s, step time\.$/);
+	assert.match(text, /^Findings, .*\(of 100\.000 ms per step\)$/m);
+	assert.match(await page.textContent('#findings .sub'), /Shares are of a step of 100 ms, the mean\.$/);
 	assert.deepEqual(
 		(await cells(page, 'cpu')).map((row) => row['CPU code']),
 		codes,
