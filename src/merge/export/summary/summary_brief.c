@@ -62,13 +62,14 @@ static void put_head(struct output *out, const struct run *run)
 static void put_finding(struct output *out, const struct run *run, const struct finding *finding)
 {
 	char *id = finding_id(&run->paths, finding), *what = finding_what(run, finding);
+	uint64_t step_count = finding_only_step(run, finding) ? 0 : finding->step_count;
 	char cost[TIME_BYTES], whole[TIME_BYTES];
 
-	format_time_short(cost, finding->cost_ns);
-	format_time_short(whole, finding->whole_ns);
+	format_time_short(cost, finding->cost_ns / larger(step_count, UINT64_C(1)));
+	format_time_short(whole, finding->whole_ns / larger(step_count, UINT64_C(1)));
 	output_format(out, "### %s, %s (%s of %s %s)\n\n- id: ", rule_specs[finding->rule].name,
 		      format_percent_of(finding->cost_ns, finding->whole_ns), cost, whole,
-		      finding_whole_text(finding));
+		      step_count ? "per step" : finding_whole_text(finding));
 	markdown_code(out, id, strlen(id));
 	output_text(out, "\n- ", 3);
 	put_prose(out, what, TEXT_COLUMNS);
