@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "inject/capture/ring.h"
-#include "inject/capture/thread_buffer.h"
 #include "inject/capture/torch_capture.h"
 #include "inject/runtime/clock.h"
 #include "inject/python/python_runtime.h"

@@ -11,7 +11,6 @@
 #ifndef XTRACE_LOG_FORMAT_H
 #define XTRACE_LOG_FORMAT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "xtrace/log_schema.h"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "diff/history/groups.h"
 #include "diff/history/history.h"
 #include "diff/history/report.h"
 #include "diff/history/sources.h"

@@ -4,7 +4,6 @@
  */
 #include "idle/idle.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include "base/tables.h"
 #include "merge/events.h"
 #include "merge/read/model.h"
-#include "merge/sums/reading.h"
 #include "merge/sums/rank_log.h"
 #include "merge/sums/run.h"
 #include "merge/symbolize/addresses.h"

@@ -18,8 +18,6 @@
  */
 #include "merge/events.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "log/read/rows.h"
 #include "merge/read/model.h"

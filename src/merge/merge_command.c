@@ -18,7 +18,6 @@
 #include "merge/ranks/communicators.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/exporter.h"
-#include "merge/symbolize/addresses.h"
 #include "merge/worker_pool.h"
 
 static bool is_of_host(const struct input *log, const struct input *other)

@@ -14,7 +14,6 @@
 #include "log/base/grow.h"
 #include "log/base/new_syscalls.h"
 #include "sampler/process_read.h"
-#include "xtrace/log_format.h"
 
 #define CALLS(...)                                                                                 \
 	(const short[])                                                                            \

@@ -4,7 +4,6 @@
  * one stream and no other.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "simgpu/graph.h"
 

@@ -8,7 +8,6 @@
  * blocking streams wait for each other. Runs on the application's threads.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "simgpu/sim.h"

@@ -9,7 +9,6 @@
 #ifndef XTRACE_SIMGPU_TRACER_H
 #define XTRACE_SIMGPU_TRACER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

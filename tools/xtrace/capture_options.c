@@ -17,7 +17,6 @@
 #include "data_dir.h"
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
-#include "program.h"
 #include "sample.h"
 
 static int apply_size(void *context, const struct option_row *row, const char *value)

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "data_dir.h"
 #include "live/totals.h"
 #include "log/base/compare.h"
 #include "log/base/grow.h"

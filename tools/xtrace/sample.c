@@ -29,7 +29,6 @@
 #include "log/base/number_format.h"
 #include "log/base/sampler_socket.h"
 #include "processes.h"
-#include "program.h"
 
 /* Less missing CPU time is not reported: the last moments of a program are never sampled. */
 #define MISSING_NS	50000000

@@ -8,7 +8,6 @@
 #include "log/base/number_format.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const struct level_spec level_specs[LEVELS] = {

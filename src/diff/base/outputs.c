@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "cli/command.h"
-
 bool outputs_format(const struct output_writer *writer, struct output_format *out)
 {
 	if (!writer->name)

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "diff/base/level.h"
 #include "diff/base/text.h"
-#include "diff/compare/comparison.h"
 #include "log/base/compare.h"
 
 /* The file of "f (file.c:12)", and its length; NULL if the frame has no line. */

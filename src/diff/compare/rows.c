@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "diff/base/text.h"
 #include "diff/load/run_profile.h"
 #include "log/base/compare.h"

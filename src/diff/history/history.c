@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/tables.h"
 #include "base/output.h"
 #include "base/text.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "diff/base/level.h"
 #include "diff/history/detect.h"
 #include "log/base/compare.h"

@@ -8,13 +8,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/memory.h"
-#include "diff/base/text.h"
 #include "log/base/compare.h"
 #include "log/base/script_name.h"
 #include "base/text.h"

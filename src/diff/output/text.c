@@ -2,8 +2,6 @@
 /*
  * The result as text for a terminal: verdict, rules with findings, and tables of changes.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/message.h"

@@ -6,7 +6,6 @@
 #include "diff/stats/statistics.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 #define XT_INJECT_CALLBACKS_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_abi/cupti_abi.h"

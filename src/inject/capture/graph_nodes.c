@@ -11,7 +11,6 @@
 #include "inject/cupti/cupti_subscriber.h"
 #include "inject/cupti/graph_level.h"
 #include "inject/runtime/clock.h"
-#include "inject/runtime/hotpath.h"
 
 /*
  * If CUPTI has no node ids, the work of a graph is attributed to its launch; that is no loss. A

@@ -11,7 +11,6 @@
 #define XT_INJECT_TORCH_CAPTURE_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "xtrace/crash_buffer_format.h"
 

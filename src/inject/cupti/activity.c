@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "inject/cupti/activity_pool.h"
-#include "inject/runtime/hotpath.h"
 
 atomic_uint_fast64_t activity_discarded;
 atomic_uint_fast64_t activity_invalid;

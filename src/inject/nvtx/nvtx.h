@@ -7,7 +7,6 @@
 #define XT_INJECT_NVTX_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <wchar.h>

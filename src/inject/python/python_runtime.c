@@ -6,7 +6,6 @@
 #include "inject/python/python_runtime.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>

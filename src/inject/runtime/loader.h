@@ -6,7 +6,6 @@
 #ifndef XT_INJECT_LOADER_H
 #define XT_INJECT_LOADER_H
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -28,7 +28,6 @@
 #include "inject/runtime/loader.h"
 #include "inject/runtime/log_message.h"
 #include "log/write/compact.h"
-#include "log/write/event_rows.h"
 #include "xtrace/log_format.h"
 
 #define OWN_KEYS_BYTES (128u << 10) /* of an interner: not charged to the budget */

@@ -9,7 +9,6 @@
 #define XT_LOG_SAMPLER_SOCKET_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /*

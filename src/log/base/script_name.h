@@ -5,7 +5,6 @@
 #ifndef XT_LOG_SCRIPT_NAME_H
 #define XT_LOG_SCRIPT_NAME_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum xt_script {

@@ -8,7 +8,6 @@
  */
 #include "log/base/varint.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* The continuation bit of each byte. It is clear in the last byte of a value. */

@@ -20,7 +20,6 @@
 #include "log/base/compare.h"
 #include "log/base/grow.h"
 #include "log/base/monotonic.h"
-#include "log/base/regular_file.h"
 #include "log/write/writer_state.h"
 
 int log_file_lock(int fd)

@@ -5,7 +5,6 @@
  * The lines add up to the total. With --unit us, the rounding error of a line is carried to the
  * next, so that the sum is off by less than one microsecond.
  */
-#include <stdlib.h>
 
 #include "base/text.h"
 #include "merge/export/formats.h"

@@ -16,7 +16,6 @@
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/findings/headline.h"
-#include "merge/findings/rules.h"
 #include "merge/lines/lines.h"
 #include "merge/naming/frame_names.h"
 #include "merge/naming/frames.h"

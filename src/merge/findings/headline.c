@@ -4,12 +4,10 @@
  */
 #include "merge/findings/headline.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "merge/findings/rules_cpu.h"

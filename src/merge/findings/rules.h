@@ -6,7 +6,6 @@
 #define XT_MERGE_RULES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* In order of application: a rule ignores idle time that an earlier one has explained. */

@@ -11,7 +11,6 @@
 #define XT_MERGE_UNIQUE_NAMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "merge/base/names.h"

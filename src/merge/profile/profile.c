@@ -20,7 +20,6 @@
 #include "log/base/number_format.h"
 #include "merge/naming/joined_paths.h"
 #include "merge/base/labels.h"
-#include "merge/sums/reading.h"
 #include "merge/sums/run.h"
 #include "merge/sums/trust.h"
 

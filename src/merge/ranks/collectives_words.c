@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "log/base/number_format.h"
 #include "merge/ranks/compared_ranks.h"
-#include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
 #include "merge/sums/run.h"
 #include "merge/tables/table.h"

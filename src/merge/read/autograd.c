@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/tables.h"
-#include "log/base/grow.h"
 
 #define ENTRIES_FIRST	  64
 #define ENTRIES_MAX	  (1u << 20) /* of one thread */

@@ -8,7 +8,6 @@
 #include "merge/read/collectives.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

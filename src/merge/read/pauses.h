@@ -6,7 +6,6 @@
 #define XT_MERGE_PAUSES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "log/base/grow.h"

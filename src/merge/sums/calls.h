@@ -7,7 +7,6 @@
 #ifndef XT_MERGE_CALLS_H
 #define XT_MERGE_CALLS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "log/base/hash_table.h"

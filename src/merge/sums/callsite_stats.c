@@ -11,7 +11,6 @@
 #include "log/base/compare.h"
 #include "merge/base/labels.h"
 #include "merge/sums/kernels.h"
-#include "merge/sums/timeline.h"
 
 #define BLOCKING_MIN_NS 3000  /* shorter calls do not block a thread, unless they wait */
 #define SLOW_MIN_NS	20000 /* from here on, a slow call matters more than a wait */

@@ -17,7 +17,6 @@
 #include "merge/base/pack.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/histogram.h"
-#include "merge/sums/reading.h"
 #include "merge/sums/run.h"
 #include "merge/sums/path_tables.h"
 #include "merge/tables/table.h"

@@ -4,7 +4,6 @@
  */
 #include "merge/sums/losses.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

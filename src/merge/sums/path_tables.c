@@ -16,7 +16,6 @@
 #include "merge/sums/exporter.h"
 #include "merge/sums/processes.h"
 #include "merge/sums/run.h"
-#include "merge/tables/table.h"
 
 COMPARE_BY(compare_rows, struct table_row, DOWN(value) DOWN(count) UP(id))
 

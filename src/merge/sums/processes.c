@@ -9,7 +9,6 @@
 #include "merge/base/pack.h"
 #include "merge/tables/table.h"
 #include "merge/sums/run.h"
-#include "merge/sums/exporter.h"
 
 static void add_process(struct sink *sink, const struct process *process)
 {

@@ -5,7 +5,6 @@
 #include "merge/sums/reading.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/tables.h"
 #include "log/base/compare.h"

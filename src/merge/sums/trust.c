@@ -13,7 +13,6 @@
 
 #include "base/memory.h"
 #include "log/base/number_format.h"
-#include "merge/sums/run.h"
 #include "merge/tables/table.h"
 #include "merge/base/report.h"
 #include "merge/naming/frame_names.h"

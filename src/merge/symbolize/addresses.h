@@ -14,7 +14,6 @@
 #define XT_MERGE_ADDRESSES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "merge/base/report.h"

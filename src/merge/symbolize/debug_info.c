@@ -20,7 +20,6 @@
 #include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/regular_file.h"
-#include "merge/symbolize/debug_files.h"
 #include "merge/symbolize/debug_tree.h"
 
 #define ORIGINS_MAX	16 /* length of a chain of entries that refer to each other */

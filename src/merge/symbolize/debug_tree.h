@@ -14,7 +14,6 @@
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "log/base/grow.h"

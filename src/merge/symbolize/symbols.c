@@ -8,7 +8,6 @@
 
 #include "log/base/compare.h"
 #include "log/base/grow.h"
-#include "merge/symbolize/debug_files.h"
 
 #define PLT_SECTIONS_MAX 4
 

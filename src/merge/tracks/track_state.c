@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "log/base/grow.h"
 #include "merge/base/labels.h"
-#include "merge/sums/exporter.h"
 
 #define LANES_MAX      64
 #define LANE_SPANS_MAX 8192

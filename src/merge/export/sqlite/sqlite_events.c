@@ -26,7 +26,6 @@
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/ranges.h"
 #include "merge/sums/build_tree.h"
-#include "merge/sums/exporter.h"
 #include "merge/sums/run.h"
 #include "merge/sums/path_tables.h"
 #include "merge/sums/timeline.h"

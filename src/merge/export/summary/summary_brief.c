@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "log/base/compare.h"
 #include "log/base/number_format.h"
 #include "base/text.h"

@@ -15,7 +15,6 @@
 #include "merge/ranks/collectives_words.h"
 #include "merge/steps/steps.h"
 #include "merge/sums/trust.h"
-#include "merge/findings/headline.h"
 #include "merge/sums/kernels.h"
 #include "merge/sums/run.h"
 #include "merge/sums/settings.h"

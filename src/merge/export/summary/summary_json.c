@@ -18,7 +18,6 @@
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/sums/cpu_logs.h"
-#include "merge/sums/reading.h"
 #include "merge/sums/run.h"
 
 #define PATH_ID_BYTES 17
