@@ -179,13 +179,7 @@ struct occurrence {
 	size_t run;
 };
 
-static int compare_occurrences(const void *a, const void *b)
-{
-	const struct occurrence *x = a, *y = b;
-
-	return ORDER(x->entry->level, y->entry->level) ?: strcmp(x->entry->key, y->entry->key)
-		?: ORDER(x->run, y->run);
-}
+COMPARE_BY(compare_occurrences, struct occurrence, UP(entry->level) UP_TEXT(entry->key) UP(run))
 
 /* A total that some runs lack would look new or gone. */
 static bool is_left_out(const struct comparison *c, const struct profile_entry *entry)

@@ -26,7 +26,7 @@ struct lone_paths {
 
 static inline void lone_paths_add(struct lone_paths *paths, const char *key, size_t row)
 {
-	xt_append(paths->list, paths->count, paths->capacity, (struct lone_path){key, row, 0});
+	list_append(*paths, (struct lone_path){key, row, 0});
 }
 
 /* Matches similar paths. Each gets at most one match. */

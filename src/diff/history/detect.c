@@ -36,7 +36,7 @@ static void places_add(struct places *places, size_t place)
 		at--;
 	if (at > 0 && places->list[at - 1] == place)
 		return;
-	xt_grow(places->list, places->capacity, places->count + 1);
+	list_reserve(*places, places->count + 1);
 	array_insert(places->list, places->count, at, place);
 }
 

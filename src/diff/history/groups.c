@@ -392,7 +392,7 @@ static void name_group(const struct history *h, struct history_group *group, boo
 
 static void add_group(struct groups *groups, const size_t *points, size_t count)
 {
-	struct history_group *group = xt_new(groups->list, groups->count, groups->capacity);
+	struct history_group *group = list_new(*groups);
 
 	*group =
 		(struct history_group){.points = xt_calloc(count, sizeof(*points)), .count = count};

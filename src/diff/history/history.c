@@ -55,11 +55,10 @@ size_t history_row_at(struct history *h, enum level level, const char *key, cons
 
 	free(text);
 	if (is_new)
-		xt_append(h->rows.list, h->rows.count, h->rows.capacity,
-			  (struct history_row){.level = level,
-					       .unit = level_unit(level, key),
-					       .key = history_text(h, key),
-					       .name = history_text(h, name)});
+		list_append(h->rows, (struct history_row){.level = level,
+							  .unit = level_unit(level, key),
+							  .key = history_text(h, key),
+							  .name = history_text(h, name)});
 	return id - 1;
 }
 
@@ -78,7 +77,7 @@ struct history_point *history_add_point(struct history *h, const char *id)
 
 	if (!is_new)
 		return &h->points.list[number - 1];
-	point = xt_new(h->points.list, h->points.count, h->points.capacity);
+	point = list_new(h->points);
 	*point = (struct history_point){.label = "", .origin = ""};
 	for (int p = 0; p < PROPERTIES; p++)
 		point->properties[p] = "";
@@ -99,8 +98,7 @@ struct history_source *history_add_source(struct history *h, const char *key)
 	uint32_t number = xt_intern(&h->sources.ids, key, strlen(key), &is_new);
 
 	if (is_new)
-		xt_append(h->sources.list, h->sources.count, h->sources.capacity,
-			  (struct history_source){.key = history_text(h, key)});
+		list_append(h->sources, (struct history_source){.key = history_text(h, key)});
 	return &h->sources.list[number - 1];
 }
 
@@ -116,11 +114,11 @@ void history_add_item(struct history *h, struct history_source *source, const ch
 void history_add_acceptance(struct history *h, struct history_source *source,
 			    const struct baseline_acceptance *accepted)
 {
-	xt_append(source->accepted.list, source->accepted.count, source->accepted.capacity,
-		  (struct baseline_acceptance){.time_ns = accepted->time_ns,
-					       .label = history_text(h, accepted->label),
-					       .row = history_text(h, accepted->row),
-					       .reason = history_text(h, accepted->reason)});
+	list_append(source->accepted,
+		    (struct baseline_acceptance){.time_ns = accepted->time_ns,
+						 .label = history_text(h, accepted->label),
+						 .row = history_text(h, accepted->row),
+						 .reason = history_text(h, accepted->reason)});
 }
 
 #define HEADING "xtrace-history 3"

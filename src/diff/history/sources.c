@@ -196,8 +196,8 @@ static void add_version(struct git_versions *versions, const char *commit, const
 {
 	uint64_t rank = versions->count + 1;
 
-	xt_append(versions->list, versions->count, versions->capacity,
-		  (struct git_version){xt_strdup(commit), object ? xt_strdup(object) : NULL, rank});
+	list_append(*versions, (struct git_version){xt_strdup(commit),
+						    object ? xt_strdup(object) : NULL, rank});
 }
 
 static void git_versions_free(struct git_versions *versions)
@@ -336,12 +336,7 @@ static int git_commits(struct git_versions *commits, const struct history *h)
 
 #define COMMIT_DIGITS_MIN 7
 
-static int compare_commits(const void *a, const void *b)
-{
-	const struct git_version *x = a, *y = b;
-
-	return strcmp(x->commit, y->commit);
-}
+COMPARE_BY(compare_commits, struct git_version, UP_TEXT(commit))
 
 /* Does a label look like a commit, in full or abbreviated? */
 static bool is_commit(const char *text)
@@ -509,8 +504,7 @@ static void use_source(struct history *h, const struct history_source *source, c
 			point->label = source->items[i].label;
 	}
 	for (size_t a = 0; a < source->accepted.count; a++)
-		xt_append(h->accepted.list, h->accepted.count, h->accepted.capacity,
-			  source->accepted.list[a]);
+		list_append(h->accepted, source->accepted.list[a]);
 }
 
 /*
@@ -774,8 +768,7 @@ static void take_branch(struct reading *reading, const char *argument)
 
 	/* git takes a name that begins with a dash for an option. */
 	if (*branch != '-')
-		xt_append(h->branches.list, h->branches.count, h->branches.capacity,
-			  arena_copy_text(h->memory, branch, branch_bytes));
+		list_append(h->branches, arena_copy_text(h->memory, branch, branch_bytes));
 	error = git_versions(&versions, branch, file);
 	if (error == -ENOENT)
 		problems_add(

@@ -56,7 +56,7 @@ void baseline_accept(struct baseline_acceptances *accepted, const char *label, u
 	};
 	size_t at = 0;
 
-	xt_grow(accepted->list, accepted->capacity, accepted->count + 1);
+	list_reserve(*accepted, accepted->count + 1);
 	while (at < accepted->count && (accepted->list[at].time_ns != time_ns ||
 					strcmp(accepted->list[at].label, entry.label) != 0 ||
 					strcmp(accepted->list[at].row, entry.row) != 0))

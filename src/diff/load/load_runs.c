@@ -140,7 +140,7 @@ bool load_is_recording(const struct run_profile *run)
 /* Adds a job for a log, whose path it takes over, and reserves the place of its run in the set. */
 static void add_log(struct jobs *jobs, struct run_set *set, char *path)
 {
-	xt_grow(jobs->list, jobs->capacity, jobs->count + 1);
+	list_reserve(*jobs, jobs->count + 1);
 	run_set_add(set, NULL);
 	jobs->list[jobs->count++] =
 		(struct job){.path = path, .set = set, .place = set->count - 1, .output = -1};

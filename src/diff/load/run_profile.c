@@ -494,12 +494,7 @@ static int read_level(struct run_profile *p, struct tree *tree, enum level level
 	return 0;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct profile_entry *x = a, *y = b;
-
-	return ORDER(x->level, y->level) ?: strcmp(x->key, y->key);
-}
+COMPARE_BY(compare_entries, struct profile_entry, UP(level) UP_TEXT(key))
 
 static double hypotenuse(double a, double b)
 {

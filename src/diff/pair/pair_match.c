@@ -156,10 +156,9 @@ static const char *loose_name(const char *name, struct arena *memory)
 static struct pair_item *add_item(struct pair_items *items, const char *name, const cJSON *value,
 				  struct arena *memory)
 {
-	xt_append(items->list, items->count, items->capacity,
-		  (struct pair_item){.name = name,
-				     .loose = loose_name(name, memory),
-				     .values = {number_of(value)}});
+	list_append(*items, (struct pair_item){.name = name,
+					       .loose = loose_name(name, memory),
+					       .values = {number_of(value)}});
 	return &items->list[items->count - 1];
 }
 
@@ -202,12 +201,7 @@ static void read_rows(struct pair_items *items, const struct pair_def *def, cons
 	}
 }
 
-static int compare_items(const void *a, const void *b)
-{
-	const struct pair_item *x = a, *y = b;
-
-	return strcmp(x->loose, y->loose) ?: ORDER(x->line, y->line) ?: strcmp(x->name, y->name);
-}
+COMPARE_BY(compare_items, struct pair_item, UP_TEXT(loose) UP(line) UP_TEXT(name))
 
 /* Sorts the rows, and adds up those of one name, such as of several call paths. */
 static void join_items(struct pair_items *items)

@@ -458,7 +458,7 @@ int rules_add(struct rules *rules, const char *text, const char *origin, struct 
 		text++;
 	if (!*text || *text == '#')
 		return 0;
-	xt_grow(rules->list, rules->capacity, rules->count + 1);
+	list_reserve(*rules, rules->count + 1);
 	error = rule_parse(&rule, text, origin, problems);
 	if (!error)
 		rules->list[rules->count++] = rule;
