@@ -2,7 +2,7 @@
 /*
  * Collectives across ranks: which rank the others wait for, and why. docs/REPORT.md explains it.
  */
-import { type Column, countColumn, percentColumn, shareColumn, Table, Tabs, timeColumn } from './table';
+import { type Column, countColumn, percentColumn, shareColumn, type Tab, tableTab, Tabs, timeColumn } from './table';
 import type { CollectiveCause, CollectiveGroup, CollectiveRank, CollectiveSpread, Collectives as Data, Communicator } from './data';
 import { exactWeight, formatBytes, formatCount, formatRate, formatTime } from './format';
 import { HeatMap, rankName } from './heat_map';
@@ -146,42 +146,26 @@ function part(title: string, time: (row: CollectiveRank) => number, what: string
 	return percentColumn(title, time, (row) => row.time_ns || 1, { what: `${what}, of the time from its first to its last collective` });
 }
 
-function RankTable({ state, data, outliers }: { state: State; data: Data; outliers: Set<string> }) {
-	const columns: Column<CollectiveRank>[] = [
-		...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
-		timeColumn('Costs others', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
-		part('Computes', (row) => row.compute_ns, 'Time with other work than collectives'),
-		part('Transfers', (row) => row.communication_ns, 'Time with collectives only, in which no wait is known'),
-		part('Waits', (row) => row.exposed_wait_ns, 'Time with collectives only, before the last rank arrived'),
-		part('Idle', (row) => row.idle_ns, 'Time without GPU work'),
-		countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
-		{
-			title: 'Process',
-			value: (row) => row.process,
-			show: (row) => (
-				<>
-					{outliers.has(row.process) ? <b class="outlier">outlier</b> : null} {row.process}
-				</>
-			),
-			isText: true,
-			isMain: true,
-		},
-	];
-
-	return (
-		<Table
-			id="table-waits"
-			title="Waits by rank"
-			columns={columns}
-			rows={data.ranks}
-			text={(row) => `${row.process} ${rankName(row)}${outliers.has(row.process) ? ' outlier' : ''}`}
-			sortedBy={columns.findIndex((column) => column.title === 'Costs others')}
-			onPick={(row) => showProcess(state, row.process)}
-			pickTitle="Show only this process in the flame graph"
-			none="No ranks."
-		/>
-	);
-}
+const rankColumns = (data: Data, outliers: Set<string>): Column<CollectiveRank>[] => [
+	...(data.ranks.some((row) => row.rank !== undefined) ? [{ title: 'Rank', value: (row: CollectiveRank) => row.rank }] : []),
+	timeColumn('Costs others', (row) => row.cost_ns, { what: 'What it costs the other ranks, added up', share: (row) => row.cost_ns / (data.cost_ns || 1) }),
+	part('Computes', (row) => row.compute_ns, 'Time with other work than collectives'),
+	part('Transfers', (row) => row.communication_ns, 'Time with collectives only, in which no wait is known'),
+	part('Waits', (row) => row.exposed_wait_ns, 'Time with collectives only, before the last rank arrived'),
+	part('Idle', (row) => row.idle_ns, 'Time without GPU work'),
+	countColumn('Times last', (row) => row.late_count, { what: 'Collectives in which this rank arrived last' }),
+	{
+		title: 'Process',
+		value: (row) => row.process,
+		show: (row) => (
+			<>
+				{outliers.has(row.process) ? <b class="outlier">outlier</b> : null} {row.process}
+			</>
+		),
+		isText: true,
+		isMain: true,
+	},
+];
 
 /* A path in a process. */
 interface Located {
@@ -208,54 +192,23 @@ function showRow(state: State, { path, process }: Located, kind: string): void {
 	else showProcess(state, process);
 }
 
-function CauseTable({ state, data }: { state: State; data: Data }) {
-	const columns: Column<CollectiveCause>[] = [
-		timeColumn('Costs others', (row) => row.cost_ns),
-		shareColumn((row) => row.cost_ns, data.cost_ns, { what: 'Of the waits of all ranks' }),
-		{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },
-		{ title: 'Process', value: (row) => row.process, isText: true },
-		whereColumn(),
-	];
+const causeColumns = (data: Data): Column<CollectiveCause>[] => [
+	timeColumn('Costs others', (row) => row.cost_ns),
+	shareColumn((row) => row.cost_ns, data.cost_ns, { what: 'Of the waits of all ranks' }),
+	{ title: 'Kind', what: 'What takes longer than in the other ranks', value: (row) => row.kind, isText: true },
+	{ title: 'Process', value: (row) => row.process, isText: true },
+	whereColumn(),
+];
 
-	return (
-		<Table
-			id="table-causes"
-			title="Causes of waits"
-			columns={columns}
-			rows={data.causes}
-			text={(row) => `${row.process} ${row.kind} ${row.path.join(';')}`}
-			onPick={(row) => showRow(state, row, row.kind)}
-			pickTitle="Show in the flame graph"
-			none="No cause is known."
-		/>
-	);
-}
-
-function SpreadTable({ state, data }: { state: State; data: Data }) {
-	const columns: Column<CollectiveSpread>[] = [
-		timeColumn('Longest', (row) => row.max_ns, { what: 'GPU time in the rank that needs most' }),
-		timeColumn('Mean', (row) => row.mean_ns, { what: 'GPU time of the ranks that have the path' }),
-		timeColumn('Shortest', (row) => row.min_ns, { what: 'GPU time in the rank that needs least' }),
-		timeColumn('Difference', (row) => row.max_ns - row.mean_ns, { what: 'Longest less mean' }),
-		{ title: 'Longest in', value: (row) => row.process, isText: true },
-		{ title: 'Work', value: (row) => row.path.at(-1)!.replace('[GPU_Kernel]', ''), isText: true, isDetail: true },
-		whereColumn(),
-	];
-
-	return (
-		<Table
-			id="table-spread"
-			title="GPU time that differs between ranks"
-			columns={columns}
-			rows={data.spread}
-			text={(row) => `${row.process} ${row.path.join(';')}`}
-			sortedBy={columns.findIndex((column) => column.title === 'Difference')}
-			onPick={(row) => showRow(state, row, 'kernel')}
-			pickTitle="Show in the flame graph"
-			none="All ranks need about the same GPU time in each path."
-		/>
-	);
-}
+const spreadColumns: Column<CollectiveSpread>[] = [
+	timeColumn('Longest', (row) => row.max_ns, { what: 'GPU time in the rank that needs most' }),
+	timeColumn('Mean', (row) => row.mean_ns, { what: 'GPU time of the ranks that have the path' }),
+	timeColumn('Shortest', (row) => row.min_ns, { what: 'GPU time in the rank that needs least' }),
+	timeColumn('Difference', (row) => row.max_ns - row.mean_ns, { what: 'Longest less mean' }),
+	{ title: 'Longest in', value: (row) => row.process, isText: true },
+	{ title: 'Work', value: (row) => row.path.at(-1)!.replace('[GPU_Kernel]', ''), isText: true, isDetail: true },
+	whereColumn(),
+];
 
 /* The communicator's last digits, or its stream. */
 function communicatorName(communicator: string): string {
@@ -290,19 +243,6 @@ const groupColumns: Column<CollectiveGroup>[] = [
 	{ title: 'Operation', value: (row) => row.operation, isText: true, isMain: true },
 ];
 
-function GroupTable({ data }: { data: Data }) {
-	return (
-		<Table
-			id="table-collectives"
-			title="Collectives"
-			columns={groupColumns}
-			rows={data.groups}
-			text={(row) => `${row.operation} ${row.communicator}`}
-			none="No collective was found in several ranks."
-		/>
-	);
-}
-
 function callsText({ operations }: Communicator): string {
 	return Object.entries(operations)
 		.map(([operation, count]) => `${operation} ${formatCount(count)}`)
@@ -317,17 +257,57 @@ const communicatorColumns: Column<Communicator>[] = [
 	{ title: 'Ranks', value: (row) => row.ranks || 'unknown', isText: true, isMain: true },
 ];
 
-function CommunicatorTable({ data }: { data: Data }) {
-	return (
-		<Table
-			id="table-communicators"
-			title="Communicators"
-			columns={communicatorColumns}
-			rows={data.communicators}
-			text={(row) => `${row.ranks} ${row.communicator}`}
-			none="No communicator has several ranks."
-		/>
-	);
+function tabsOf(state: State, data: Data, outliers: Set<string>): Tab[] {
+	return [
+		tableTab('Waits by rank', {
+			id: 'waits',
+			title: 'Waits by rank',
+			columns: rankColumns(data, outliers),
+			rows: data.ranks,
+			text: (row) => `${row.process} ${rankName(row)}${outliers.has(row.process) ? ' outlier' : ''}`,
+			sortedBy: 'Costs others',
+			onPick: (row) => showProcess(state, row.process),
+			pickTitle: 'Show only this process in the flame graph',
+			none: 'No ranks.',
+		}),
+		tableTab('Causes', {
+			id: 'causes',
+			title: 'Causes of waits',
+			columns: causeColumns(data),
+			rows: data.causes,
+			text: (row) => `${row.process} ${row.kind} ${row.path.join(';')}`,
+			onPick: (row) => showRow(state, row, row.kind),
+			pickTitle: 'Show in the flame graph',
+			none: 'No cause is known.',
+		}),
+		tableTab('Differences', {
+			id: 'spread',
+			title: 'GPU time that differs between ranks',
+			columns: spreadColumns,
+			rows: data.spread,
+			text: (row) => `${row.process} ${row.path.join(';')}`,
+			sortedBy: 'Difference',
+			onPick: (row) => showRow(state, row, 'kernel'),
+			pickTitle: 'Show in the flame graph',
+			none: 'All ranks need about the same GPU time in each path.',
+		}),
+		tableTab('Collectives', {
+			id: 'collectives',
+			title: 'Collectives',
+			columns: groupColumns,
+			rows: data.groups,
+			text: (row) => `${row.operation} ${row.communicator}`,
+			none: 'No collective was found in several ranks.',
+		}),
+		tableTab('Communicators', {
+			id: 'communicators',
+			title: 'Communicators',
+			columns: communicatorColumns,
+			rows: data.communicators,
+			text: (row) => `${row.ranks} ${row.communicator}`,
+			none: 'No communicator has several ranks.',
+		}),
+	];
 }
 
 export function Collectives({ state }: { state: State }) {
@@ -344,16 +324,7 @@ export function Collectives({ state }: { state: State }) {
 			</CardHead>
 			<Notes data={data} />
 			{data.ranks.length ? <HeatMap collectives={data} outliers={outliers} /> : null}
-			<Tabs
-				state={state}
-				tabs={[
-					{ id: 'waits', title: 'Waits by rank', show: () => <RankTable state={state} data={data} outliers={outliers} /> },
-					{ id: 'causes', title: 'Causes', show: () => <CauseTable state={state} data={data} /> },
-					{ id: 'spread', title: 'Differences', show: () => <SpreadTable state={state} data={data} /> },
-					{ id: 'collectives', title: 'Collectives', show: () => <GroupTable data={data} /> },
-					{ id: 'communicators', title: 'Communicators', show: () => <CommunicatorTable data={data} /> },
-				]}
-			/>
+			<Tabs state={state} tabs={tabsOf(state, data, outliers)} />
 		</section>
 	);
 }

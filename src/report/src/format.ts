@@ -17,45 +17,35 @@ function digits(value: number): string {
 
 const timeUnits: [ns: number, name: string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
 
-/* Returns the largest unit in which the rounded time is at least 1. */
-function timeUnit(ns: number, rounding: number): [ns: number, name: string] | undefined {
-	return timeUnits.find(([unit]) => Math.abs(ns) >= unit * rounding);
+/* Writes the time in the largest unit in which the rounded time is at least 1. */
+function inUnit(ns: number, rounding: number, text: (unitNs: number) => number | string): string {
+	const unit = timeUnits.find(([unitNs]) => Math.abs(ns) >= unitNs * rounding);
+
+	return unit ? `${text(unit[0])} ${unit[1]}` : `${Math.round(ns)} ns`;
 }
 
 export function formatTime(ns: number): string {
-	const unit = timeUnit(ns, 0.9995);
-
-	return unit ? `${digits(ns / unit[0])} ${unit[1]}` : `${Math.round(ns)} ns`;
+	return inUnit(ns, 0.9995, (unitNs) => digits(ns / unitNs));
 }
 
-/* Returns the number in the largest unit that fits. */
-function scaledBytes(bytes: number): [value: number, unit: string] {
+/* In the largest unit that fits. */
+export function formatBytes(bytes: number): string {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	let value = bytes;
 	let unit = 0;
 
 	for (; Math.abs(value) >= 1023.5 && unit + 1 < units.length; unit++) value /= 1024;
-	return [value, units[unit]];
-}
-
-export function formatBytes(bytes: number): string {
-	const [value, unit] = scaledBytes(bytes);
-
-	return `${unit === 'B' ? Math.round(value) : digits(value)} ${unit}`;
+	return `${unit ? digits(value) : Math.round(value)} ${units[unit]}`;
 }
 
 /* For axes, whose labels may differ in the fourth digit only. */
 export function axisTime(ns: number): string {
-	const unit = timeUnit(ns, 1);
-
-	return unit ? `${Number((ns / unit[0]).toPrecision(4))} ${unit[1]}` : `${Math.round(ns)} ns`;
+	return inUnit(ns, 1, (unitNs) => Number((ns / unitNs).toPrecision(4)));
 }
 
 /* All digits. */
 export function exactTime(ns: number): string {
-	const unit = timeUnit(ns, 1);
-
-	return unit ? `${Number((Math.round(ns) / unit[0]).toFixed(9))} ${unit[1]}` : `${Math.round(ns)} ns`;
+	return inUnit(ns, 1, (unitNs) => Number((Math.round(ns) / unitNs).toFixed(9)));
 }
 
 /* Short form with minutes and hours. */

@@ -25,10 +25,6 @@ function timeOf(text: string): Span | null {
 	return until && Number(until) > Number(from) ? { fromNs: Number(from), untilNs: Number(until) } : null;
 }
 
-function spanOf({ report }: State, text: string): Span | null {
-	return report.events ? timeOf(text) : null;
-}
-
 /* Names can be longer than an address may be. */
 function shortOf(name: string): string {
 	return hashOf(name).toString(36);
@@ -77,16 +73,12 @@ const parts: Part[] = [
 		write: (_, filter) => String(filter.range || ''),
 		read: ({ report }, text) => (report.ranges[Number(text) - 1] ? Number(text) : noFilter.range),
 	},
-	{ key: 'span', write: (_, filter) => spanText(filter.span), read: (state, text) => spanOf(state, text) },
+	{ key: 'span', write: (_, filter) => spanText(filter.span), read: ({ report }, text) => (report.events ? timeOf(text) : null) },
 ];
 
 /* Joins the values that are not usual. */
 function joined<Of extends { key: string }>(list: Of[], text: (of: Of) => string): string {
 	return new URLSearchParams(list.map((of) => [of.key, text(of)]).filter(([, value]) => value)).toString();
-}
-
-function filterText(state: State, filter: Filter): string {
-	return joined(parts, (part) => part.write(state, filter));
 }
 
 function filterOf(state: State, text: string): Filter {
@@ -98,7 +90,7 @@ function filterOf(state: State, text: string): Filter {
 /* The base of a comparison is a selection, too. "all": the whole run. */
 const baseField: Field = {
 	key: 'base',
-	write: (state) => (baseFilter.value ? filterText(state, baseFilter.value) || 'all' : ''),
+	write: (state) => (baseFilter.value ? joined(parts, (part) => part.write(state, baseFilter.value!)) || 'all' : ''),
 	read: (state, text) => (baseFilter.value = text && state.report.events ? filterOf(state, text) : null),
 };
 

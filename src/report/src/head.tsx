@@ -8,7 +8,7 @@ import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { hasLines, memoryOf } from './lines';
 import { Amount, CardHead, Fact, Lines, ShowButton, Tile } from './parts';
-import { showEvent, showProcess, type State } from './state';
+import { showProcess, type State, wanted } from './state';
 import { busyNs } from './steps';
 import { type Column, Table, timeColumn } from './table';
 import { countWords, doubtWords, idleName } from './words';
@@ -161,12 +161,8 @@ function PlaceName({ place }: { place: Place }) {
 /* find: the event of the timeline that shows the gap. */
 function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; when: string; find: (events: Events) => Hit | null }) {
 	const { name, id, gap, when } = props;
-	const show = () => {
-		const { events } = props.state.tree;
-		const hit = events && props.find(events);
-
-		if (hit) showEvent(hit);
-	};
+	const { events } = props.state.tree;
+	const show = () => (wanted.value = events && props.find(events));
 
 	return (
 		<Fact name={name} id={id} data-value={gap.idle_ns}>
@@ -476,7 +472,7 @@ export function Ranks({ state }: { state: State }) {
 				columns={columns}
 				rows={table.rows}
 				text={(row) => `${row.label} ${row.host} ${gpuNames(row)}`}
-				sortedBy={columns.findIndex((column) => column.title === 'Own time')}
+				sortedBy="Own time"
 				onPick={(row) => showProcess(state, row.label)}
 				pickTitle="Show only this process in the flame graph"
 				none="No processes."

@@ -134,11 +134,6 @@ export const isUsualView = computed(
 	() => view.value.mode === 'callees' && view.value.keep === usualView.value.keep && !view.value.ignoresLines && !view.value.foldsRecursion,
 );
 
-/* Shows an event in the timeline. */
-export function showEvent(hit: Hit): void {
-	wanted.value = hit;
-}
-
 /* Resets zoom, filters and search. */
 export function reset(): void {
 	zoom.value = 0;

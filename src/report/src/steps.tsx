@@ -81,7 +81,7 @@ export function Steps({ state }: { state: State }) {
 	return (
 		<section id="steps" class="card">
 			<CardHead title="Steps" what={`${headline.steps.text}. The parts add up to the time of the steps.`} />
-			<Table id="table-budget" title="Budget of a step" columns={budgetColumns(headline.steps.wall_ns)} rows={budget.rows} sortedBy={1} none="" />
+			<Table id="table-budget" title="Budget of a step" columns={budgetColumns(headline.steps.wall_ns)} rows={budget.rows} sortedBy="Per step" none="" />
 			<Slow state={state} rows={steps?.rows ?? []} areRanks={processes[0]?.rank !== undefined} />
 		</section>
 	);

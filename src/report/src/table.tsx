@@ -145,24 +145,26 @@ function CopyButtons<Row>({ columns, rows, children }: { columns: Column<Row>[];
 	);
 }
 
-export function Table<Row>(props: {
+interface TableProps<Row> {
 	id: string;
 	title: string; /* for screen readers */
 	columns: Column<Row>[];
 	rows: Row[];
 	text?: (row: Row) => string; /* for the filter; by default the value of the main column */
-	sortedBy?: number; /* index in columns; 0 by default */
+	sortedBy?: string; /* title of a column; the first by default */
 	sortAs?: (row: Row) => Row; /* the row that this one stays behind */
 	lines?: number; /* of text in the main column of a long table */
 	most?: number; /* rows that are shown without scrolling */
 	onPick?: (row: Row) => void;
 	pickTitle?: string;
 	none: string;
-}) {
+}
+
+export function Table<Row>(props: TableProps<Row>) {
 	const { rows } = props;
 	const nameFirst = [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false));
 	const columns = useMemo(() => nameFirst.filter((column) => !(printing.value && column.isDetail)), [props.columns, printing.value]);
-	const sort = useSignal({ column: props.sortedBy ?? 0, down: true });
+	const sort = useSignal({ column: Math.max(props.columns.findIndex(({ title }) => title === props.sortedBy), 0), down: true });
 	const pattern = useSignal('');
 	const top = useSignal(0); /* first visible row */
 	const focused = useSignal(-1);
@@ -574,6 +576,11 @@ export interface Tab {
 	title: string;
 	note?: (state: State) => string | null;
 	show: (state: State) => ComponentChildren;
+}
+
+/* A tab with nothing but a table, which has the id of the tab. */
+export function tableTab<Row>(title: string, props: TableProps<Row>): Tab {
+	return { id: props.id, title, show: () => <Table {...props} id={`table-${props.id}`} /> };
 }
 
 export function Tabs({ state, tabs }: { state: State; tabs: Tab[] }) {

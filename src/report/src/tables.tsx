@@ -7,7 +7,7 @@ import type { CallRow, CpuIdleRow, FailureRow, KernelRow, MemoryRow, MpiRow, Nam
 import { formatCount, formatRate, formatWeight, formatTime } from './format';
 import { Modules } from './modules';
 import { Amount, ShowButton } from './parts';
-import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showEvent, showNode, showSearch, showWork, type State, weight } from './state';
+import { baseSums, filter, isComparing, isFiltered, scrollToFlame, showNode, showSearch, showWork, type State, wanted, weight } from './state';
 import { bytesColumn, changeColumns, type Column, countColumn, declaredColumns, durationFacts, percentColumn, shareColumn, type Tab, Table, Tabs, timeColumn, weightPlace } from './table';
 import { frameKind, kernelMark, noFilter, shortName, type Sums, type Tree, wholeName } from './tree';
 import { weightTitles } from './words';
@@ -118,11 +118,9 @@ function sidesColumn(title: string, what: string, sides: (row: LeafRow) => numbe
 
 /* Finds the longest selected work with this name, or below this node. */
 function showLongest(tree: Tree, what: 'name' | 'node', key: number): void {
-	const { events } = tree;
 	const longest = longestOf(tree, tree.workBy(what, filter.value).get(key));
-	const hit = longest === undefined ? null : events!.hitOf('work', longest);
 
-	if (hit) showEvent(hit);
+	wanted.value = longest === undefined ? null : tree.events!.hitOf('work', longest);
 }
 
 function longestOf({ events }: Tree, list: number[] | undefined): number | undefined {
@@ -234,7 +232,7 @@ export function Kernels({ state }: { state: State }) {
 				columns={columns}
 				rows={rows}
 				text={(r) => r.name}
-				sortedBy={changes.length ? 1 : 0}
+				sortedBy={changes.length ? 'Change' : undefined}
 				lines={2}
 				onPick={(r) => {
 					if (state.report.weights[weight.value].name !== 'count') weight.value = weightPlace(state, 'gpu-time');
@@ -245,14 +243,6 @@ export function Kernels({ state }: { state: State }) {
 			/>
 		</>
 	);
-}
-
-interface PathRow {
-	node: number;
-	value: number;
-	base: number; /* value in the selection to compare with */
-	count: number;
-	longest?: number; /* work */
 }
 
 /* Shows the innermost frame, the innermost user frame, then all frames, which may be cut off. */
@@ -272,7 +262,8 @@ function Path({ tree, frames }: { tree: Tree; frames: string[] }) {
 	);
 }
 
-function pathColumn<Row>(tree: Tree, frames: (row: Row) => string[]): Column<Row> {
+/* By default, rows are nodes of the tree. */
+function pathColumn<Row>(tree: Tree, frames = (row: Row) => tree.frames(Number(row))): Column<Row> {
 	return {
 		title: 'Call path (innermost frame first)',
 		value: (r) => frames(r).join(';'),
@@ -283,6 +274,11 @@ function pathColumn<Row>(tree: Tree, frames: (row: Row) => string[]): Column<Row
 	};
 }
 
+/* Returns the nodes that have any of these sums themselves. */
+function nodesWith(...sums: Sums[]): number[] {
+	return [...sums[0].self.keys()].filter((n) => n && sums.some(({ self }) => self[n]));
+}
+
 function Paths({ state }: { state: State }) {
 	const { tree, report } = state;
 	const spec = report.weights[weight.value];
@@ -290,43 +286,33 @@ function Paths({ state }: { state: State }) {
 	const counts = tree.sums(weightPlace(state, 'count'), filter.value);
 	const isTime = spec.name === 'gpu-time' || spec.name === 'gpu-exclusive';
 	const base = isComparing.value ? baseSums(tree, weight.value) : null;
-	const rows = useMemo(() => {
-		const found: PathRow[] = [];
-		const works = isTime ? tree.workBy('node', filter.value) : null;
+	const rows = useMemo(() => nodesWith(sums, ...(base ? [base] : []), ...(spec.name === 'gpu-time' ? [counts] : [])), [sums, counts, base]);
+	const works = useMemo(() => (isTime ? tree.workBy('node', filter.value) : null), [sums, counts, base]);
+	const changes = changeColumns<number>((n) => sums.self[n], (n) => base?.self[n] ?? 0, spec);
+	const durationOf = (n: number) => {
+		const longest = longestOf(tree, works?.get(n));
 
-		for (let n = 1; n < tree.count; n++)
-			if (sums.self[n] || base?.self[n] || (spec.name === 'gpu-time' && counts.self[n]))
-				found.push({
-					node: n,
-					value: sums.self[n],
-					base: base?.self[n] ?? 0,
-					count: counts.self[n],
-					longest: longestOf(tree, works?.get(n)),
-				});
-		return found;
-	}, [sums, counts, base]);
-	const changes = changeColumns<PathRow>((r) => r.value, (r) => r.base, spec);
-	const durationOf = (r: PathRow) => (r.longest === undefined ? undefined : tree.events!.work.duration[r.longest]);
-	const whole = sums.total[0];
-	const columns: Column<PathRow>[] = [
+		return longest === undefined ? undefined : tree.events!.work.duration[longest];
+	};
+	const columns: Column<number>[] = [
 		{
 			title: weightTitles[spec.name]?.title ?? spec.name,
-			value: (r) => r.value,
-			show: (r) => formatWeight(r.value, spec),
+			value: (n) => sums.self[n],
+			show: (n) => formatWeight(sums.self[n], spec),
 			unit: spec.unit === 'count' ? undefined : spec.unit,
 		},
 		...changes,
-		shareColumn((r) => r.value, whole),
+		shareColumn((n) => sums.self[n], sums.total[0]),
 		...(isTime
 			? [
-					countColumn('Count', (r: PathRow) => r.count),
+					countColumn('Count', (n: number) => counts.self[n]),
 					timeColumn('Longest', durationOf, {
 						what: `The longest execution${report.events?.left_out_work_count ? ' in this page' : ''}. Click it to see it in the timeline.`,
-						open: (r) => () => showLongest(tree, 'node', r.node),
+						open: (n) => () => showLongest(tree, 'node', n),
 					}),
 				]
 			: []),
-		pathColumn(tree, (r) => tree.frames(r.node)),
+		pathColumn(tree),
 	];
 
 	return (
@@ -336,9 +322,9 @@ function Paths({ state }: { state: State }) {
 			title="Call paths"
 			columns={columns}
 			rows={rows}
-			sortedBy={changes.length ? 1 : 0}
+			sortedBy={changes.length ? 'Change' : undefined}
 			lines={3}
-			onPick={(r) => showNode(r.node)}
+			onPick={showNode}
 			pickTitle="Show in the flame graph"
 			none={`${weightTitles[spec.name]?.none ?? 'No data for this weight'}.`}
 		/>
@@ -483,52 +469,23 @@ function Transfers({ state }: { state: State }) {
 	);
 }
 
-interface RangeSum {
-	name: string;
-	place: number;
-	opened?: number; /* unknown for a selection */
-	ns: number;
-	count: number;
-	busyNs?: number; /* unknown for a span */
-	idleNs: number;
-	waitNs: number;
-}
+const rangeWeights = ['gpu-time', 'count', 'gpu-exclusive', 'gpu-idle', 'cpu-wait'];
 
-function rangeRows(state: State): RangeSum[] {
-	const sums = (name: string) => state.tree.rangeSums(weightPlace(state, name), filter.value);
-	const ns = sums('gpu-time');
-	const count = sums('count');
-	const busyNs = sums('gpu-exclusive');
-	const idleNs = sums('gpu-idle');
-	const waitNs = sums('cpu-wait');
-
-	return state.report.ranges
-		.map((range, i): RangeSum => ({
-			name: rangePath(state, i + 1),
-			place: i + 1,
-			opened: isFiltered.value ? undefined : range.opened_count,
-			ns: ns[i],
-			count: count[i],
-			busyNs: filter.value.span ? undefined : busyNs[i],
-			idleNs: idleNs[i],
-			waitNs: waitNs[i],
-		}))
-		.filter((row) => row.opened || row.count || row.waitNs);
-}
-
+/* Rows are indices of ranges. */
 function Ranges({ state }: { state: State }) {
-	const { tree } = state;
-	const rows = useMemo(() => rangeRows(state), [tree, filter.value]);
-	const gpuNs = tree.sums(weightPlace(state, 'gpu-time'), filter.value).total[0];
-	const columns: Column<RangeSum>[] = [
-		timeColumn('GPU time', (r) => r.ns),
-		shareColumn((r) => r.ns, gpuNs),
-		timeColumn('GPU busy', (r) => r.busyNs, { what: 'Overlapping work counts once' }),
-		timeColumn('GPU idle', (r) => r.idleNs, { what: 'Idle gaps that ended with work of this range' }),
-		timeColumn('CPU wait', (r) => r.waitNs, { what: 'Time in calls that wait for the GPU' }),
-		countColumn('Count', (r) => r.count, { what: 'Kernels, copies and memsets' }),
-		countColumn('Opened', (r) => r.opened),
-		{ title: 'Range', value: (r) => r.name, isText: true, isMain: true },
+	const { tree, report } = state;
+	const [ns, count, busyNs, idleNs, waitNs] = useMemo(() => rangeWeights.map((name) => tree.rangeSums(weightPlace(state, name), filter.value)), [tree, filter.value]);
+	const opened = (r: number) => (isFiltered.value ? undefined : report.ranges[r].opened_count);
+	const rows = useMemo(() => [...report.ranges.keys()].filter((r) => opened(r) || count[r] || waitNs[r]), [count]);
+	const columns: Column<number>[] = [
+		timeColumn('GPU time', (r) => ns[r]),
+		shareColumn((r) => ns[r], tree.sums(weightPlace(state, 'gpu-time'), filter.value).total[0]),
+		timeColumn('GPU busy', (r) => (filter.value.span ? undefined : busyNs[r]), { what: 'Overlapping work counts once' }),
+		timeColumn('GPU idle', (r) => idleNs[r], { what: 'Idle gaps that ended with work of this range' }),
+		timeColumn('CPU wait', (r) => waitNs[r], { what: 'Time in calls that wait for the GPU' }),
+		countColumn('Count', (r) => count[r], { what: 'Kernels, copies and memsets' }),
+		countColumn('Opened', opened),
+		{ title: 'Range', value: (r) => rangePath(state, r + 1), isText: true, isMain: true },
 	];
 
 	return (
@@ -538,7 +495,7 @@ function Ranges({ state }: { state: State }) {
 			columns={columns}
 			rows={rows}
 			onPick={(r) => {
-				filter.value = { ...filter.value, range: r.place };
+				filter.value = { ...filter.value, range: r + 1 };
 				scrollToFlame();
 			}}
 			pickTitle="Show only work in this range"
@@ -570,31 +527,17 @@ const memoryColumns = declaredColumns<MemoryRow>(
 const mpiColumns = declaredColumns<MpiRow>({ wait_ns: 'In MPI', function: 'Function with most of it', process: 'Process' }, 'process');
 const namelessColumns = declaredColumns<NamelessRow>({ places: 'Places', module: 'Library' }, 'module');
 
-interface MemoryPath {
-	node: number;
-	allocated: number;
-	peak: number;
-	leaked: number;
-}
-
 function MemoryPaths({ state }: { state: State }) {
 	const { tree } = state;
 	const { device, thread, range } = filter.value;
 	const sums = (name: string) => tree.sums(weightPlace(state, name), { ...noFilter, device, thread, range });
 	const [allocated, peak, leaked] = ['alloc-bytes', 'peak-bytes', 'leaked-bytes'].map(sums);
-	const rows = useMemo(() => {
-		const found: MemoryPath[] = [];
-
-		for (let n = 1; n < tree.count; n++)
-			if (allocated.self[n] || peak.self[n] || leaked.self[n])
-				found.push({ node: n, allocated: allocated.self[n], peak: peak.self[n], leaked: leaked.self[n] });
-		return found;
-	}, [allocated, peak, leaked]);
-	const columns: Column<MemoryPath>[] = [
-		bytesColumn('At peak', (r) => r.peak, { what: 'In use when the device, or the host, reached its peak' }),
-		bytesColumn('Allocated', (r) => r.allocated, { what: 'Including memory that was freed later' }),
-		bytesColumn('At the end', (r) => r.leaked),
-		pathColumn(tree, (r) => tree.frames(r.node)),
+	const rows = useMemo(() => nodesWith(allocated, peak, leaked), [allocated, peak, leaked]);
+	const columns: Column<number>[] = [
+		bytesColumn('At peak', (n) => peak.self[n], { what: 'In use when the device, or the host, reached its peak' }),
+		bytesColumn('Allocated', (n) => allocated.self[n], { what: 'Including memory that was freed later' }),
+		bytesColumn('At the end', (n) => leaked.self[n]),
+		pathColumn(tree),
 	];
 
 	return (
@@ -604,9 +547,9 @@ function MemoryPaths({ state }: { state: State }) {
 			columns={columns}
 			rows={rows}
 			lines={3}
-			onPick={(r) => {
-				weight.value = weightPlace(state, r.peak ? 'peak-bytes' : 'alloc-bytes');
-				showNode(r.node);
+			onPick={(n) => {
+				weight.value = weightPlace(state, peak.self[n] ? 'peak-bytes' : 'alloc-bytes');
+				showNode(n);
 			}}
 			pickTitle="Show in the flame graph"
 			none="No allocation of the selected part was recorded."
