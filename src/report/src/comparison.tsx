@@ -103,14 +103,14 @@ function Head({ comparison }: { comparison: Comparison }) {
 
 	return (
 		<header id="head">
-			<div class="title-line">
+			<div class="title-line wrap">
 				<h1>{fresh.program || 'Comparison'}</h1>
 				<span class={`badge ${badge}`} id="verdict">
 					{word}
 				</span>
 				{fresh.simulated_gpu ? <span class="badge simulated">Simulated GPU</span> : null}
 			</div>
-			<p class="facts">
+			<p class="facts wrap muted">
 				<span>
 					base: {runs(base.run_count)} of <code>{base.argument}</code>
 				</span>

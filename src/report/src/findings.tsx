@@ -40,7 +40,7 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 				const show = () => showPlace(state, node, weightsOfRules[finding.rule] ?? ['gpu-time']);
 
 				return (
-					<li>
+					<li class="wrap">
 						<span class="finding-cost">{place.cost_ns ? <Amount value={place.cost_ns} /> : ''}</span>
 						<span class="finding-path">
 							<PlaceLine place={place} />
@@ -71,7 +71,7 @@ function Places({ state, finding }: { state: State; finding: Finding }) {
 				);
 			})}
 			{finding.place_count > finding.places.length ? (
-				<li class="muted">and {formatCount(finding.place_count - finding.places.length)} more</li>
+				<li class="wrap muted">and {formatCount(finding.place_count - finding.places.length)} more</li>
 			) : null}
 		</ul>
 	);
@@ -83,7 +83,7 @@ function unitOf(name: string): string {
 
 function Evidence({ finding }: { finding: Finding }) {
 	return (
-		<dl class="counts finding-evidence">
+		<dl class="counts finding-evidence small">
 			{Object.entries(finding.evidence).map(([name, value]) => (
 				<Fact name={name.replace(/_(ns|bytes)$/, '').replaceAll('_', ' ')} data-evidence={name} data-value={value}>
 					<Amount value={value} unit={unitOf(name)} />
@@ -101,14 +101,14 @@ function Item({ state, finding, id }: { state: State; finding: Finding; id: stri
 
 	return (
 		<li id={id} class={`finding ${finding.severity}`} data-rule={finding.rule} data-cost={finding.cost_ns}>
-			<div class="finding-head">
+			<div class="finding-head wrap">
 				<span class="finding-share">{finding.severity === 'error' ? 'error' : share}</span>
 				{finding.step_ns ? <span data-step={finding.step_ns}>{formatTime(finding.step_ns)} per step</span> : null}
 				<b class="finding-rule">{finding.rule}</b>
-				<code class="finding-where">{finding.where}</code>
+				<code class="finding-where muted">{finding.where}</code>
 			</div>
 			<p class="finding-what">{finding.what}</p>
-			<p class="finding-advice">
+			<p class="finding-advice muted">
 				<b>Try:</b> {finding.advice}
 			</p>
 			<details open={printing.value}>

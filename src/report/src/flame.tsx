@@ -105,7 +105,7 @@ function Legend({ isComparison, scene }: { isComparison: boolean; scene: Scene }
 	const seen = useMemo(() => new Set(scene.layout.rows.flatMap((row) => row.map((cell) => (cell.node ? frameKind(scene.tree.text(cell.node)) : null)))), [scene.layout]);
 
 	return (
-		<ul class="legend">
+		<ul class="legend wrap muted small">
 			{isComparison ? (
 				<li class="scale">
 					less than base
@@ -142,7 +142,7 @@ function Details({ state, node }: { state: State; node: number }) {
 					Callers and callees
 				</button>
 			) : null}
-			<dl class="details-numbers">
+			<dl class="details-numbers wrap">
 				<Fact name={titleOf(spec)} data-value={sums.total[node]}>
 					<Amount value={sums.total[node]} unit={spec.unit} />
 				</Fact>
@@ -186,7 +186,7 @@ function CellTip({ state, scene, at }: { state: State; scene: Scene; at: { cell:
 			place={{ left, top: at.y + 18 }}
 			name={cell.restCount ? `${formatCount(cell.restCount)} frames below ${tree.text(cell.node)}, each too small to show` : tree.text(cell.node)}
 		>
-			<div class="tip-numbers">
+			<div class="tip-numbers wrap muted">
 				<b>{exactWeight(total, spec)}</b>
 				<span>
 					{formatPercent(total, whole)} {isFiltered.value ? 'of the selection' : 'of total'}
@@ -436,7 +436,7 @@ export function Flame({ state }: { state: State }) {
 					</p>
 				) : null}
 			</CardHead>
-			<div class="toolbar">
+			<div class="toolbar wrap">
 				<Select id="weight" title="Weight" value={weight.value} onPick={(value) => (weight.value = Number(value))}>
 					{report.weights.map((w, i) => (
 						<option value={i}>{titleOf(w)}</option>
@@ -444,7 +444,7 @@ export function Flame({ state }: { state: State }) {
 				</Select>
 				<Filters state={state} />
 				<label class="field grow">
-					<span>Search</span>
+					<span class="muted small">Search</span>
 					<input
 						ref={searchField}
 						id="search"
@@ -463,7 +463,7 @@ export function Flame({ state }: { state: State }) {
 					/>
 				</label>
 				<Views pivot={pivotOf(tree, current)} />
-				<div class="buttons">
+				<div class="buttons wrap">
 					<button type="button" id="direction" onClick={() => (isFlame.value = !isFlame.value)}>
 						{isFlame.value ? 'Root on top' : 'Root at the bottom'}
 					</button>
@@ -477,7 +477,7 @@ export function Flame({ state }: { state: State }) {
 					</button>
 				</div>
 			</div>
-			<div class="flame-line">
+			<div class="flame-line wrap">
 				<span id="flame-total" data-value={sums.total[root]}>
 					<Amount value={sums.total[root]} unit={spec.unit} />
 				</span>
@@ -547,7 +547,7 @@ export function Flame({ state }: { state: State }) {
 				</div>
 				{hover.value ? <CellTip state={state} scene={scene} at={hover.value} /> : null}
 				{sums.total[0] ? null : (
-					<p class="empty">
+					<p class="empty muted">
 						{weightTitles[spec.name]?.none ?? 'No data for this weight'}
 						{isFiltered.value ? ' in the selection.' : '.'}
 					</p>

@@ -297,7 +297,7 @@ export function Head({ state }: { state: State }) {
 
 	return (
 		<header id="head">
-			<div class="title-line">
+			<div class="title-line wrap">
 				<h1>{titleOf(state)}</h1>
 				<a class={`badge ${status}`} id="trust" title={meaning} href="#account">
 					{statusWords[status]}
@@ -308,7 +308,7 @@ export function Head({ state }: { state: State }) {
 					</span>
 				) : null}
 			</div>
-			<p class="facts">
+			<p class="facts wrap muted">
 				{facts.filter(Boolean).map((fact) => (
 					<span>{fact}</span>
 				))}

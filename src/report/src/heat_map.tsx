@@ -117,7 +117,7 @@ function Reading(props: { row: CollectiveRank; bin: number; binNs: number; left:
 
 	return (
 		<Tip role="status" place={{ left, top }} name={row.process}>
-			<div class="tip-numbers">
+			<div class="tip-numbers wrap muted">
 				from {formatTime(bin * binNs)} to {formatTime((bin + 1) * binNs)}
 			</div>
 			<ul class="tip-rows">
@@ -136,7 +136,7 @@ function Legend({ hasBars, binNs }: { hasBars: boolean; binNs: number }) {
 	const colours = waitColours[isDark.value ? 'dark' : 'light'];
 
 	return (
-		<ul class="legend">
+		<ul class="legend wrap muted small">
 			<Key colour={colours.waiting}>waits for others{hasBars ? ', from the bottom' : ''}</Key>
 			<Key colour={colours.late}>late, so others wait{hasBars ? ', from the top' : ''}</Key>
 			<li>

@@ -87,7 +87,7 @@ function Source({ line }: { line: LineRow }) {
 					})}
 				</pre>
 			) : (
-				<p class="empty">{none}</p>
+				<p class="empty muted">{none}</p>
 			)}
 		</div>
 	);

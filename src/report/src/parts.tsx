@@ -26,11 +26,11 @@ export function Amount({ value, unit = 'ns' }: { value: number; unit?: string })
 export function Tile({ title, value, exact, note }: { title: string; value: string; exact?: string; note?: ComponentChildren }) {
 	return (
 		<div class="tile">
-			<div class="tile-title">{title}</div>
+			<div class="tile-title muted small">{title}</div>
 			<div class="tile-value" title={exact}>
 				{value}
 			</div>
-			{note ? <div class="tile-note">{note}</div> : null}
+			{note ? <div class="tile-note muted small">{note}</div> : null}
 		</div>
 	);
 }
@@ -58,7 +58,7 @@ export function Key({ colour, title, children }: { colour?: string; title?: stri
 /* A path, of which each frame can be picked. Those of the user's code are bold. */
 export function Crumbs({ tree, nodes, onPick }: { tree: PathTree; nodes: number[]; onPick: (node: number) => void }) {
 	return (
-		<div class="crumbs" role="group" aria-label="Call path">
+		<div class="crumbs wrap" role="group" aria-label="Call path">
 			{nodes.map((node) => (
 				<button type="button" class={tree.ownNames.has(tree.text(node)) ? 'own' : undefined} onClick={() => onPick(node)}>
 					{tree.text(node)}
@@ -83,7 +83,7 @@ export function Lines({ texts, ...more }: { texts: ComponentChildren[]; class: s
 export function Select(props: { id: string; title: string; value: string | number; onPick: (value: string) => void; children: ComponentChildren }) {
 	return (
 		<label class="field">
-			<span>{props.title}</span>
+			<span class="muted small">{props.title}</span>
 			<select id={props.id} value={props.value} onChange={(e) => props.onPick(e.currentTarget.value)}>
 				{props.children}
 			</select>
@@ -134,9 +134,9 @@ export function Bar({ links, children }: { links: [id: string, title: string][];
 			<a class="brand" href="#head">
 				xtrace
 			</a>
-			<div class="links">
+			<div class="links wrap">
 				{links.map(([id, title]) => (
-					<a href={`#${id}`}>{title}</a>
+					<a class="muted" href={`#${id}`}>{title}</a>
 				))}
 			</div>
 			{children}

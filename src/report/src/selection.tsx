@@ -37,7 +37,7 @@ export function SelectionBar({ state }: { state: State }) {
 
 	if (!isFiltered.value && !baseFilter.value) return null;
 	return (
-		<aside class="selection-bar" id="selection-bar" aria-label="Selection" data-from={span?.fromNs} data-until={span?.untilNs}>
+		<aside class="selection-bar wrap" id="selection-bar" aria-label="Selection" data-from={span?.fromNs} data-until={span?.untilNs}>
 			<div class="selection-text" aria-live="polite">
 				<p>
 					<b>Selected:</b> {describe(state, filter.value)}.{' '}
@@ -57,7 +57,7 @@ export function SelectionBar({ state }: { state: State }) {
 					</p>
 				) : null}
 			</div>
-			<div class="selection-buttons screen-only">
+			<div class="selection-buttons wrap screen-only">
 				{isComparing.value ? (
 					<label class="check" title="Scale the base to the total of the selection, as for spans of different lengths">
 						<input id="shares" type="checkbox" checked={comparesShares.value} onChange={(e) => (comparesShares.value = e.currentTarget.checked)} />

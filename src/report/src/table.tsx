@@ -130,7 +130,7 @@ function CopyButtons<Row>({ columns, rows, children }: { columns: Column<Row>[];
 	};
 
 	return (
-		<span class="copies">
+		<span class="copies wrap small">
 			<span class="muted" role="status">
 				{said.value}
 			</span>
@@ -247,7 +247,7 @@ export function Table<Row>(props: TableProps<Row>) {
 		focused.value = -1;
 	}, [sort.value, pattern.value]); /* rows that unfold stay in place */
 
-	if (!rows.length) return <p class="empty">{props.none}</p>;
+	if (!rows.length) return <p class="empty muted">{props.none}</p>;
 	const onScroll = () => {
 		lookAcross();
 		if (!isLong) return;
@@ -295,7 +295,7 @@ export function Table<Row>(props: TableProps<Row>) {
 
 	return (
 		<div class="table-part" id={props.id}>
-			<div class="table-tools">
+			<div class="table-tools wrap">
 				<input
 					type="search"
 					aria-label="Filter rows"
@@ -377,7 +377,7 @@ export function Table<Row>(props: TableProps<Row>) {
 					The first {formatCount(count)} of {formatCount(sorted.length)} rows.
 				</p>
 			) : null}
-			{sorted.length ? null : <p class="empty">{wrong ? `Invalid regular expression: ${wrong}.` : `No row matches “${pattern.value}”.`}</p>}
+			{sorted.length ? null : <p class="empty muted">{wrong ? `Invalid regular expression: ${wrong}.` : `No row matches “${pattern.value}”.`}</p>}
 		</div>
 	);
 }
@@ -598,7 +598,7 @@ export function Tabs({ state, tabs }: { state: State; tabs: Tab[] }) {
 
 	return (
 		<>
-			<div class="tabs" role="tablist" onKeyDown={onKeyDown}>
+			<div class="tabs wrap" role="tablist" onKeyDown={onKeyDown}>
 				{tabs.map((tab) => (
 					<button
 						type="button"

@@ -148,7 +148,7 @@ function EventDetails({ state, events, rows, hit }: { state: State; events: Even
 					{pieces.length > 1 ? ` This is one of ${pieces.length} parts of a gap of ${formatTime(gapNs)}.` : ''}
 				</p>
 			) : null}
-			<dl class="details-numbers">
+			<dl class="details-numbers wrap">
 				<Fact name="start">{exactTime(hit.startNs)}</Fact>
 				<Fact name="duration" data-value={hit.endNs - hit.startNs}>
 					<Amount value={hit.endNs - hit.startNs} />
@@ -208,7 +208,7 @@ function EventTip(props: { state: State; events: Events; rows: EventRows; hit: H
 
 	return (
 		<Tip place={{ left: Math.max(Math.min(x + 14, width - 330), 0), top: y + 18 }} name={(hit.kind === 'idle' ? 'idle: ' : '') + rows.name(hit.kind, hit.id)}>
-			<div class="tip-numbers">
+			<div class="tip-numbers wrap muted">
 				<b>{hit.kind === 'frame' ? '' : exactTime(hit.endNs - hit.startNs)}</b>
 				<span>{hit.kind === 'frame' ? 'on the stack of the calls here; unknown between calls' : `at ${exactTime(hit.startNs)}`}</span>
 				{shape ? <span>{shape}</span> : null}
@@ -244,7 +244,7 @@ function StateLegend({ state, events }: { state: State; events: Events }) {
 
 	if (!seen.size) return null;
 	return (
-		<ul class="legend" id="cpu-legend">
+		<ul class="legend wrap muted small" id="cpu-legend">
 			{state.report.cpu_states!.map((name, i) =>
 				seen.has(i) ? (
 					<Key title={stateMeanings[name] ? `The thread ${stateMeanings[name]}.` : undefined} colour={cpuColours[isDark.value ? 'dark' : 'light'][i]}>

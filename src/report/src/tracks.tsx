@@ -220,7 +220,7 @@ function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 	};
 
 	return (
-		<div class="aside time-buttons">
+		<div class="aside time-buttons wrap">
 			{steps.map(([id, key, sign, title]) => (
 				<button
 					type="button"
@@ -270,7 +270,7 @@ function TrackView(props: { chart: Chart; times: Times; view: TimeView; isPart: 
 
 	return (
 		<div class="track">
-			<div class="track-head">
+			<div class="track-head wrap">
 				<h3>{chart.name}</h3>
 				{chart.isLate && chart.isShare ? <b class="late">late</b> : null}
 				{chart.isShare ? null : <span class="muted">peak {formatValue(chart, chart.top)}</span>}
@@ -339,7 +339,7 @@ function Legend({ chart, times, view, isPart }: { chart: Chart; times: Times; vi
 	const blankNs = spanNs - drawnNs;
 
 	return (
-		<ul class="legend">
+		<ul class="legend wrap muted small">
 			{chart.series.map((s, i) =>
 				sums[i] || !i ? (
 					<Key title={idleMeanings[s.name.replace(/^idle: /, '')]} colour={s.colour}>
