@@ -46,44 +46,30 @@ static const struct output_ending endings[] = {
 	{0},
 };
 
-static int apply_fail_on(void *context, const struct option_row *row, const char *value)
-{
-	struct diff_options *options = context;
-	(void)row;
-	options->has_rules = true;
-	/* diff_options_parse() fails if there are problems, after all rules were read. */
-	rules_add(&options->rules, value, "--fail-on", options->problems);
-	return 0;
-}
-
+/* --fail-on, --rules and --only-counts. */
 static int apply_rules(void *context, const struct option_row *row, const char *value)
 {
 	struct diff_options *options = context;
-	(void)row;
+
 	options->has_rules = true;
 	/* diff_options_parse() fails if there are problems, after all rules were read. */
-	rules_read(&options->rules, value, options->problems);
-	return 0;
-}
-
-static int apply_only_counts(void *context, const struct option_row *row, const char *value)
-{
-	struct diff_options *options = context;
-
-	(void)row;
-	(void)value;
-	options->has_rules = options->has_only_counts = true;
+	if (!value)
+		options->has_only_counts = true;
+	else if (!strcmp(row->name, "rules"))
+		rules_read(&options->rules, value, options->problems);
+	else
+		rules_add(&options->rules, value, "--fail-on", options->problems);
 	return 0;
 }
 
 #define TARGET(member) .offset = offsetof(struct diff_options, member)
 
 static const struct option_row option_rows[] = {
-	{"fail-on", 'f', .value = "RULE", .apply = apply_fail_on,
+	{"fail-on", 'f', .value = "RULE", .apply = apply_rules,
 	 .help = "Fail if this happens, as in 'gpu-time > 3%'. May be repeated"},
 	{"rules", 'r', .value = "FILE", .apply = apply_rules,
 	 .help = "Read rules and exceptions from FILE, one per line"},
-	{"only-counts", .apply = apply_only_counts,
+	{"only-counts", .apply = apply_rules,
 	 .help = "Judge only numbers of launches, copies, bytes, waits, kernels and allocations "
 		 "that were equal in five or more runs of BASE. The rest is listed"},
 	{"iteration", .value = "NAME", .apply = load_apply_iteration, TARGET(check.load),

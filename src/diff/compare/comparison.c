@@ -615,18 +615,16 @@ static void test_sum(struct effect *effect, const struct comparison *c,
 		*effect = own;
 }
 
-void comparison_sum(const struct comparison *c, enum metric metric, const size_t *rows,
-		    size_t count, bool keep_common, struct effect *effect_out)
+void comparison_sum(const struct comparison *c, enum metric metric,
+		    const struct comparison_row *const *rows, size_t count, bool keep_common,
+		    struct effect *effect_out)
 {
-	const struct comparison_row **list = xt_calloc(count + 1, sizeof(*list));
 	struct run_values values;
 
 	run_values_init(&values, c);
-	for (size_t i = 0; i < count; i++)
-		list[i] = &c->rows[rows[i]];
 	if (count) {
 		values.keep_common = keep_common;
-		run_values_take(&values, c, metric, list, count);
+		run_values_take(&values, c, metric, rows, count);
 		if (values.level == LEVEL_TOTAL || keep_common)
 			effect_from_runs(effect_out, c, &values);
 		else
@@ -636,7 +634,6 @@ void comparison_sum(const struct comparison *c, enum metric metric, const size_t
 		effect_out->includes_common = keep_common;
 	}
 	run_values_free(&values);
-	free(list);
 }
 
 const struct run_profile *comparison_first_run(const struct comparison *c, enum side side)

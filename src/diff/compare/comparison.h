@@ -139,11 +139,12 @@ const struct comparison_row *comparison_find(const struct comparison *comparison
 bool comparison_measures_noise(const struct comparison *comparison);
 
 /*
- * The effect on the sum of some rows of one level, given as indices. With keep_common, the effect
- * includes the common factor and uses only these runs.
+ * The effect on the sum of some rows of one level. With keep_common, the effect includes the common
+ * factor and uses only these runs.
  */
-void comparison_sum(const struct comparison *comparison, enum metric metric, const size_t *rows,
-		    size_t count, bool keep_common, struct effect *effect_out);
+void comparison_sum(const struct comparison *comparison, enum metric metric,
+		    const struct comparison_row *const *rows, size_t count, bool keep_common,
+		    struct effect *effect_out);
 
 /* The first run of a side that is not history, or NULL. */
 const struct run_profile *comparison_first_run(const struct comparison *comparison, enum side side);

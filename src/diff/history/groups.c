@@ -79,25 +79,22 @@ struct history_value group_value(const struct history *h, const struct history_g
 #define GAP_FACTOR	20	    /* a gap is this many times the median distance … */
 #define GAP_SECONDS_MIN (7 * 86400) /* … and at least a week */
 
-/* qsort() has no context. The tool has one thread. */
-static const struct history *sorted;
-
-static int compare_times(const void *a, const void *b)
+static int compare_times(const void *a, const void *b, void *points)
 {
-	const struct history_point *x = &sorted->points.list[*(const size_t *)a];
-	const struct history_point *y = &sorted->points.list[*(const size_t *)b];
+	const struct history_point *x = (struct history_point *)points + *(const size_t *)a;
+	const struct history_point *y = (struct history_point *)points + *(const size_t *)b;
 
 	/* Points without a time come last, by name. */
 	return ORDER(!x->time_ns, !y->time_ns) ?: ORDER(x->time_ns, y->time_ns)
 		?: strverscmp(x->origin, y->origin) ?: ORDER(x->item, y->item);
 }
 
-static int compare_ranks(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b, void *points)
 {
-	const struct history_point *x = &sorted->points.list[*(const size_t *)a];
-	const struct history_point *y = &sorted->points.list[*(const size_t *)b];
+	const struct history_point *x = (struct history_point *)points + *(const size_t *)a;
+	const struct history_point *y = (struct history_point *)points + *(const size_t *)b;
 
-	return ORDER(x->rank, y->rank) ?: compare_times(a, b);
+	return ORDER(x->rank, y->rank) ?: compare_times(a, b, points);
 }
 
 /* Brings the ranked points into the order of their commits. Returns how many clocks go back. */
@@ -108,7 +105,7 @@ static size_t sort_ranked(struct history *h, size_t *points, size_t count, size_
 	for (size_t i = 0; i < count; i++)
 		if (h->points.list[points[i]].rank)
 			ranked[ranked_count++] = points[i];
-	qsort(ranked, ranked_count, sizeof(*ranked), compare_ranks);
+	SORT_BY(ranked, ranked_count, compare_ranks, h->points.list);
 	for (size_t i = 0; i < count; i++)
 		if (h->points.list[points[i]].rank)
 			points[i] = ranked[next++];
@@ -207,8 +204,7 @@ static void history_order(struct history *h, size_t **points_out, size_t *count_
 		points[count++] = p;
 		untimed += !h->points.list[p].time_ns && !h->points.list[p].commit;
 	}
-	sorted = h;
-	qsort(points, count, sizeof(*points), compare_times);
+	SORT_BY(points, count, compare_times, h->points.list);
 	count = drop_duplicates(h, points, count);
 	back = sort_ranked(h, points, count, ranked);
 	if (back)

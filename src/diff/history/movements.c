@@ -153,14 +153,11 @@ static int importance(const struct group_result *r, const struct history_finding
 	return 2;
 }
 
-/* qsort() has no context. The tool has one thread. */
-static const struct group_result *sorted;
-
-static int compare_importance(const void *a, const void *b)
+static int compare_importance(const void *a, const void *b, void *result)
 {
 	const struct history_finding *x = *(const struct history_finding *const *)a;
 	const struct history_finding *y = *(const struct history_finding *const *)b;
-	int first = importance(sorted, x), second = importance(sorted, y);
+	int first = importance(result, x), second = importance(result, y);
 	double change_x = fabs(x->after - x->before), change_y = fabs(y->after - y->before);
 
 	return ORDER(second, first) ?: ORDER(change_y, change_x) ?: ORDER(x->track, y->track);
@@ -186,8 +183,7 @@ const struct history_finding **movement_findings(const struct group_result *r, s
 	*count_out = 0;
 	for (const struct history_finding *f = NULL; (f = next_finding(r, movement, f));)
 		list[(*count_out)++] = f;
-	sorted = r;
-	qsort(list, *count_out, sizeof(*list), compare_importance);
+	SORT_BY(list, *count_out, compare_importance, (void *)r);
 	return list;
 }
 

@@ -615,31 +615,21 @@ static void cannot_read(struct reading *reading, const char *path, int error)
 	problems_add(&reading->history->problems, "cannot read %s: %s", path, strerror(-error));
 }
 
-static void take_runs(struct reading *reading, const char *path)
-{
-	char key[KEY_BYTES];
-	int error = file_key(key, path, reading->options);
-
-	if (error)
-		cannot_read(reading, path, error);
-	else
-		take_source(reading, key, path, NULL, read_runs, path, strlen(path));
-}
-
-static void take_baseline(struct reading *reading, const char *path)
+static void take_path(struct reading *reading, const char *path, bool is_baseline)
 {
 	char key[KEY_BYTES], *text = NULL;
 	size_t bytes = 0;
 	int error = file_key(key, path, reading->options);
 
-	if (!error && !history_find_source(reading->history, key)) {
+	if (!error && is_baseline && !history_find_source(reading->history, key)) {
 		text = file_read_path(path, &bytes);
 		error = text ? 0 : -errno;
 	}
 	if (error)
 		cannot_read(reading, path, error);
 	else
-		take_source(reading, key, path, NULL, read_baseline, text, bytes);
+		take_source(reading, key, path, NULL, is_baseline ? read_baseline : read_runs,
+			    is_baseline ? text : path, bytes);
 	free(text);
 }
 
@@ -656,9 +646,9 @@ static bool has_format(const char *path, const char *format)
 static void take_found(struct reading *reading, const char *path)
 {
 	if (has_format(path, "\"" BASELINE_FORMAT "\""))
-		take_baseline(reading, path);
+		take_path(reading, path, true);
 	else if (ends_with(path, LOG_SUFFIX) || has_format(path, "\"" RUN_PROFILE_FORMAT "\""))
-		take_runs(reading, path);
+		take_path(reading, path, false);
 }
 
 static bool has_logs(struct dirent *const *entries, int count)
@@ -696,7 +686,7 @@ static void search(struct reading *reading, const char *path, int depth)
 	}
 	bench = xt_asprintf("%s/bench.json", path);
 	if (has_format(bench, "\"xtrace.bench\"") || has_logs(entries, count))
-		take_runs(reading, path);
+		take_path(reading, path, false);
 	else if (depth >= DEPTH_MAX)
 		problems_add(&reading->history->problems,
 			     "cannot search %s: directories are nested too deeply", path);
@@ -796,8 +786,8 @@ void source_read(struct history *h, const char *argument, const struct source_op
 	} else if (S_ISDIR(about.st_mode)) {
 		search(&reading, argument, 0);
 	} else if (has_format(argument, "\"" BASELINE_FORMAT "\"")) {
-		take_baseline(&reading, argument);
+		take_path(&reading, argument, true);
 	} else {
-		take_runs(&reading, argument);
+		take_path(&reading, argument, false);
 	}
 }

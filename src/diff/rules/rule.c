@@ -129,8 +129,7 @@ static void rule_free(struct rule *rule)
 }
 
 struct parser {
-	const char *text;  /* the line */
-	const char *begin; /* start of the rule in it */
+	const char *text; /* the line, without white space in front */
 	const char *at;
 	const char *origin;
 	struct problems *problems;
@@ -389,7 +388,7 @@ static int read_allowance(struct parser *p, struct rule *rule)
 /* Only a comment may follow. The comment of an allowance is its reason. */
 static int read_end(struct parser *p, struct rule *rule)
 {
-	char *end = rule->text + (p->at - p->begin);
+	char *end = rule->text + (p->at - p->text);
 
 	/* Outputs show the rule without its comment. */
 	while (end > rule->text && isspace((unsigned char)end[-1]))
@@ -426,24 +425,6 @@ static int read_rule(struct parser *p, struct rule *rule)
 	return error ? error : read_end(p, rule);
 }
 
-/*
- * Parses a line that is neither empty nor a comment. Adds a syntax error to problems with the line
- * and a caret. Returns 0 or -EINVAL; the caller frees the rule only after 0.
- */
-static int rule_parse(struct rule *rule, const char *text, const char *origin,
-		      struct problems *problems)
-{
-	struct parser parser = {.text = text, .at = text, .origin = origin, .problems = problems};
-	int error;
-
-	parser.begin = skip_space(&parser);
-	*rule = (struct rule){.text = xt_strdup(parser.at), .origin = xt_strdup(origin)};
-	error = read_rule(&parser, rule);
-	if (error)
-		rule_free(rule);
-	return error;
-}
-
 const char *const rules_default_lines[] = {
 	"gpu-time > 1%",     "path(*) > 1%", "each path([GPU_Memcpy*).count > 0",
 	"call(*).count > 0", NULL,
@@ -451,17 +432,19 @@ const char *const rules_default_lines[] = {
 
 int rules_add(struct rules *rules, const char *text, const char *origin, struct problems *problems)
 {
+	struct parser parser = {.at = text, .origin = origin, .problems = problems};
 	struct rule rule;
 	int error;
 
-	while (isspace((unsigned char)*text))
-		text++;
-	if (!*text || *text == '#')
+	parser.text = skip_space(&parser);
+	if (!*parser.at || *parser.at == '#')
 		return 0;
-	list_reserve(*rules, rules->count + 1);
-	error = rule_parse(&rule, text, origin, problems);
-	if (!error)
-		rules->list[rules->count++] = rule;
+	rule = (struct rule){.text = xt_strdup(parser.at), .origin = xt_strdup(origin)};
+	error = read_rule(&parser, &rule);
+	if (error)
+		rule_free(&rule);
+	else
+		list_append(*rules, rule);
 	return error;
 }
 

@@ -22,18 +22,12 @@ struct evaluation {
 	struct verdict *verdict;
 	size_t judged_count; /* counts that --only-counts could judge */
 	/* Of the current rule: */
-	size_t *rows; /* indices of the rows it applies to; room for all rows */
+	const struct comparison_row **rows; /* it applies to; room for all rows */
 	size_t count;
 	bool has_ignored; /* the rule matches other rows, which are ignored */
 };
 
 #define GROWN_SHARE 1e-3 /* minimum growth of a path, as a share of the GPU time */
-
-/* A row of the current rule. */
-static const struct comparison_row *row_at(const struct evaluation *e, size_t i)
-{
-	return &e->c->rows[e->rows[i]];
-}
 
 /* Rows of ranges include the ranges within them. */
 static bool is_nested_level(enum level level)
@@ -98,14 +92,14 @@ static void find_rows(struct evaluation *e, const struct rule *rule)
 		if (is_ignored(e, row))
 			e->has_ignored = true;
 		else if (rule->is_each || !is_counted(e, rule, row))
-			e->rows[e->count++] = i;
+			e->rows[e->count++] = row;
 	}
 }
 
 static bool is_on(const struct evaluation *e, enum side side)
 {
 	for (size_t i = 0; i < e->count; i++)
-		if (row_at(e, i)->shown[side])
+		if (e->rows[i]->shown[side])
 			return true;
 	return false;
 }
@@ -175,7 +169,7 @@ static bool would_break(const struct evaluation *e, const struct rule *rule, dou
 	if (rule->metric == METRIC_EACH)
 		return true;
 	for (size_t i = 0; i < e->count; i++) {
-		const struct effect *effect = &row_at(e, i)->effects[metric];
+		const struct effect *effect = &e->rows[i]->effects[metric];
 
 		base += effect->base > 0.0 ? effect->base : 0.0;
 		new += effect->new > 0.0 ? effect->new : 0.0;
@@ -202,7 +196,7 @@ static const struct comparison_row *find_renamed(const struct evaluation *e,
 	if (!has_names(rule))
 		return NULL;
 	for (size_t i = 0; i < e->count; i++) {
-		const struct comparison_row *row = row_at(e, i);
+		const struct comparison_row *row = e->rows[i];
 
 		/* A row that only some runs of BASE have can be missing in NEW by chance. */
 		if (!row->shown[SIDE_NEW] && row->effects[METRIC_COUNT].is_exact)
@@ -350,7 +344,7 @@ static const struct rule *find_allowance(const struct evaluation *e, const struc
 	if (row)
 		return find_row_allowance(e, rule, row, effect, why_not);
 	for (size_t i = 0; i < e->count; i++) {
-		allowed = find_row_allowance(e, rule, row_at(e, i), effect, why_not);
+		allowed = find_row_allowance(e, rule, e->rows[i], effect, why_not);
 		if (!allowed)
 			return NULL;
 	}
@@ -376,7 +370,7 @@ static void add_finding(struct evaluation *e, const struct rule *rule,
 		finding->allowed_by = find_allowance(e, rule, row, effect, &why_not);
 	if (finding->allowed_by)
 		finding->outcome = OUTCOME_PASS;
-	why = rule_describe(e->c, rule, effect, row_unit(row_at(e, 0), rule->metric), outcome);
+	why = rule_describe(e->c, rule, effect, row_unit(e->rows[0], rule->metric), outcome);
 	if (why_not && !finding->allowed_by)
 		why = text_print("%s; %s", why, why_not);
 	finding->why = own(e, why);
@@ -402,7 +396,7 @@ static size_t count_small(const struct evaluation *e)
 	size_t count = 0;
 
 	for (size_t i = 0; i < e->count; i++)
-		count += !row_at(e, i)->is_tested;
+		count += !e->rows[i]->is_tested;
 	return count;
 }
 
@@ -510,7 +504,7 @@ static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 	double gone = 0.0, new = 0.0;
 
 	for (size_t i = 0; i < e->count && rule->level == LEVEL_KERNEL; i++) {
-		const struct comparison_row *row = row_at(e, i);
+		const struct comparison_row *row = e->rows[i];
 		const struct effect *effect = &row->effects[METRIC_COUNT];
 		bool is_copy = !strncmp(row->key, COPY_BEGIN, strlen(COPY_BEGIN));
 
@@ -534,7 +528,7 @@ static void evaluate_each(struct evaluation *e, const struct rule *rule, struct 
 	struct row_tally tally = {0};
 
 	for (size_t i = 0; i < e->count; i++) {
-		const struct comparison_row *row = row_at(e, i);
+		const struct comparison_row *row = e->rows[i];
 		struct effect effect = effect_of(e, rule, row, small_count);
 
 		tally.share += row->share;
@@ -589,7 +583,7 @@ static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule
 
 static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct rule_result *result)
 {
-	const struct comparison_row *row = e->count == 1 ? row_at(e, 0) : NULL;
+	const struct comparison_row *row = e->count == 1 ? e->rows[0] : NULL;
 	const struct rule_finding *finding;
 	struct effect effect;
 
@@ -603,8 +597,8 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 	use_raw_if_surer(e, rule, &effect);
 	result->outcome = rule_evaluate(e->c, rule, &effect, NULL);
 	result->detectable = rule_detectable(e->c, rule, &effect);
-	result->text = own(e, rule_describe(e->c, rule, &effect,
-					    row_unit(row_at(e, 0), rule->metric), result->outcome));
+	result->text = own(e, rule_describe(e->c, rule, &effect, row_unit(e->rows[0], rule->metric),
+					    result->outcome));
 	e->judged_count += rule->is_counting && !rule_varies_in_base(&effect);
 	if (rule->is_counting && row && rule_varies_in_base(&effect)) {
 		result->text = result->outcome == OUTCOME_UNKNOWN
