@@ -141,26 +141,22 @@ class Columns {
 export class EventRows {
 	readonly rows: Row[] = [];
 	readonly height: number;
-	private readonly events: Events;
-	private readonly tree: Tree;
-	private readonly idleLabels: string[];
-	private readonly rangeNames: string[];
-	private readonly cpuStates: string[];
 	private readonly colours = new Map<string, [own: string, kind: string][]>(); /* by name or function */
 	private coloursAreDark = false;
 
-	constructor(events: Events, tree: Tree, idleLabels: string[], rangeNames: string[], cpuStates: string[]) {
+	constructor(
+		private readonly events: Events,
+		private readonly tree: Tree,
+		private readonly idleLabels: string[],
+		private readonly rangeNames: string[],
+		private readonly cpuStates: string[],
+	) {
 		let y = 0;
 		const add = (row: Partial<Row> & { height: number }) => {
 			this.rows.push({ title: '', track: null, frames: null, depth: 0, sums: null, ...row, y });
 			y += row.height;
 		};
 
-		this.events = events;
-		this.tree = tree;
-		this.idleLabels = idleLabels;
-		this.rangeNames = rangeNames;
-		this.cpuStates = cpuStates;
 		for (const track of events.tracks) {
 			if (track.name) add({ height: TITLE_HEIGHT, title: track.name });
 			add({ height: EVENT_HEIGHT, track });

@@ -17,18 +17,13 @@ import { weightTitles } from './words';
 
 const looks = new Map<boolean, Look>(); /* by theme: reading a style takes time */
 
-export function readLook(element: Element): Look {
+export function readLook(): Look {
 	const known = looks.get(isDark.value);
 
-	if (!known) looks.set(isDark.value, lookOf(element));
-	return known ?? looks.get(isDark.value)!;
-}
-
-function lookOf(element: Element): Look {
-	const style = getComputedStyle(element);
+	if (known) return known;
+	const style = getComputedStyle(document.documentElement);
 	const value = (name: string) => style.getPropertyValue(name).trim();
-
-	return {
+	const look = {
 		dark: isDark.value,
 		ink: value('--ink'),
 		muted: value('--muted'),
@@ -37,6 +32,9 @@ function lookOf(element: Element): Look {
 		hitInk: value('--hit-ink'),
 		card: value('--card'),
 	};
+
+	looks.set(isDark.value, look);
+	return look;
 }
 
 /* Returns the node that a key moves to. */
@@ -58,20 +56,25 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
+/* What the flame graph shows: its tree, weight and sums, the total of the whole, and its root. */
+function shownOf({ report, tree: wholeTree }: State) {
+	const tree = shownTree.value!;
+	const sums = tree.sums(weight.value, filter.value);
+	const whole = wholeTree.sums(weight.value, filter.value).total[0];
+
+	return { tree, sums, whole, spec: report.weights[weight.value], root: tree.weighed(sums, zoom.value) };
+}
+
 /* Weights of the nodes on both sides of a comparison, or in two spans of time. */
 function changeOf(state: State): Change | null {
-	const spec = state.report.weights[weight.value];
+	const { tree, spec, sums } = shownOf(state);
+	const now = sums.total;
 
-	if (isComparing.value)
-		return {
-			base: baseSums(shownTree.value!, weight.value).total,
-			now: shownTree.value!.sums(weight.value, filter.value).total,
-		};
+	if (isComparing.value) return { base: baseSums(tree, weight.value).total, now };
 	if (spec.against === undefined) return null;
-	const own = shownTree.value!.sums(weight.value, filter.value).total;
-	const other = shownTree.value!.sums(spec.against, filter.value).total;
+	const other = tree.sums(spec.against, filter.value).total;
 
-	return spec.side === 'new' ? { base: other, now: own } : { base: own, now: other };
+	return spec.side === 'new' ? { base: other, now } : { base: now, now: other };
 }
 
 function titleOf(spec: Weight): string {
@@ -127,11 +130,7 @@ function Legend({ isComparison, scene }: { isComparison: boolean; scene: Scene }
 
 function Details({ state, node }: { state: State; node: number }) {
 	const { report } = state;
-	const tree = shownTree.value!;
-	const sums = tree.sums(weight.value, filter.value);
-	const spec = report.weights[weight.value];
-	const whole = state.tree.sums(weight.value, filter.value).total[0];
-	const root = tree.weighed(sums, zoom.value);
+	const { tree, sums, whole, spec, root } = shownOf(state);
 	const change = changeOf(state);
 
 	return (
@@ -170,15 +169,11 @@ function Details({ state, node }: { state: State; node: number }) {
 
 function CellTip({ state, scene, at }: { state: State; scene: Scene; at: { cell: Cell; x: number; y: number } }) {
 	const { report } = state;
-	const tree = shownTree.value!;
+	const { tree, sums, whole, spec, root } = shownOf(state);
 	const { cell } = at;
-	const sums = tree.sums(weight.value, filter.value);
-	const spec = report.weights[weight.value];
 	const total = cell.restCount ? cell.restTotal : sums.total[cell.node];
 	const countWeight = report.weights.findIndex((w) => w.name === 'count' && w.side === spec.side);
 	const change = cell.restCount ? null : changeOf(state);
-	const root = tree.weighed(sums, zoom.value);
-	const whole = state.tree.sums(weight.value, filter.value).total[0];
 	const left = Math.min(at.x + 14, Math.max(scene.width - 330, 0));
 
 	return (
@@ -293,7 +288,7 @@ function Views({ pivot }: { pivot: string }) {
 
 export function Flame({ state }: { state: State }) {
 	const { report } = state;
-	const tree = shownTree.value!;
+	const { tree, sums, whole, spec, root } = shownOf(state);
 	const scroller = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const searchField = useRef<HTMLInputElement>(null);
@@ -302,9 +297,6 @@ export function Flame({ state }: { state: State }) {
 	const hover = useSignal<{ cell: Cell; x: number; y: number } | null>(null);
 	const hasFocus = useSignal(false);
 	const latest = useRef({ step: (_by: 1 | -1) => {} });
-	const sums = tree.sums(weight.value, filter.value);
-	const root = tree.weighed(sums, zoom.value);
-	const whole = state.tree.sums(weight.value, filter.value).total[0];
 	/* A view of one function has no frame for the root. */
 	const current = selected.value || Number(tree.callersRoot > 0);
 	const layout = useMemo(() => layOut(tree, sums, root, width), [tree, sums, root, width]);
@@ -313,7 +305,6 @@ export function Flame({ state }: { state: State }) {
 	const contentHeight = layout.rows.length * ROW_HEIGHT;
 	const heightMax = printing.value ? 2400 : Math.max(260, Math.round(window.innerHeight * 0.72));
 	const height = Math.min(contentHeight, heightMax);
-	const spec = report.weights[weight.value];
 	const focusedCell =
 		layout.rows.flatMap((row) => row.filter((c) => c.node === current && !c.restCount))[0] ?? null;
 	const scene: Scene = {
@@ -327,7 +318,7 @@ export function Flame({ state }: { state: State }) {
 		scrollTop: scrollTop.value,
 		width,
 		height,
-		look: readLook(document.documentElement),
+		look: readLook(),
 	};
 
 	useLayoutEffect(() => {

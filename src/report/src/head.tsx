@@ -57,7 +57,7 @@ export function linksOf(state: State): [id: string, title: string][] {
 }
 
 function Tiles({ state }: { state: State }) {
-	const { totals, processes, memory, copies } = state.report.summary;
+	const { totals, processes, memory, copies, headline, own_code, backward, budget } = state.report.summary;
 	const devices = processes.flatMap((process) => process.devices);
 	const idle = totals.gpu_idle_ns;
 	const all = devices.reduce((sum, device) => sum + device.gpu_busy_ns, 0);
@@ -68,17 +68,13 @@ function Tiles({ state }: { state: State }) {
 	const peak = memory.rows.reduce((most, row) => Math.max(most, row.peak_bytes), 0);
 	const bytes = copies.rows.reduce((sum, row) => sum + row.bytes, 0);
 
-	const spanNs = state.report.summary.headline?.span_ns || all + idle;
+	const spanNs = headline?.span_ns || all + idle;
 	const rate = spanNs ? Math.floor((totals.launch_count * 1e9) / spanNs) : 0;
-	const ownCode = state.report.summary.own_code
-		? `${formatPercent(state.report.summary.own_code.gpu_time_ns, totals.gpu_time_ns)} under your own code`
-		: 'sum of all work';
-	const backward = state.report.summary.backward?.gpu_time_ns
-		? `, ${formatPercent(state.report.summary.backward.gpu_time_ns, totals.gpu_time_ns)} in backward passes`
-		: '';
-
-	const steps = state.report.summary.headline?.steps;
-	const busyOfSteps = steps && busyNs(state.report.summary.budget?.rows ?? []);
+	const shareOf = (part: { gpu_time_ns: number }) => formatPercent(part.gpu_time_ns, totals.gpu_time_ns);
+	const ownCode = own_code ? `${shareOf(own_code)} under your own code` : 'sum of all work';
+	const inBackward = backward?.gpu_time_ns ? `, ${shareOf(backward)} in backward passes` : '';
+	const steps = headline?.steps;
+	const busyOfSteps = steps && busyNs(budget?.rows ?? []);
 
 	return (
 		<div class="tiles">
@@ -90,7 +86,7 @@ function Tiles({ state }: { state: State }) {
 					note={`median; slowest ${formatTime(steps.slowest_ns)}, step ${steps.slowest_step}`}
 				/>
 			) : null}
-			<Tile title="GPU time" value={formatTime(totals.gpu_time_ns)} exact={exactTime(totals.gpu_time_ns)} note={ownCode + backward} />
+			<Tile title="GPU time" value={formatTime(totals.gpu_time_ns)} exact={exactTime(totals.gpu_time_ns)} note={ownCode + inBackward} />
 			<Tile
 				title="GPU busy"
 				value={formatPercent(busyOfSteps ?? busy, steps?.wall_ns ?? spanNs)}

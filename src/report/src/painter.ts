@@ -105,17 +105,16 @@ export function layOut(tree: PathTree, sums: Sums, root: number, width: number):
 /* The matches of a search with any weight, largest first. */
 export class Hits {
 	readonly count: number;
-	private readonly matched: Uint8Array;
-	private readonly sums: Sums;
 	private lazyOrder: number[] | null = null;
 
-	constructor(matched: Uint8Array, sums: Sums) {
+	constructor(
+		private readonly matched: Uint8Array,
+		private readonly sums: Sums,
+	) {
 		let count = 0;
 
 		for (let n = 1; n < matched.length; n++) if (matched[n] && sums.total[n] > 0) count++;
 		this.count = count;
-		this.matched = matched;
-		this.sums = sums;
 	}
 
 	private get order(): number[] {

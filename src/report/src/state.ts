@@ -202,13 +202,8 @@ export function findNode(tree: Tree, frames: string[]): number {
 	let node = 0;
 
 	for (const frame of frames) {
-		let next = 0;
+		const next = [...tree.children(node)].find((child) => tree.text(child) === frame);
 
-		for (const child of tree.children(node))
-			if (tree.text(child) === frame) {
-				next = child;
-				break;
-			}
 		if (!next) return 0;
 		node = next;
 	}

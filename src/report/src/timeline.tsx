@@ -301,7 +301,7 @@ export function Timeline({ state, times, view }: { state: State; times: Times; v
 		if (width && rows && height) {
 			const started = performance.now();
 
-			rows.paint(canvas.current!, width, height, scrollTop.value, pieces, readLook(document.documentElement), picked.value);
+			rows.paint(canvas.current!, width, height, scrollTop.value, pieces, readLook(), picked.value);
 			canvas.current!.dataset.paintMs = (performance.now() - started).toFixed(2);
 		}
 	}, [rows, view.value, width, height, scrollTop.value, picked.value, isDark.value, printing.value]);

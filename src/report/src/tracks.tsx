@@ -213,11 +213,6 @@ function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 	const { whole } = times;
 	const use = () => (filter.value = { ...filter.value, span: realSpan(times, view.value) });
 	const isWhole = view.value === whole;
-	const step = (key: string) => {
-		const next = moved(view.value, whole, key)!;
-
-		view.value = next;
-	};
 
 	return (
 		<div class="aside time-buttons wrap">
@@ -228,7 +223,7 @@ function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 					title={title}
 					aria-label={title}
 					disabled={isWhole && key !== '+'}
-					onClick={() => step(key)}
+					onClick={() => (view.value = moved(view.value, whole, key)!)}
 				>
 					{sign}
 				</button>
