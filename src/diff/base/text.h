@@ -60,8 +60,7 @@ uint64_t hash_text(const char *text, size_t length);
 
 struct problems {
 	char **lines;
-	size_t count;
-	size_t capacity;
+	size_t count, capacity;
 };
 
 /* Appends a line unless the list contains it. */

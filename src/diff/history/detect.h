@@ -12,8 +12,7 @@
 
 /* A growing list of places in a series. All zeros is empty; free list. */
 struct places {
-	size_t *list; /* ascending; the first value after each change */
-	size_t count, capacity;
+	LIST(size_t); /* ascending; the first value after each change */
 };
 
 /* How the values before and after a place differ. */

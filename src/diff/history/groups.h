@@ -56,8 +56,7 @@ group_point(const struct history *history, const struct history_group *group, si
 }
 
 struct groups {
-	struct history_group *list;
-	size_t count, capacity;
+	LIST(struct history_group);
 };
 
 /*

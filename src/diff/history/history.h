@@ -98,11 +98,8 @@ struct history {
 	} sources;
 	/* This call's sources accept these. The set of one can be a point, several, or none. */
 	struct baseline_acceptances accepted;
-	struct {
-		const char **list;
-		size_t count, capacity;
-	} branches;		  /* of the sources of this call */
-	struct problems problems; /* unreadable input: the result is incomplete */
+	LIST(const char *) branches; /* of the sources of this call */
+	struct problems problems;    /* unreadable input: the result is incomplete */
 	struct problems notes;
 };
 

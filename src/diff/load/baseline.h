@@ -24,8 +24,7 @@ struct baseline_acceptance {
 };
 
 struct baseline_acceptances {
-	struct baseline_acceptance *list;
-	size_t count, capacity;
+	LIST(struct baseline_acceptance);
 };
 
 /* The runs of one recording session, usually of one commit. */
@@ -38,8 +37,7 @@ struct baseline_set {
 /* All zeros is an empty baseline. */
 struct baseline {
 	struct baseline_set *sets; /* sorted by time, then label */
-	size_t count;
-	size_t capacity;
+	size_t count, capacity;
 	struct baseline_acceptances accepted;
 };
 

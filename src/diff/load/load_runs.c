@@ -83,8 +83,7 @@ struct job {
 };
 
 struct jobs {
-	struct job *list;
-	size_t count, capacity;
+	LIST(struct job);
 };
 
 static void read_profile(struct run_set *set, const char *document, size_t document_bytes,

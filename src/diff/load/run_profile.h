@@ -156,8 +156,7 @@ void run_profile_use_whole(struct run_profile *profile);
 /* All zeros is an empty set. */
 struct run_set {
 	struct run_profile **runs; /* owned */
-	size_t count;
-	size_t capacity;
+	size_t count, capacity;
 	struct problems notes; /* about the runs, for people */
 };
 

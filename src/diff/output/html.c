@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/tables.h"
 #include "diff/base/level.h"
 #include "diff/compare/comparison.h"
 #include "diff/compare/row_text.h"
@@ -253,50 +254,22 @@ static void put_comparison(struct json *json, const struct diff_result *result,
 	json_end_object(json);
 }
 
-/* The distinct names of frames. Nodes refer to them by index. */
-struct frame_names {
-	const char **list; /* sorted */
-	size_t count;
-};
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void collect_names(struct frame_names *names, const struct flame_tree *tree)
-{
-	size_t kept = 0;
-
-	names->list = xt_calloc((size_t)tree->count + 1, sizeof(*names->list));
-	for (uint32_t n = 1; n < tree->count; n++)
-		names->list[names->count++] = tree->nodes[n].name;
-	qsort(names->list, names->count, sizeof(*names->list), compare_names);
-	for (size_t i = 0; i < names->count; i++)
-		if (!kept || strcmp(names->list[kept - 1], names->list[i]))
-			names->list[kept++] = names->list[i];
-	names->count = kept;
-}
-
-static size_t html_place_of(const struct frame_names *names, const char *name)
-{
-	const char **found = SEARCH(&name, names->list, names->count, compare_names);
-
-	return (size_t)(found - names->list);
-}
-
-/* Writes each node as a sample without a device, thread or range. */
+/* Writes each node as a sample without a device, thread or range. names: numbers the frames. */
 static void put_columns(struct page_columns *columns, const struct flame_tree *tree,
-			const struct frame_names *names)
+			struct interner *names)
 {
 	static const char *const origins[] = {"sample.device", "sample.thread", "sample.range"};
 	struct page_column *column = page_columns_add(columns, "node.depth");
+	bool is_new;
 
 	for (uint32_t n = 1; n < tree->count; n++)
 		page_column_put(column, tree->nodes[n].depth);
 	column = page_columns_add(columns, "node.name");
-	for (uint32_t n = 1; n < tree->count; n++)
-		page_column_put(column, html_place_of(names, tree->nodes[n].name));
+	for (uint32_t n = 1; n < tree->count; n++) {
+		const char *name = tree->nodes[n].name;
+
+		page_column_put(column, xt_intern(names, name, strlen(name), &is_new) - 1);
+	}
 	column = page_columns_add(columns, "sample.node");
 	for (uint32_t n = 1; n < tree->count; n++)
 		page_column_put(column, 1);
@@ -331,17 +304,24 @@ static void put_weights(struct json *json)
 }
 
 static void put_document(struct output *out, const struct diff_result *result,
-			 const struct flame_tree *tree, const struct frame_names *names,
+			 const struct flame_tree *tree, const struct interner *names,
 			 const struct page_columns *columns)
 {
 	static const char *const empty[] = {"devices", "threads", "ranges", "tracks"};
 	struct json json = {.out = out};
+	size_t bytes;
 
 	json_begin_document(&json, "xtrace-comparison-page", 1);
 	for (size_t e = 0; e < sizeof(empty) / sizeof(empty[0]); e++)
 		json_strings(&json, empty[e], NULL, 0);
 	put_weights(&json);
-	json_strings(&json, "names", names->list, names->count);
+	json_begin_array(&json, "names");
+	for (uint32_t id = 1; id <= names->count; id++) {
+		const char *name = interner_at(names, id, &bytes);
+
+		json_text(&json, NULL, name, bytes);
+	}
+	json_end_array(&json);
 	page_put_columns(&json, columns);
 	put_comparison(&json, result, tree);
 	json_end_object(&json);
@@ -350,7 +330,7 @@ static void put_document(struct output *out, const struct diff_result *result,
 int diff_output_html(struct output *out, const void *context)
 {
 	const struct diff_result *result = context;
-	struct frame_names names = {0};
+	struct interner names = {0};
 	struct page_columns columns = {0};
 	struct output document;
 	struct output_bytes bytes;
@@ -360,7 +340,6 @@ int diff_output_html(struct output *out, const void *context)
 		return -ENODATA;
 	output_open_memory(&document);
 	flame_tree_make(&tree, result->comparison);
-	collect_names(&names, &tree);
 	put_columns(&columns, &tree, &names);
 	put_document(&document, result, &tree, &names, &columns);
 	bytes = output_bytes(&document);
@@ -368,7 +347,7 @@ int diff_output_html(struct output *out, const void *context)
 	page_write(out, bytes.data, bytes.length - 1, &columns);
 	output_discard(&document);
 	page_columns_free(&columns);
-	free(names.list);
+	interner_free(&names);
 	flame_tree_free(&tree);
 	return 0;
 }

@@ -56,9 +56,7 @@ struct rule {
 
 /* All zeros is an empty list. */
 struct rules {
-	struct rule *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct rule);
 };
 
 /*
