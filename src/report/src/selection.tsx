@@ -57,7 +57,7 @@ export function SelectionBar({ state }: { state: State }) {
 					</p>
 				) : null}
 			</div>
-			<div class="selection-buttons wrap screen-only">
+			<div class="buttons wrap screen-only">
 				{isComparing.value ? (
 					<label class="check" title="Scale the base to the total of the selection, as for spans of different lengths">
 						<input id="shares" type="checkbox" checked={comparesShares.value} onChange={(e) => (comparesShares.value = e.currentTarget.checked)} />

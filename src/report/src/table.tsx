@@ -130,7 +130,7 @@ function CopyButtons<Row>({ columns, rows, children }: { columns: Column<Row>[];
 	};
 
 	return (
-		<span class="copies wrap small">
+		<span class="copies buttons wrap small">
 			<span class="muted" role="status">
 				{said.value}
 			</span>

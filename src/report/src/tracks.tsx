@@ -215,7 +215,7 @@ function TimeButtons({ view, times }: { view: TimeView; times: Times }) {
 	const isWhole = view.value === whole;
 
 	return (
-		<div class="aside time-buttons wrap">
+		<div class="aside buttons wrap">
 			{steps.map(([id, key, sign, title]) => (
 				<button
 					type="button"
