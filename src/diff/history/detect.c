@@ -674,23 +674,21 @@ static void search_track(struct track *track, const struct history_group *group)
 	}
 }
 
+/* A difference of values relative to the one before. */
+static double ratio_of(const struct track *track, double before, double difference)
+{
+	return track->is_log ? expm1(difference) : difference / fabs(before);
+}
+
 /* Sets what the step or the line of a track means in its unit. */
 static void describe(struct history_finding *finding, const struct track *track, double before,
 		     double after, double low, double high)
 {
-	if (track->is_log) {
-		finding->before = exp(before);
-		finding->after = exp(after);
-		finding->ratio = expm1(after - before);
-		finding->low = expm1(low);
-		finding->high = expm1(high);
-		return;
-	}
-	finding->before = before;
-	finding->after = after;
-	finding->ratio = (after - before) / fabs(before);
-	finding->low = low / fabs(before);
-	finding->high = high / fabs(before);
+	finding->before = track_value(track, before);
+	finding->after = track_value(track, after);
+	finding->ratio = ratio_of(track, before, after - before);
+	finding->low = ratio_of(track, before, low);
+	finding->high = ratio_of(track, before, high);
 }
 
 static void add_step(struct detection *d, size_t track_number, const struct step *step,
@@ -773,7 +771,7 @@ static void add_drift(struct detection *d, const struct history_group *group, si
 	finding.first = finding.place = track->places[trend.first];
 	finding.last = track->places[end - 1];
 	finding.p = trend.p;
-	finding.per_run = track->is_log ? expm1(trend.slope) : trend.slope / fabs(mean);
+	finding.per_run = ratio_of(track, mean, trend.slope);
 	describe(&finding, track, mean - middle * trend.slope, mean + middle * trend.slope,
 		 trend.low * length, trend.high * length);
 	xt_append(d->findings, d->finding_count, d->finding_capacity, finding);

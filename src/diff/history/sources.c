@@ -45,43 +45,29 @@ static void point_id_of_runs(char out[ID_BYTES], struct run_profile *const *runs
 	snprintf(out, ID_BYTES, "%016" PRIx64, sum);
 }
 
-static const char *property_of(const struct run_profile *run, enum property property,
-			       char out[TEXT_BYTES])
-{
-	switch (property) {
-	case PROPERTY_PROGRAM:
-		return run->title[0] ? run->title : run->program;
-	case PROPERTY_FILTERS:
-		return run->selection;
-	case PROPERTY_GPU:
-		return run_profile_devices(run, out, TEXT_BYTES);
-	case PROPERTY_HOST:
-		return run->machine.host;
-	case PROPERTY_DRIVER:
-		return run->machine.driver;
-	case PROPERTY_CLOCK:
-		return isnan(run->machine.clock_mhz)
-			       ? ""
-			       : text_print("%.0f MHz", run->machine.clock_mhz);
-	case PROPERTY_CUPTI:
-		return run->machine.cupti;
-	case PROPERTY_COMMAND:
-		return run->command;
-	case PROPERTY_ITERATIONS:
-		return text_print("%s%s%s", run->iterations.kind,
-				  run->iterations.name[0] ? " " : "", run->iterations.name);
-	default:
-		return text_print("%" PRIu64, run->iterations.found_count);
-	}
-}
-
 static void set_properties(struct history *h, struct history_point *point,
 			   const struct run_profile *run)
 {
-	char room[TEXT_BYTES];
+	char devices[TEXT_BYTES];
+	const char *const texts[PROPERTIES] = {
+		[PROPERTY_PROGRAM] = run->title[0] ? run->title : run->program,
+		[PROPERTY_FILTERS] = run->selection,
+		[PROPERTY_GPU] = run_profile_devices(run, devices, TEXT_BYTES),
+		[PROPERTY_HOST] = run->machine.host,
+		[PROPERTY_DRIVER] = run->machine.driver,
+		[PROPERTY_CLOCK] = isnan(run->machine.clock_mhz)
+					   ? ""
+					   : text_print("%.0f MHz", run->machine.clock_mhz),
+		[PROPERTY_CUPTI] = run->machine.cupti,
+		[PROPERTY_COMMAND] = run->command,
+		[PROPERTY_ITERATIONS] =
+			text_print("%s%s%s", run->iterations.kind,
+				   run->iterations.name[0] ? " " : "", run->iterations.name),
+		[PROPERTY_ITERATION_COUNT] = text_print("%" PRIu64, run->iterations.found_count),
+	};
 
 	for (int p = 0; p < PROPERTIES; p++)
-		point->properties[p] = history_text(h, property_of(run, (enum property)p, room));
+		point->properties[p] = history_text(h, texts[p]);
 }
 
 static bool check_run(const struct run_profile *run, struct problems *problems)

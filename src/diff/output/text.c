@@ -12,6 +12,7 @@
 #include "diff/rules/verdict.h"
 #include "diff/compare/row_text.h"
 #include "diff/base/level.h"
+#include "log/base/compare.h"
 
 #define COLUMNS_DEFAULT 120
 #define NUMBERS_COLUMNS 79 /* columns of a row before its name */
@@ -150,10 +151,8 @@ static void put_findings(const struct text *t, const struct rule_result *result)
 	       v->findings[result->first_finding + known].outcome == OUTCOME_FAIL)
 		known++;
 	/* Inconclusive rows mostly have the same reason: show a few examples. */
-	shown = known + UNKNOWN_SHOWN;
-	shown = shown < t->result->top_count ? shown : t->result->top_count;
-	shown = shown < result->finding_count ? shown : result->finding_count;
-
+	shown = smaller(known + UNKNOWN_SHOWN, t->result->top_count);
+	shown = smaller(shown, result->finding_count);
 	for (size_t f = result->first_finding; f < result->first_finding + shown; f++) {
 		const struct rule_finding *finding = &v->findings[f];
 		const struct rule *allowed = finding->allowed_by;

@@ -101,8 +101,7 @@ function largest(sums: Float64Array): Set<number> {
 }
 
 function Choice(props: { id: 'process' | 'device' | 'thread' | 'range'; title: string; all: string; names: string[]; shown?: Set<number> }) {
-	if (props.names.length < 2 && props.id !== 'range') return null;
-	if (!props.names.length) return null;
+	if (props.names.length < (props.id === 'range' ? 1 : 2)) return null;
 	return (
 		<Select
 			id={`filter-${props.id}`}

@@ -71,14 +71,7 @@ export class Times {
 	 * break.
 	 */
 	real(shown: Span): Span | null {
-		for (const piece of this.pieces) {
-			const from = Math.max(shown.fromNs, piece.shownNs);
-			const until = Math.min(shown.untilNs, piece.shownNs + piece.untilNs - piece.fromNs);
-			const offset = piece.fromNs - piece.shownNs;
-
-			if (until > from) return { fromNs: from + offset, untilNs: until + offset };
-		}
-		return null;
+		return this.within(shown)[0] ?? null;
 	}
 
 	/* Converts a real interval to shown time. */
@@ -94,15 +87,13 @@ export class Times {
 
 	/* Converts shown time to all real intervals that it covers. */
 	within(shown: Span): Piece[] {
-		return this.pieces
-			.map((piece) => {
-				const from = Math.max(shown.fromNs, piece.shownNs);
-				const until = Math.min(shown.untilNs, piece.shownNs + piece.untilNs - piece.fromNs);
-				const offset = piece.fromNs - piece.shownNs;
+		return this.pieces.flatMap((piece) => {
+			const from = Math.max(shown.fromNs, piece.shownNs);
+			const until = Math.min(shown.untilNs, piece.shownNs + piece.untilNs - piece.fromNs);
+			const offset = piece.fromNs - piece.shownNs;
 
-				return { fromNs: from + offset, untilNs: until + offset, shownNs: from };
-			})
-			.filter((piece) => piece.untilNs > piece.fromNs);
+			return until > from ? [{ fromNs: from + offset, untilNs: until + offset, shownNs: from }] : [];
+		});
 	}
 }
 
