@@ -75,12 +75,6 @@ void recovery_note_switch(struct recovery *recovery, uint64_t time_ns, bool is_o
 
 COMPARE_BY(compare_switches, struct recovery_switch, UP(time_ns) UP(is_on))
 
-/* Sorts the switches. Call it once all calls and switches are noted. */
-static void recovery_index_switches(struct recovery *recovery)
-{
-	SORT(recovery->switches, recovery->switch_count, compare_switches);
-}
-
 /* Whether the work belongs to a call made while recording was paused. */
 static bool recovery_is_skipped(const struct recovery *recovery, const struct recovery_work *work)
 {
@@ -705,7 +699,7 @@ static bool is_over(const struct recovery *recovery, const struct recovery_work 
 
 void recovery_add_work(struct recovery *recovery)
 {
-	recovery_index_switches(recovery);
+	SORT(recovery->switches, recovery->switch_count, compare_switches);
 	for (size_t i = 0; i < recovery->work_count && !recovery->error; i++) {
 		const struct recovery_work *work = &recovery->work[i];
 

@@ -631,7 +631,7 @@ static void explain_small_grids(struct detection *detection, struct finding *fin
 	uint32_t device = on->defined ? on->device : UINT32_MAX;
 
 	(void)finding;
-	if (!shape_knows_processors(model, device))
+	if (!shape_recorded_processors(model, device))
 		snprintf(detection->words[0], WORD_BYTES, " (assumed, not recorded)");
 	detection->facts[0] = callsite->small_count;
 	detection->facts[1] = callsite->small_ns;

@@ -38,22 +38,16 @@ static long device_property(const struct model *model, uint32_t device, const ch
 	return end != text && value >= 0 && value <= INT32_MAX ? value : -1;
 }
 
-/* Returns 0 if unknown. */
-static uint32_t recorded_processors(const struct model *model, uint32_t device)
+uint32_t shape_recorded_processors(const struct model *model, uint32_t device)
 {
 	long count = device_property(model, device, "multiprocessors");
 
 	return count > 0 && count < 65536 ? (uint32_t)count : 0;
 }
 
-bool shape_knows_processors(const struct model *model, uint32_t device)
-{
-	return recorded_processors(model, device);
-}
-
 uint32_t shape_processors(const struct model *model, uint32_t device)
 {
-	uint32_t count = recorded_processors(model, device);
+	uint32_t count = shape_recorded_processors(model, device);
 
 	return count ? count : SHAPE_PROCESSORS_LEAST;
 }

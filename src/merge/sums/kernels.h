@@ -20,8 +20,8 @@
 /* Number of multiprocessors of a device, or SHAPE_PROCESSORS_LEAST if unknown. */
 uint32_t shape_processors(const struct model *model, uint32_t device);
 
-/* True if the log has the number of multiprocessors. */
-bool shape_knows_processors(const struct model *model, uint32_t device);
+/* The same, or 0 if the log does not say. */
+uint32_t shape_recorded_processors(const struct model *model, uint32_t device);
 
 /*
  * The part of the stream's device that the shape can fill, in (0, 1]. It is the product of:

@@ -477,14 +477,6 @@ static void put_call(struct tracks *t, const struct launch *call, uint64_t durat
 		   sqlite_limited(duration_ns), sqlite_number((int64_t)result));
 }
 
-/* Keeps which row has the work of a collective, for the comparison of ranks at the end. */
-static void keep_collective(struct sqlite *s, const struct process *process,
-			    const struct work *work)
-{
-	xt_append(s->collectives, s->collective_count, s->collective_capacity,
-		  (struct collective_work){process->index, work->ticket, s->work_count});
-}
-
 static void put_work(struct tracks *t, const struct work *work, const struct launch *launch)
 {
 	const struct process *process = t->process;
@@ -503,8 +495,10 @@ static void put_work(struct tracks *t, const struct work *work, const struct lau
 		   work->kind == WORK_KERNEL ? SQLITE_ABSENT : sqlite_limited(work->bytes),
 		   sqlite_known(work->graph_node, (int64_t)work->graph_node));
 	s->work_count++;
+	/* The comparison of ranks at the end needs the row of each collective. */
 	if (work->is_collective && process->process_count > 1)
-		keep_collective(s, process, work);
+		xt_append(s->collectives, s->collective_count, s->collective_capacity,
+			  (struct collective_work){process->index, work->ticket, s->work_count});
 }
 
 /* The row has the path of the stack, without the state. */
