@@ -11,7 +11,7 @@ import { Amount, CardHead, Fact, Lines, ShowButton, Tile } from './parts';
 import { showProcess, type State, wanted } from './state';
 import { busyNs } from './steps';
 import { type Column, Table, timeColumn } from './table';
-import { countWords, doubtWords, idleName } from './words';
+import { countWords, idleName } from './words';
 
 type Status = State['report']['summary']['trust']['word'];
 
@@ -338,7 +338,7 @@ export function Account({ state }: { state: State }) {
 	const { trust } = summary;
 	const totals = summary.totals as Record<string, number>;
 	const lost = Object.entries({ ...trust.losses, ...trust.doubts }).map(
-		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? doubtWords[key] ?? key, value],
+		([key, value]): [string, string, number] => [key, state.report.loss_words[key] ?? key, value],
 	);
 
 	return (

@@ -57,7 +57,7 @@ function Slow({ state, rows, areRanks }: { state: State; rows: StepsRow[]; areRa
 			{slow.map((row) => (
 				<li data-step={row.step}>
 					Step {row.step}
-					{owner(row) ? ` of ${owner(row)}` : ''} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
+					{owner(row) && !row.cause?.startsWith('waiting for ') ? ` of ${owner(row)}` : ''} took <b>{formatTime(row.wall_ns)}</b>: {row.cause} +{formatTime(row.cause_ns ?? 0)}
 					{row.cause_line ? (
 						<>
 							, most in <code>{row.cause_line}</code>

@@ -99,23 +99,6 @@ export const countWords: [key: string, words: string][] = [
 	['graph_work_count', 'kernels, copies and memsets in CUDA graphs'],
 ];
 
-/* Keys of summary.trust.doubts. The log describes its losses itself. */
-export const doubtWords: Record<string, string> = {
-	work_without_call: 'kernels, copies and memsets without a recorded call',
-	work_launched_by_device: 'kernels, copies and memsets launched by the GPU, with an unknown call',
-	work_without_stack: 'kernels, copies and memsets whose call has no stack',
-	graph_work_of_unknown_maker: 'work of graph nodes whose creator is unknown',
-	graph_nodes_of_circular_origin: 'graph nodes whose origin could not be resolved',
-	nvtx_pops_without_push: 'NVTX pops without a push',
-	nvtx_ends_without_start: 'NVTX range ends without a start',
-	nvtx_ranges_not_nested: 'NVTX ranges not nested correctly, counted in the enclosing range',
-	work_too_late_to_be_weighed: 'kernels, copies and memsets too far out of order in the log',
-	frees_without_allocation: 'frees without a recorded allocation',
-	allocations_over_others: 'allocations at addresses already in use',
-	memory_operations_too_late: 'allocations and frees too far out of order in the log',
-	allocations_without_call: 'allocations without a call stack',
-};
-
 /* Meanings of the classes of idle time, by idleName(). docs/WEIGHTS.md defines them. */
 export const idleMeanings: Record<string, string> = {
 	'launch late (CPU busy)': 'The launching thread was in another CUDA call, or ran other code for up to 1 ms, and launched the next work late.',

@@ -21,6 +21,7 @@
 #include "merge/export/summary/summary_json.h"
 #include "merge/export/tables/table_writers.h"
 #include "merge/sums/run.h"
+#include "merge/sums/trust.h"
 
 #define REPORT_VERSION	 1
 #define PAGE_KERNELS_MAX 10000	    /* smaller ones have only what the tree says */
@@ -495,6 +496,10 @@ static void put_loss_words(struct json *json, const struct run *run)
 	for (unsigned l = 0; l < LOSS_COUNT; l++)
 		if (run->sums->losses.counts[l])
 			json_string(json, losses_name(l), losses_what(l));
+	/* Their messages begin with the count. */
+	for (unsigned a = 0; a < ANOMALIES; a++)
+		if (anomaly_count(run, &anomalies[a]))
+			json_string(json, anomalies[a].name, anomalies[a].format + strlen("%s "));
 	json_end_object(json);
 }
 

@@ -116,7 +116,11 @@ static void put_process_count(struct output *out, const struct run *run)
 		snprintf(without, sizeof(without), ", %zu without CUDA", run->cpu->only_count);
 	text = xt_asprintf("%zu process%s%s%s%s%s", count, count == 1 ? "" : "es", without,
 			   run->sums->recording.has_simulated_gpu ? ", simulated GPU" : "",
-			   *devices ? "; times below are sums over " : "", devices);
+			   !*devices ? ""
+			   : steps_of(run)
+				   ? "; times of a step are for one GPU, others are sums over "
+				   : "; times below are sums over ",
+			   devices);
 	if (run->settings->tables.has_all || strchr(text, ',') || *devices) {
 		output_char(out, '\n');
 		put_words(out, text, 0, 2, columns_of_line(out));

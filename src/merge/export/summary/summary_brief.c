@@ -139,6 +139,8 @@ static void put_section(struct output *out, const struct run *run, const struct 
 	const struct table_def *def = section->def;
 	size_t count = table_count(run, def), shown = smaller(count, section->rows_max);
 
+	if (!count && def == &table_findings)
+		output_format(out, "## %s: none\n\n", def->title);
 	if (!count)
 		return;
 	output_format(out, "## %s: %zu of %zu\n\n", def->title, shown, count);
