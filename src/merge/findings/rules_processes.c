@@ -337,11 +337,6 @@ struct late_steps {
 	uint64_t all_ns; /* 0 unless all ranks have steps */
 };
 
-static int compare_costs(const void *a, const void *b)
-{
-	return ORDER(*(const uint64_t *)b, *(const uint64_t *)a);
-}
-
 /* The caller frees the list. */
 static struct late_steps late_steps_of(const struct run *run)
 {
@@ -364,7 +359,7 @@ static struct late_steps late_steps_of(const struct run *run)
 		steps.list[steps.count - 1] += cause->cost_ns;
 		steps.all_ns += cause->cost_ns;
 	}
-	SORT(steps.list, steps.count, compare_costs);
+	SORT(steps.list, steps.count, compare_u64);
 	return steps;
 }
 
@@ -378,7 +373,7 @@ static void format_late_steps(char text[96], const struct late_steps *steps, uin
 	char each[TIME_BYTES];
 
 	while (count < steps->count && sum_ns < steps->all_ns - steps->all_ns / NEARLY_ALL)
-		sum_ns += steps->list[count++];
+		sum_ns += steps->list[steps->count - ++count];
 	text[0] = '\0';
 	if (count && count < step_count - step_count / NEARLY_ALL)
 		snprintf(text, 96,

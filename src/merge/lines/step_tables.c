@@ -365,10 +365,8 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 	char more[TIME_BYTES], *line, *place, *text;
 
 	if (!cause.more_ns) {
-		cells_put(cells, cell_text(""));
-		cells_put(cells, CELL_ABSENT);
-		cells_put(cells, cell_text(""));
-		cells_put(cells, cell_text(""));
+		for (int column = 0; column < 4; column++)
+			cells_put(cells, CELL_ABSENT);
 		return;
 	}
 	format_time_short(more, cause.more_ns);
