@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "log/base/grow.h"
+
 struct elf_symbol {
 	const char *name;
 	uint64_t address; /* ELF virtual address; 0: not found */
@@ -86,9 +88,7 @@ struct process_module {
 };
 
 struct process_modules {
-	struct process_module *list; /* by start */
-	size_t count;
-	size_t capacity;
+	LIST(struct process_module); /* by start */
 	uint64_t generation;	 /* changes with every change of the list; unique among processes */
 	uint64_t refresh_due_ns; /* for the caller: not earlier if an address is in none */
 };

@@ -54,8 +54,7 @@ struct python_interpreter {
  * The thread states of all interpreters, and the interpreter lock (GIL). Zeros are an empty list.
  */
 struct python_states {
-	struct python_state *list; /* by tid */
-	size_t count, capacity;
+	LIST(struct python_state);					 /* by tid */
 	struct python_interpreter interpreters[PYTHON_INTERPRETERS_MAX]; /* newest first */
 	uint32_t interpreter_count;
 	uint32_t gil_offset; /* from the interpreter, to 3.11 from _PyRuntime; 0: unknown */

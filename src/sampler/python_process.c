@@ -50,8 +50,7 @@ struct python_code {
 
 /* Zeros have no code. */
 struct python_codes {
-	struct python_code **list; /* owned */
-	size_t count, capacity;
+	LIST(struct python_code *); /* owned */
 	struct xt_hash_table by_address;
 	struct python_function **functions; /* owned, with their texts */
 	size_t function_count, function_capacity;

@@ -104,8 +104,7 @@ struct sampled_process {
 };
 
 struct process_table {
-	struct sampled_process **list; /* by pid */
-	size_t count, capacity;
+	LIST(struct sampled_process *); /* by pid */
 };
 
 /* NULL if the table has no such process. */

@@ -81,18 +81,15 @@ struct history_source {
 struct history {
 	struct arena *memory;
 	struct {
-		struct history_row *list;
-		size_t count, capacity;
+		LIST(struct history_row);
 		struct interner ids; /* level and key to index + 1 */
 	} rows;
 	struct {
-		struct history_point *list;
-		size_t count, capacity;
+		LIST(struct history_point);
 		struct interner ids; /* id to index + 1 */
 	} points;
 	struct {
-		struct history_source *list;
-		size_t count, capacity;
+		LIST(struct history_source);
 		struct interner ids;  /* key to index + 1 */
 		size_t indexed_count; /* that are from the index */
 	} sources;

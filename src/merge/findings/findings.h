@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log/base/grow.h"
 #include "merge/base/weights.h"
 #include "merge/findings/finding.h"
 
@@ -38,9 +39,7 @@ struct finding_device {
 
 /* All findings of a run. Zeros are empty. */
 struct findings {
-	struct finding *list;
-	size_t count;
-	size_t capacity;
+	LIST(struct finding);
 	struct finding_device *devices; /* filled if there are several processes */
 	size_t device_count;
 	size_t device_capacity;

@@ -20,8 +20,7 @@ struct line_key {
 
 /* Nodes of a path, innermost first. */
 struct frame_list {
-	uint32_t *list;
-	size_t count, capacity;
+	LIST(uint32_t);
 };
 
 static inline unsigned marks_of(const struct paths *paths, uint32_t node)

@@ -625,8 +625,7 @@ struct assignment {
 	struct names *names;
 	struct name_space *space;
 	struct demangle_cache cache; /* from mangled names to names */
-	struct named *list;
-	size_t count, capacity;
+	LIST(struct named);
 };
 
 static const char *text_of(const struct assignment *s, uint32_t name)

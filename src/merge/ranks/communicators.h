@@ -48,11 +48,8 @@ struct duplicate_rank {
 
 /* Zeros are an empty list. */
 struct communicators {
-	LIST(struct communicator); /* those with several ranks */
-	struct {
-		struct duplicate_rank *list;
-		size_t count, capacity;
-	} duplicates; /* left out */
+	LIST(struct communicator);		/* those with several ranks */
+	LIST(struct duplicate_rank) duplicates; /* left out */
 };
 
 /*

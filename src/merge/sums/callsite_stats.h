@@ -152,9 +152,7 @@ struct thread_stats {
 struct callsites {
 	const struct model *model;
 	const struct threads *threads_info;
-	struct callsite *list; /* entry 0 is unused */
-	size_t count;
-	size_t capacity;
+	LIST(struct callsite);	       /* entry 0 is unused */
 	uint32_t *by_stack;	       /* first callsite by XT_STACK_ID */
 	struct callsite_visit *visits; /* CALLSITES_VISITS for each callsite */
 	size_t visit_capacity;

@@ -60,8 +60,7 @@ struct row {
 };
 
 struct rows {
-	struct row *list;
-	size_t count, capacity;
+	LIST(struct row);
 };
 
 static bool is_nearly_all(uint64_t part, uint64_t whole)
