@@ -32,7 +32,6 @@ LIMITS = {
     'rank_log': 21, # src/merge/sums/rank_log.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
-    'device_stats': 21, # src/merge/sums/callsite_stats.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'stretch': 19, # src/merge/sums/timeline.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h

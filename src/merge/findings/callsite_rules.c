@@ -234,11 +234,11 @@ static uint64_t exposed_ns(const struct detection *detection)
 	for (size_t d = 0; d < detection->callsites->device_count; d++) {
 		const struct device_stats *device = &detection->callsites->devices[d];
 		/* Unions ignore late records, so either may be larger. */
-		uint64_t alone_ns = device->work_union_ns > device->active_union_ns
-					    ? device->work_union_ns - device->active_union_ns
+		uint64_t alone_ns = device->work_union.ns > device->active_union.ns
+					    ? device->work_union.ns - device->active_union.ns
 					    : 0;
 
-		saturating_add(&exposed, smaller(alone_ns, device->kernel_union_ns));
+		saturating_add(&exposed, smaller(alone_ns, device->kernel_union.ns));
 	}
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -318,8 +318,10 @@ static uint64_t unexplained_ns(const struct detection *detection, enum idle_clas
 
 	*gap_count = 0;
 	for (size_t d = 0; d < detection->callsites->device_count; d++) {
-		saturating_add(&idle_ns, device_idle_ns(&detection->callsites->devices[d], class));
-		saturating_add(gap_count, detection->callsites->devices[d].gap_count[class]);
+		const struct device_idle *idle = &detection->callsites->devices[d].idle[class];
+
+		saturating_add(&idle_ns, device_idle_ns(idle));
+		saturating_add(gap_count, idle->gap_count);
 	}
 	for (uint32_t s = 1; s < detection->callsites->count; s++) {
 		const struct callsite *callsite = &detection->callsites->list[s];
@@ -457,8 +459,8 @@ static uint64_t serial_loss_ns(const struct shared *shared, const struct device_
 {
 	double beside = 1 / shared->fill;
 
-	if (shared->stream_count < 2 || shared->fill > FILL_MAX || device->kernel_union_ns == 0 ||
-	    (double)device->kernel_ns > OVERLAP_MAX * (double)device->kernel_union_ns ||
+	if (shared->stream_count < 2 || shared->fill > FILL_MAX || device->kernel_union.ns == 0 ||
+	    (double)device->kernel_ns > OVERLAP_MAX * (double)device->kernel_union.ns ||
 	    shared->serialized_count < shared->count / 2)
 		return 0;
 	beside = smaller(beside, shared->stream_count);
@@ -478,7 +480,7 @@ static void prepare_serial_streams(struct detection *detection)
 		saturating_add(&detection->facts[0], shared.stream_count);
 		saturating_add(&detection->facts[1], shared.serialized_count);
 		saturating_add(&detection->facts[2], shared.ns);
-		saturating_add(&detection->facts[3], callsites->devices[d].kernel_union_ns);
+		saturating_add(&detection->facts[3], callsites->devices[d].kernel_union.ns);
 		saturating_add(&detection->facts[4], ns);
 	}
 	detection_set_cost(detection, detection->facts[4] / detection->device_count);
@@ -531,8 +533,8 @@ static void prepare_stream_imbalance(struct detection *detection)
 		 * others.
 		 */
 		if (!ns || shared.fill > FILL_MAX || callsites->list[top].is_explained ||
-		    shared.most_ns < device->kernel_union_ns / 2 ||
-		    (double)device->kernel_ns < OVERLAP_MAX * (double)device->kernel_union_ns)
+		    shared.most_ns < device->kernel_union.ns / 2 ||
+		    (double)device->kernel_ns < OVERLAP_MAX * (double)device->kernel_union.ns)
 			continue;
 		if (ns > most_ns) {
 			detection->facts[0] = shared.stream_count;
@@ -574,10 +576,10 @@ static void prepare_device_imbalance(struct detection *detection)
 		if (device->kernel_count < KERNELS_MIN)
 			continue;
 		count++;
-		saturating_add(&sum_ns, device->kernel_union_ns);
-		if (device->kernel_union_ns <= most_ns)
+		saturating_add(&sum_ns, device->kernel_union.ns);
+		if (device->kernel_union.ns <= most_ns)
 			continue;
-		most_ns = device->kernel_union_ns;
+		most_ns = device->kernel_union.ns;
 		busiest = device->device;
 	}
 	ns = imbalance_ns(most_ns, sum_ns, count);
@@ -599,8 +601,8 @@ static uint64_t spare_ns(const struct callsites *callsites)
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
 
-		if (device->kernel_union_ns > device->fill_ns)
-			saturating_add(&ns, device->kernel_union_ns - device->fill_ns);
+		if (device->kernel_union.ns > device->fill_ns)
+			saturating_add(&ns, device->kernel_union.ns - device->fill_ns);
 	}
 	return ns;
 }

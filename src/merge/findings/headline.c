@@ -184,9 +184,9 @@ static void add_device(struct reading *reading, const struct device_stats *devic
 		headline->span_min_ns = span_ns;
 	headline->span_max_ns = larger(headline->span_max_ns, span_ns);
 	saturating_add(&headline->span_ns, span_ns);
-	saturating_add(&headline->busy_ns, device->work_union_ns);
+	saturating_add(&headline->busy_ns, device->work_union.ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
-		saturating_add(&headline->idle_ns[class], device->idle_ns[class]);
+		saturating_add(&headline->idle_ns[class], device->idle[class].ns);
 	if (gap->ns <= headline->longest.ns)
 		return;
 	headline->longest.class = gap->class;

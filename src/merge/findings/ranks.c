@@ -55,9 +55,9 @@ static void add_device(struct rank_row *row, const struct reading *reading,
 	if (!row->span_ns || last_ns > row->last_ns)
 		row->last_ns = last_ns;
 	saturating_add(&row->span_ns, device_span_ns(device));
-	saturating_add(&row->busy_ns, device->work_union_ns);
+	saturating_add(&row->busy_ns, device->work_union.ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
-		saturating_add(&row->idle_ns, device->idle_ns[class]);
+		saturating_add(&row->idle_ns, device->idle[class].ns);
 	add_gpu(row, reading->model, device->device);
 }
 

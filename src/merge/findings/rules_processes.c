@@ -37,7 +37,7 @@ static void note_device(const struct detection *detection, const struct device_s
 	device->program = xt_strdup(model_meta(reading->model, "process.exe"));
 	device->uuid = xt_strdup(model_gpu(reading->model, row->device, "uuid"));
 	device->device = row->device;
-	device->kernel_union_ns = row->kernel_union_ns;
+	device->kernel_union_ns = row->kernel_union.ns;
 	device->first_ns = process_time_ns(&reading->process, row->first_ns);
 	device->last_ns = process_time_ns(&reading->process, row->last_ns);
 	device->whole_ns = detection->whole_ns;

@@ -287,7 +287,7 @@ static void note_serialized(const struct device_stats *device, struct stream_sta
 			    const struct stretch *stretch)
 {
 	uint64_t ready_ns = larger(stretch->work->enter_ns, stream->until_ns);
-	uint64_t before_ns = device->kernels_until_ns;
+	uint64_t before_ns = device->kernel_union.until_ns;
 
 	if (!stretch->work->has_call || !before_ns || stretch->start_ns < before_ns ||
 	    stretch->start_ns - before_ns > BACK_TO_BACK_NS ||
@@ -308,21 +308,21 @@ static void note_kernel(struct callsites *callsites, struct device_stats *device
 	note_serialized(device, stream, stretch);
 	device->kernel_count++;
 	saturating_add(&device->kernel_ns, stretch->end_ns - stretch->start_ns);
-	if (stretch->end_ns > device->kernels_until_ns)
+	if (stretch->end_ns > device->kernel_union.until_ns)
 		device->last_stream = stretch->work->stream;
-	device->kernel_union_ns += stretch_extends(&device->kernels_until_ns, stretch);
+	device->kernel_union.ns += stretch_extends(&device->kernel_union.until_ns, stretch);
 	stream->until_ns = larger(stream->until_ns, stretch->end_ns);
 }
 
-static void note_gap(struct device_stats *device, enum idle_class class, uint64_t ns)
+static void note_gap(struct device_idle *idle, uint64_t ns)
 {
-	uint64_t *shortest = device->longest_ns[class];
+	uint64_t *shortest = idle->longest_ns;
 
-	device->gap_count[class]++;
-	saturating_add(&device->gap_ns[class], ns);
+	idle->gap_count++;
+	saturating_add(&idle->gap_ns, ns);
 	for (int i = 1; i < DEVICE_LONGEST_GAPS; i++)
-		if (device->longest_ns[class][i] < *shortest)
-			shortest = &device->longest_ns[class][i];
+		if (idle->longest_ns[i] < *shortest)
+			shortest = &idle->longest_ns[i];
 	*shortest = larger(*shortest, ns);
 }
 
@@ -393,7 +393,7 @@ static void note_longest(struct device_stats *device, const struct stretch *stre
 	enum idle_class most = 0;
 
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		saturating_add(&device->idle_ns[class], stretch->idle_ns[class]);
+		saturating_add(&device->idle[class].ns, stretch->idle_ns[class]);
 		if (stretch->idle_ns[class] > stretch->idle_ns[most])
 			most = (enum idle_class) class;
 	}
@@ -425,7 +425,7 @@ static void note_idle(struct callsites *callsites, struct device_stats *device,
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		if (left_ns[class] < min_gap_ns[class])
 			continue;
-		note_gap(device, (enum idle_class) class, left_ns[class]);
+		note_gap(&device->idle[class], left_ns[class]);
 		saturating_add(&callsite->idle_ns[class], left_ns[class]);
 		weigh_range(callsite, stretch->owner->range, left_ns[class]);
 		callsite->idle_count[class]++;
@@ -456,22 +456,21 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 		note_longest(device, stretch);
 		note_idle(callsites, device, stretch);
 	}
-	device->work_union_ns += stretch_extends(&device->work_until_ns, stretch);
+	device->work_union.ns += stretch_extends(&device->work_union.until_ns, stretch);
 	if (stretch->is_kernel)
-		device->active_union_ns += stretch_extends(&device->active_until_ns, stretch);
+		device->active_union.ns += stretch_extends(&device->active_union.until_ns, stretch);
 	if (stretch->is_kernel && !stretch->is_collective)
 		note_kernel(callsites, device, stretch);
 	note_span(callsites, stretch->start_ns, stretch->end_ns);
 }
 
-uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class)
+uint64_t device_idle_ns(const struct device_idle *idle)
 {
 	uint64_t longest_ns = 0;
 
 	for (int i = 0; i < DEVICE_LONGEST_GAPS; i++)
-		saturating_add(&longest_ns, device->longest_ns[class][i]);
-	return device->gap_ns[class] -
-	       longest_ns; /* not negative: if longest_ns saturates, so does gap_ns */
+		saturating_add(&longest_ns, idle->longest_ns[i]);
+	return idle->gap_ns - longest_ns; /* not negative: if it saturates, so does gap_ns */
 }
 
 uint64_t device_span_ns(const struct device_stats *device)
@@ -485,12 +484,11 @@ uint64_t callsites_active_ns(const struct callsites *callsites)
 
 	for (size_t d = 0; d < callsites->device_count; d++) {
 		const struct device_stats *device = &callsites->devices[d];
-		uint64_t longest_ns = device->gap_ns[IDLE_NOT_SUBMITTED] -
-				      device_idle_ns(device, IDLE_NOT_SUBMITTED);
+		const struct device_idle *idle = &device->idle[IDLE_NOT_SUBMITTED];
 
 		first_ns = smaller(device->first_ns, first_ns);
 		last_ns = larger(device->last_ns, last_ns);
-		away_ns = smaller(longest_ns, away_ns);
+		away_ns = smaller(idle->gap_ns - device_idle_ns(idle), away_ns);
 		paused_ns = larger(device->paused_ns, paused_ns);
 	}
 	saturating_add(&away_ns, paused_ns);

@@ -98,25 +98,34 @@ struct longest_gap {
 	uint32_t callsite;     /* of the work that ended it; CALLSITE_NONE: unknown */
 };
 
+/* Time in which at least one piece of some kind of work ran, and the end of that work so far. */
+struct union_time {
+	uint64_t ns, until_ns;
+};
+
+/* Idle time of one class on a device. */
+struct device_idle {
+	uint64_t ns;	    /* of all gaps */
+	uint64_t gap_count; /* without short gaps, and what blocking calls caused */
+	uint64_t gap_ns;    /* of these */
+	uint64_t longest_ns[DEVICE_LONGEST_GAPS]; /* the longest of these, unordered */
+};
+
 /* Sums of one device. */
 struct device_stats {
 	uint32_t device;
-	uint64_t kernel_count;	  /* kernels; collectives are excluded from all kernel_ fields */
-	uint64_t kernel_ns;	  /* sum of the durations */
-	uint64_t kernel_union_ns; /* time in which at least one kernel ran */
-	uint64_t active_union_ns; /* time in which at least one kernel or collective ran */
-	uint64_t work_union_ns;	  /* time in which at least one kernel, copy or memset ran */
+	uint64_t kernel_count; /* kernels; collectives are excluded from all kernel_ fields */
+	uint64_t kernel_ns;    /* sum of the durations */
+	struct union_time kernel_union;
+	struct union_time active_union; /* kernels and collectives */
+	struct union_time work_union;	/* kernels, copies and memsets */
 	uint64_t first_ns, last_ns;
 	uint64_t paused_before_ns, paused_ns; /* as in struct stretch: before and since first_ns */
 	uint32_t first_callsite;	      /* of the first work; CALLSITE_NONE: unknown */
-	uint64_t idle_ns[IDLE_CLASSES];	      /* of all gaps */
+	struct device_idle idle[IDLE_CLASSES];
 	struct longest_gap longest_gap;
-	uint64_t kernels_until_ns, active_until_ns, work_until_ns; /* ends so far, for the unions */
 	uint32_t last_stream; /* stream of the kernel that ended last */
 	uint64_t fill_ns; /* kernel_ns, each times the filled share of the device; set at the end */
-	uint64_t gap_count[IDLE_CLASSES];
-	uint64_t gap_ns[IDLE_CLASSES];
-	uint64_t longest_ns[IDLE_CLASSES][DEVICE_LONGEST_GAPS]; /* the longest gaps, unordered */
 };
 
 /* Sums of one stream. */
@@ -193,8 +202,8 @@ uint32_t callsites_same(const struct callsites *callsites, const struct callsite
  */
 void callsites_finish(struct callsites *callsites, const struct aggregate *totals, uint32_t marks);
 
-/* Idle time of a class on the device, without its longest gaps. */
-uint64_t device_idle_ns(const struct device_stats *device, enum idle_class class);
+/* The sum of the gaps, without the longest. */
+uint64_t device_idle_ns(const struct device_idle *idle);
 
 /*
  * Time from the first to the last work of the device, without pauses of recording. Work that was

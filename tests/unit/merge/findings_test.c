@@ -84,7 +84,7 @@ static void saturates_impossible_numbers(void **state)
 	assert_int_equal(f.callsites.list[1].time_ns, UINT64_MAX);
 	run(&f, false, 50, 60);
 	run(&f, true, 0, 100);
-	assert_true(f.callsites.devices[0].kernel_union_ns > f.callsites.devices[0].work_union_ns);
+	assert_true(f.callsites.devices[0].kernel_union.ns > f.callsites.devices[0].work_union.ns);
 	run(&f, true, 1, UINT64_MAX);
 	run(&f, true, 2, UINT64_MAX);
 	assert_int_equal(f.callsites.devices[0].kernel_ns, UINT64_MAX);
