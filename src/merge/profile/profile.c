@@ -424,15 +424,15 @@ static void add_stretch(struct sink *sink, const struct process *process,
 		add_at(p, TOTAL_GPU_BUSY, from_ns, (double)(stretch->end_ns - from_ns), 1.0);
 		*until_ns = stretch->end_ns;
 	}
-	for (int class = 0; stretch->has_gap && class < IDLE_CLASSES; class ++) {
-		double idle_ns = (double)stretch->idle_ns[class];
+	for (int class = 0; stretch->gap.exists && class < IDLE_CLASSES; class ++) {
+		double idle_ns = (double)stretch->gap.idle_ns[class];
 
-		if (!stretch->idle_ns[class])
+		if (!stretch->gap.idle_ns[class])
 			continue;
 		if (!p->idle[class])
 			p->idle[class] = named(p, PROFILE_IDLE, idle_labels[class]);
-		add_at(p, p->idle[class], stretch->gap_from_ns, idle_ns, 1.0);
-		add_at(p, TOTAL_GPU_IDLE, stretch->gap_from_ns, idle_ns, 1.0);
+		add_at(p, p->idle[class], stretch->gap.from_ns, idle_ns, 1.0);
+		add_at(p, TOTAL_GPU_IDLE, stretch->gap.from_ns, idle_ns, 1.0);
 	}
 }
 

@@ -178,8 +178,8 @@ static void spend_idle(struct step_device *device, const struct stretch *next,
 {
 	uint64_t sums_ns[IDLE_CLASSES] = {0};
 
-	for (size_t p = 0; p < next->gap->parts->count; p++) {
-		const struct idle_part *part = &next->gap->parts->list[p];
+	for (size_t p = 0; p < next->gap.parts->count; p++) {
+		const struct idle_part *part = &next->gap.parts->list[p];
 		uint64_t begin_ns = sums_ns[part->class], end_ns = begin_ns + part->ns;
 
 		sums_ns[part->class] = end_ns;
@@ -202,7 +202,7 @@ static void settle(struct step_device *device, const struct stretch *next, uint6
 	settle_busy(device, until_ns);
 	if (until_ns <= device->settled_ns)
 		return;
-	if (!next->has_gap) {
+	if (!next->gap.exists) {
 		spend(device, next->place, STEP_UNEXPLAINED, until_ns - device->settled_ns);
 		device->settled_ns = until_ns;
 		return;

@@ -358,11 +358,11 @@ static bool take_late(struct callsite *callsite, uint64_t most_ns, uint64_t left
 static void take_stall(struct callsites *callsites, const struct stretch *stretch,
 		       uint64_t left_ns[IDLE_CLASSES])
 {
-	struct callsite *callsite = &callsites->list[stretch->before];
+	struct callsite *callsite = &callsites->list[stretch->call.before];
 	uint64_t most_ns;
 
 	if (callsite->waits) {
-		bool is_in_time = stretch->work->enter_ns <= stretch->gap_from_ns;
+		bool is_in_time = stretch->work->enter_ns <= stretch->gap.from_ns;
 		uint64_t copy_ns = is_in_time ? 0 : left_ns[IDLE_ON_COPY];
 
 		if (!left_ns[IDLE_CPU_IN_SYNC] && !copy_ns)
@@ -389,28 +389,28 @@ static const uint64_t min_gap_ns[IDLE_CLASSES] = {
 
 static void note_longest(struct device_stats *device, const struct stretch *stretch)
 {
-	uint64_t ns = stretch->start_ns - stretch->gap_from_ns;
+	uint64_t ns = stretch->start_ns - stretch->gap.from_ns;
 	enum idle_class most = 0;
 
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
-		saturating_add(&device->idle[class].ns, stretch->idle_ns[class]);
-		if (stretch->idle_ns[class] > stretch->idle_ns[most])
+		saturating_add(&device->idle[class].ns, stretch->gap.idle_ns[class]);
+		if (stretch->gap.idle_ns[class] > stretch->gap.idle_ns[most])
 			most = (enum idle_class) class;
 	}
 	if (ns > device->longest_gap.ns)
-		device->longest_gap =
-			(struct longest_gap){ns, stretch->gap_from_ns, most, stretch->callsite};
+		device->longest_gap = (struct longest_gap){ns, stretch->gap.from_ns, most,
+							   stretch->call.callsite};
 }
 
 static void note_idle(struct callsites *callsites, struct device_stats *device,
 		      const struct stretch *stretch)
 {
 	uint64_t left_ns[IDLE_CLASSES];
-	struct callsite *callsite = &callsites->list[stretch->callsite];
+	struct callsite *callsite = &callsites->list[stretch->call.callsite];
 	/* Launching a graph takes long, and its first nodes run meanwhile. */
-	uint64_t latency_ns = LATENCY_NS + (uint64_t)stretch->took_ns;
+	uint64_t latency_ns = LATENCY_NS + (uint64_t)stretch->call.took_ns;
 
-	memcpy(left_ns, stretch->idle_ns, sizeof(left_ns));
+	memcpy(left_ns, stretch->gap.idle_ns, sizeof(left_ns));
 	/*
 	 * The work started as soon as it could: the GPU was idle while its launch was on the way.
 	 */
@@ -419,8 +419,8 @@ static void note_idle(struct callsites *callsites, struct device_stats *device,
 		left_ns[IDLE_NOT_STARTED] = left_ns[IDLE_ON_STREAM] = 0;
 	}
 	/* A blocking call before a graph launch does not delay the later nodes of the graph. */
-	if (stretch->work->has_call && stretch->before &&
-	    stretch->gap_from_ns <= stretch->work->enter_ns + LATENCY_NS)
+	if (stretch->work->has_call && stretch->call.before &&
+	    stretch->gap.from_ns <= stretch->work->enter_ns + LATENCY_NS)
 		take_stall(callsites, stretch, left_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++) {
 		if (left_ns[class] < min_gap_ns[class])
@@ -437,22 +437,22 @@ void callsites_add_work(struct callsites *callsites, const struct stretch *stret
 {
 	struct device_stats *device = device_of(callsites, stretch->device);
 
-	callsites->list[stretch->callsite].stream = stretch->work->stream;
+	callsites->list[stretch->call.callsite].stream = stretch->work->stream;
 	if (!device->last_ns)
 		device->paused_before_ns = stretch->paused_ns;
 	device->paused_ns = stretch->paused_ns - device->paused_before_ns;
 	if (stretch->start_ns < device->first_ns) {
 		device->first_ns = stretch->start_ns;
-		device->first_callsite = stretch->callsite;
+		device->first_callsite = stretch->call.callsite;
 	}
 	/* A part of a run may begin with a gap, because the work before it was left out. */
-	if (stretch->has_gap && stretch->gap_from_ns < device->first_ns)
-		device->first_ns = stretch->gap_from_ns;
+	if (stretch->gap.exists && stretch->gap.from_ns < device->first_ns)
+		device->first_ns = stretch->gap.from_ns;
 	device->last_ns = larger(device->last_ns, stretch->end_ns);
 	if (stretch->work->has_call)
-		weigh_range(&callsites->list[stretch->callsite], stretch->owner->range,
+		weigh_range(&callsites->list[stretch->call.callsite], stretch->owner->range,
 			    stretch->end_ns - stretch->start_ns);
-	if (stretch->has_gap) {
+	if (stretch->gap.exists) {
 		note_longest(device, stretch);
 		note_idle(callsites, device, stretch);
 	}

@@ -96,8 +96,8 @@ static void add_gap(struct device_collector *device, const struct stretch *stret
 	entry.is_kernel = false;
 	entry.is_gap = true;
 	entry.end_ns = stretch->start_ns;
-	for (size_t p = 0; p < stretch->gap->parts->count; p++) {
-		const struct idle_part *part = &stretch->gap->parts->list[p];
+	for (size_t p = 0; p < stretch->gap.parts->count; p++) {
+		const struct idle_part *part = &stretch->gap.parts->list[p];
 
 		device->idle_ns += part->ns;
 		entry.place = part->place;
@@ -195,7 +195,7 @@ static void add_graph_work(struct rank_collector *collector, struct device_colle
 	struct graph_launch *graph = &device->graph;
 	uint64_t from_ns = stretch->start_ns;
 
-	if (!stretch->work->has_call || !stretch->took_ns ||
+	if (!stretch->work->has_call || !stretch->call.took_ns ||
 	    stretch->work->enter_ns > stretch->start_ns ||
 	    stretch->work->enter_ns < graph->enter_ns)
 		return;
@@ -203,9 +203,9 @@ static void add_graph_work(struct rank_collector *collector, struct device_colle
 		end_graph_launch(collector, graph);
 		*graph = (struct graph_launch){
 			.is_open = true,
-			.is_longer = stretch->took_ns == UINT32_MAX,
+			.is_longer = stretch->call.took_ns == UINT32_MAX,
 			.enter_ns = stretch->work->enter_ns,
-			.return_ns = stretch->work->enter_ns + stretch->took_ns,
+			.return_ns = stretch->work->enter_ns + stretch->call.took_ns,
 			.start_ns = stretch->start_ns,
 			.until_ns = stretch->start_ns,
 		};
@@ -479,7 +479,7 @@ static void note_progress(struct device_collector *device, const struct stretch 
 		device->busy_ns += stretch->end_ns - from_ns;
 	device->until_ns = larger(device->until_ns, stretch->end_ns);
 	if (stretch->work->has_call && stretch->work->enter_ns <= stretch->start_ns &&
-	    (stretch->has_gap || stretch->is_collective) && lead_ns < device->starved_lead_ns)
+	    (stretch->gap.exists || stretch->is_collective) && lead_ns < device->starved_lead_ns)
 		device->starved_lead_ns = lead_ns;
 }
 

@@ -351,8 +351,9 @@ static void note_work(struct reading *reading, const struct stretch *stretch)
 	if (!reading_is_steady(reading, work->has_call ? work->enter_ns : work->start_ns))
 		return;
 	steady = *stretch;
-	steady.callsite = callsites_same(&reading->sums.steady, callsites, stretch->callsite);
-	steady.before = callsites_same(&reading->sums.steady, callsites, stretch->before);
+	steady.call.callsite =
+		callsites_same(&reading->sums.steady, callsites, stretch->call.callsite);
+	steady.call.before = callsites_same(&reading->sums.steady, callsites, stretch->call.before);
 	callsites_add_work(&reading->sums.steady, &steady);
 }
 

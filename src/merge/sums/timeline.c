@@ -191,7 +191,7 @@ void threads_add_call(struct threads *threads, const struct launch *call, uint64
 struct item {
 	struct idle_work work;
 	uint32_t place; /* index of the owner: in aggregate if is_owned, otherwise in unowned */
-	uint32_t callsite, before, call, took_ns; /* from its call */
+	struct work_call call;
 	uint16_t device;
 	uint8_t kind; /* enum work_kind */
 	bool is_owned : 1, is_collective : 1;
@@ -240,52 +240,50 @@ void collectives_add(struct collective_sums *sums, struct collective_sweep *swee
 static void add_idle(struct timeline *timeline, const struct item *item)
 {
 	struct idle *idle = &timeline->idle[item->device];
-	const struct stretch_gap gap = {*idle, &timeline->idle_paths->parts};
+	const struct idle before = *idle;
 	struct owner owner = timeline->aggregate->entries[item->place].owner;
 	struct stretch stretch = {
 		.device = item->device,
 		.is_kernel = item->kind == WORK_KERNEL,
 		.is_collective = item->is_collective,
-		.has_gap = idle->has_run && idle->busy_until_ns < item->work.start_ns,
 		.start_ns = item->work.start_ns,
 		.end_ns = item->work.end_ns,
-		.gap_from_ns = idle->busy_until_ns,
 		.work = &item->work,
-		.gap = &gap,
-		.callsite = item->callsite,
-		.before = item->before,
+		.gap = {.exists = idle->has_run && idle->busy_until_ns < item->work.start_ns,
+			.from_ns = idle->busy_until_ns,
+			.before = &before,
+			.parts = &timeline->idle_paths->parts},
 		.call = item->call,
-		.took_ns = item->took_ns,
 		.owner = &owner,
 		.place = item->place,
 		.bytes = item->bytes,
 		.ticket = item->is_collective ? reorder_buffer_ticket(&timeline->reorder, item) : 0,
 	};
 	/* If recording was paused or work was lost in the gap, its cause is unknown. */
-	bool is_blind = stretch.has_gap &&
-			pauses_within(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
+	bool is_blind = stretch.gap.exists &&
+			pauses_within(timeline->pauses, stretch.gap.from_ns, stretch.start_ns);
 
 	if (is_blind)
 		timeline->paused_ns[item->device] +=
-			pauses_between_ns(timeline->pauses, stretch.gap_from_ns, stretch.start_ns);
+			pauses_between_ns(timeline->pauses, stretch.gap.from_ns, stretch.start_ns);
 	stretch.paused_ns = timeline->paused_ns[item->device];
-	if (stretch.has_gap && !is_blind && timeline->is_damaged &&
+	if (stretch.gap.exists && !is_blind && timeline->is_damaged &&
 	    idle_lacks_work(idle, &item->work)) {
 		is_blind = true;
-		timeline->unknown_ns += stretch.start_ns - stretch.gap_from_ns;
+		timeline->unknown_ns += stretch.start_ns - stretch.gap.from_ns;
 	}
-	idle_add(idle, &item->work, stretch.idle_ns);
+	idle_add(idle, &item->work, stretch.gap.idle_ns);
 	if (owner.leaf == LEAF_LEFT_OUT)
 		return;
-	stretch.has_gap &= !is_blind;
+	stretch.gap.exists &= !is_blind;
 	timeline->idle_paths->parts.count = 0;
 	collectives_add(&timeline->collectives, &timeline->sweeps[item->device], &stretch);
-	if (stretch.has_gap) {
+	if (stretch.gap.exists) {
 		struct owner idle_owner = owner;
 
 		idle_owner.leaf = LEAF_IDLE;
-		idle_paths_add(timeline->idle_paths, &idle_owner, stretch.gap_from_ns, &item->work,
-			       stretch.idle_ns);
+		idle_paths_add(timeline->idle_paths, &idle_owner, stretch.gap.from_ns, &item->work,
+			       stretch.gap.idle_ns);
 	}
 	if (timeline->listener.ran)
 		timeline->listener.ran(timeline->listener.context, &stretch);
@@ -373,10 +371,8 @@ void timeline_set_owner(struct timeline *timeline, uint64_t ticket, const struct
 	item->work.has_call = true;
 	item->work.enter_ns = launch->enter_ns;
 	item->work.since_ns = launch->since_ns;
-	item->callsite = launch->callsite;
-	item->before = launch->before;
-	item->call = launch->number;
-	item->took_ns = launch->flags & LAUNCH_GRAPH ? launch->duration_ns : 0;
+	item->call = (struct work_call){launch->callsite, launch->before, launch->number,
+					launch->flags & LAUNCH_GRAPH ? launch->duration_ns : 0};
 	item->work.thread = threads_timeline(timeline->threads, launch->thread);
 }
 

@@ -109,10 +109,20 @@ void threads_add_call(struct threads *threads, const struct launch *call, uint64
 
 #define TIMELINE_DEVICES_MAX 256 /* larger device numbers share the last entry */
 
-/* The time before work: the state of the device, and the parts of a gap by owner. */
+/* The time before work. */
 struct stretch_gap {
-	struct idle before;
-	const struct idle_parts *parts;
+	bool exists; /* the device was idle from from_ns to the start of the work */
+	uint64_t from_ns;
+	uint64_t idle_ns[IDLE_CLASSES]; /* causes; the sum is its length */
+	const struct idle *before;	/* state of the device */
+	const struct idle_parts *parts; /* by owner */
+};
+
+/* The call of work, as in struct launch. */
+struct work_call {
+	uint32_t callsite, before;
+	uint32_t number;  /* 0: unknown */
+	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: that or longer */
 };
 
 /* Work on a device and the gap before it. */
@@ -120,17 +130,12 @@ struct stretch {
 	uint32_t device;
 	bool is_kernel; /* otherwise a copy or a memset */
 	bool is_collective;
-	bool has_gap; /* the device was idle from gap_from_ns to start_ns */
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t gap_from_ns;
-	uint64_t paused_ns;		/* pauses of recording in the device's gaps so far */
-	uint64_t idle_ns[IDLE_CLASSES]; /* causes of the gap; the sum is its length */
-	const struct idle_work *work;	/* the work with its call */
-	const struct stretch_gap *gap;
-	uint32_t callsite, before; /* of its call, as in struct launch */
-	uint32_t call;		   /* number of its call, as in struct launch; 0: unknown */
-	uint32_t took_ns; /* duration of a graph launch, else 0; UINT32_MAX: that or longer */
+	uint64_t paused_ns; /* pauses of recording in the device's gaps so far */
+	const struct idle_work *work;
+	struct stretch_gap gap;
+	struct work_call call;
 	const struct owner *owner;
 	uint32_t place;	 /* index of the owner in the aggregate */
 	uint64_t bytes;	 /* of copies and memsets */
@@ -147,7 +152,7 @@ uint64_t stretch_extends(uint64_t *until_ns, const struct stretch *stretch);
 static inline void stretch_idle_upto(const struct stretch *stretch, uint64_t upto_ns,
 				     uint64_t idle_ns[IDLE_CLASSES])
 {
-	idle_upto(&stretch->gap->before, stretch->work, upto_ns, idle_ns);
+	idle_upto(stretch->gap.before, stretch->work, upto_ns, idle_ns);
 }
 
 /* Called for each piece of work if idle time was requested. */

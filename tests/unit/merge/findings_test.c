@@ -58,7 +58,7 @@ static void run(struct fixture *f, bool is_kernel, uint64_t start_ns, uint64_t e
 				  .start_ns = start_ns,
 				  .end_ns = end_ns,
 				  .work = &work,
-				  .callsite = 1,
+				  .call.callsite = 1,
 				  .owner = &owner};
 
 	callsites_add_work(&f->callsites, &stretch);

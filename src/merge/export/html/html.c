@@ -84,9 +84,9 @@ static void add_stretch(struct sink *sink, const struct process *process,
 	chart = chart_of(html, stretch->device);
 	if (!chart)
 		return;
-	if (stretch->has_gap) {
-		gap_from_ns = html_time(process, stretch->gap_from_ns);
-		add_gap(chart, gap_from_ns, stretch->idle_ns);
+	if (stretch->gap.exists) {
+		gap_from_ns = html_time(process, stretch->gap.from_ns);
+		add_gap(chart, gap_from_ns, stretch->gap.idle_ns);
 		/* In a part of a run, the first gap begins before the part. */
 		html->first_ns = smaller(html->first_ns, gap_from_ns);
 	}

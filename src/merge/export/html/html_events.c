@@ -286,8 +286,8 @@ static uint8_t add_gaps(struct html_events *events, const struct stretch *stretc
 {
 	uint8_t count = 0;
 
-	for (size_t i = 0; i < IDLE_CLASSES && stretch->has_gap; i++) {
-		struct page_gap gap = {stretch->idle_ns[idle_order[i]], idle_order[i]};
+	for (size_t i = 0; i < IDLE_CLASSES && stretch->gap.exists; i++) {
+		struct page_gap gap = {stretch->gap.idle_ns[idle_order[i]], idle_order[i]};
 
 		if (!gap.ns)
 			continue;
@@ -314,7 +314,7 @@ void html_events_add_work(struct html *html, const struct process *process,
 		.event = {.start_ns = html_time(process, stretch->start_ns),
 			  .duration_ns = stretch->end_ns - stretch->start_ns,
 			  .node = stretch->place},
-		.call = stretch->call ? number_of(events, stretch->call) : 0,
+		.call = stretch->call.number ? number_of(events, stretch->call.number) : 0,
 	};
 	struct page_work *row;
 

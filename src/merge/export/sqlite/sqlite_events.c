@@ -355,16 +355,16 @@ void sqlite_put_gap(struct sink *sink, const struct process *process, const stru
 	struct sqlite_value values[5 + IDLE_CLASSES];
 	int64_t id;
 
-	if (!stretch->has_gap)
+	if (!stretch->gap.exists)
 		return;
 	end_of(s, stretch->owner, &id)->has_gaps = true;
 	values[0] = sqlite_number(s->process_id);
 	values[1] = sqlite_known(stretch->device < TIMELINE_DEVICES_MAX - 1, stretch->device);
 	values[2] = sqlite_number(id);
-	values[3] = sqlite_number(process_time_ns(process, stretch->gap_from_ns));
-	values[4] = sqlite_limited(stretch->start_ns - stretch->gap_from_ns);
+	values[3] = sqlite_number(process_time_ns(process, stretch->gap.from_ns));
+	values[4] = sqlite_limited(stretch->start_ns - stretch->gap.from_ns);
 	for (int class = 0; class < IDLE_CLASSES; class ++)
-		values[5 + class] = sqlite_limited(stretch->idle_ns[class]);
+		values[5 + class] = sqlite_limited(stretch->gap.idle_ns[class]);
 	sqlite_put(sink, TABLE_GAP, values, sizeof(values) / sizeof(values[0]));
 }
 
