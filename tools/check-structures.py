@@ -34,7 +34,6 @@ LIMITS = {
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h
     'cupti_activity_memset': 19, # src/cuda_abi/cupti_abi.h
-    'table_def': 20, # src/merge/tables/table.h
     'xt_ring_header': 17, # include/xtrace/crash_buffer_format.h
 }
 

@@ -37,10 +37,10 @@ static void put_table(struct json *json, const struct table_def *def)
 {
 	json_begin_object(json, NULL);
 	json_string(json, "name", def->name);
-	json_string(json, "json", def->json ? def->json : def->name);
-	json_string(json, "form", forms[def->form]);
+	json_string(json, "json", def->json.name ? def->json.name : def->name);
+	json_string(json, "form", forms[def->json.form]);
 	json_string(json, "what", def->what);
-	json_string(json, "left_out", def->left_out_name ? def->left_out_name : "");
+	json_string(json, "left_out", def->json.left_out ? def->json.left_out : "");
 	json_bool(json, "is_view", def->view);
 	json_begin_array(json, "columns");
 	for (size_t c = 0; c < def->column_count; c++)

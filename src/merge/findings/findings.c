@@ -416,7 +416,7 @@ const struct table_def table_findings = {
 	HAS_COLUMNS(columns),
 	.open = open_rows,
 	.row = findings_put_row,
-	.is_complete = true,
-	.json_head = put_rule_count,
-	.json_more = put_evidence,
+	.json.is_complete = true,
+	.json.head = put_rule_count,
+	.json.more = put_evidence,
 };

@@ -222,8 +222,8 @@ const struct table_def table_by_process = {
 	.shows = "gpu_time_ns gpu_busy_ns gpu_idle_ns own_ns text",
 	.open = open_rows,
 	.row = ranks_put_row,
-	.is_complete = true,
+	.json.is_complete = true,
 	.notes = own_time_note,
-	.json_head = put_slowest,
-	.json_more = put_gpus,
+	.json.head = put_slowest,
+	.json.more = put_gpus,
 };

@@ -340,7 +340,7 @@ const struct table_def table_modules = {
 	.what = "GPU time by PyTorch module with layers folded, largest time of its own first.",
 	HAS_COLUMNS(folded_columns),
 	.shows = SHOWN "layer_count module",
-	.is_complete = true,
+	.json.is_complete = true,
 	.open = open_modules,
 	.row = modules_put_row,
 };
@@ -368,8 +368,8 @@ const struct table_def table_module_layers = {
 	.what = "The rows of `modules` for each layer, largest time of its own first.",
 	HAS_COLUMNS(layer_columns),
 	.shows = SHOWN "layer",
-	.is_complete = true,
-	.rows_max = 5000,
+	.json.is_complete = true,
+	.json.rows_max = 5000,
 	.open = open_modules,
 	.row = modules_put_row,
 };

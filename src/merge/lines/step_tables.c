@@ -407,7 +407,7 @@ static void put_step(struct table_rows *rows, struct cells *cells)
 		.what = "Each step on each GPU with its parts. A program without iterations has "  \
 			"none.",                                                                   \
 		HAS_COLUMNS(step_columns), .shows = "step start_ns wall_ns text",                  \
-		.rows_max = STEPS_IN_JSON, .open = open_rows, .row = put_step                      \
+		.json.rows_max = STEPS_IN_JSON, .open = open_rows, .row = put_step                 \
 	}
 
 const struct table_def table_steps = STEP_TABLE(open_steps);

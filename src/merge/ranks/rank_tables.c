@@ -112,8 +112,8 @@ static void put_rank(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_rank_waits = {
 	.name = "rank_waits",
-	.json = "collectives.ranks",
-	.form = FORM_LIST,
+	.json.name = "collectives.ranks",
+	.json.form = FORM_LIST,
 	.title = "Collectives by rank",
 	.what = "Time of each rank in and between collectives.",
 	HAS_COLUMNS(rank_columns),
@@ -223,10 +223,10 @@ static void put_cause(struct table_rows *rows, struct cells *cells)
 
 #define CAUSE_TABLE(open_rows)                                                                     \
 	{                                                                                          \
-		.name = "wait_causes", .json = "collectives.causes", .form = FORM_LIST,            \
+		.name = "wait_causes", .json.name = "collectives.causes", .json.form = FORM_LIST,  \
 		.title = "Cost of late ranks, by cause",                                           \
 		.what = "Call paths that make other ranks wait, largest cost first.",              \
-		HAS_COLUMNS(cause_columns), .shows = "cost_ns share place", .rows_max = 1000,      \
+		HAS_COLUMNS(cause_columns), .shows = "cost_ns share place", .json.rows_max = 1000, \
 		.view = "wait_cause", .open = open_rows, .row = put_cause                          \
 	}
 
@@ -270,14 +270,14 @@ static void put_spread(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_spread = {
 	.name = "spread",
-	.json = "collectives.spread",
-	.form = FORM_LIST,
+	.json.name = "collectives.spread",
+	.json.form = FORM_LIST,
 	.title = "GPU time that differs between ranks",
 	.what = "Call paths whose GPU time differs between ranks, without collectives, largest "
 		"difference first.",
 	HAS_COLUMNS(spread_columns),
 	.shows = "mean_ns min_ns max_ns place",
-	.rows_max = 100,
+	.json.rows_max = 100,
 	.open = open_spread,
 	.row = put_spread,
 };
@@ -370,11 +370,12 @@ static void put_operations(struct json *json, const struct table_rows *rows)
 
 #define COMMUNICATOR_TABLE(open_rows)                                                              \
 	{                                                                                          \
-		.name = "communicators", .json = "collectives.communicators", .form = FORM_LIST,   \
-		.title = "Communicators", .what = "Groups of ranks that share collectives.",       \
+		.name = "communicators", .json.name = "collectives.communicators",                 \
+		.json.form = FORM_LIST, .title = "Communicators",                                  \
+		.what = "Groups of ranks that share collectives.",                                 \
 		HAS_COLUMNS(communicator_columns), .shows = "wait_ns text",                        \
 		.view = "communicator", .open = open_rows, .row = put_communicator,                \
-		.json_more = put_operations                                                        \
+		.json.more = put_operations                                                        \
 	}
 
 const struct table_def table_communicators = COMMUNICATOR_TABLE(open_communicators);
@@ -442,8 +443,8 @@ static void put_group(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_collective_groups = {
 	.name = "collective_groups",
-	.json = "collectives.groups",
-	.form = FORM_LIST,
+	.json.name = "collectives.groups",
+	.json.form = FORM_LIST,
 	.title = "Collectives",
 	.what = "Collectives by communicator, operation and size.",
 	HAS_COLUMNS(group_columns),
@@ -480,8 +481,8 @@ static void put_clock(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_clocks = {
 	.name = "clocks",
-	.json = "collectives.clocks",
-	.form = FORM_LIST,
+	.json.name = "collectives.clocks",
+	.json.form = FORM_LIST,
 	.title = "Clocks of hosts",
 	.what = "Clocks of the hosts, compared by collectives.",
 	HAS_COLUMNS(clock_columns),
@@ -527,8 +528,8 @@ static void put_mismatch(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_mismatches = {
 	.name = "mismatches",
-	.json = "collectives.mismatches",
-	.form = FORM_LIST,
+	.json.name = "collectives.mismatches",
+	.json.form = FORM_LIST,
 	.title = "Collectives that differ between ranks",
 	.what = "Collectives in which ranks differ. Such ranks hang or exchange wrong data.",
 	HAS_COLUMNS(mismatch_columns),
@@ -564,8 +565,8 @@ static void put_unfinished(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_unfinished = {
 	.name = "unfinished",
-	.json = "collectives.unfinished",
-	.form = FORM_LIST,
+	.json.name = "collectives.unfinished",
+	.json.form = FORM_LIST,
 	.title = "Collectives that never finished",
 	.what = "Collectives that never ended, earliest first.",
 	HAS_COLUMNS(unfinished_columns),
@@ -589,8 +590,8 @@ static void put_duplicate(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_duplicates = {
 	.name = "duplicates",
-	.json = "collectives.duplicates",
-	.form = FORM_TEXTS,
+	.json.name = "collectives.duplicates",
+	.json.form = FORM_TEXTS,
 	.title = "Logs of the same rank",
 	.what = "Logs that are left out because another has the same rank.",
 	HAS_COLUMNS(duplicate_columns),
@@ -632,8 +633,8 @@ static void put_mpi(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_mpi = {
 	.name = "mpi",
-	.json = "mpi.ranks",
-	.form = FORM_LIST,
+	.json.name = "mpi.ranks",
+	.json.form = FORM_LIST,
 	.title = "Collectives of MPI",
 	.what = "Time of each rank in collectives of MPI.",
 	HAS_COLUMNS(mpi_columns),

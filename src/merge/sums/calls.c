@@ -298,6 +298,6 @@ const struct table_def table_failures = {
 	.shows = "count error_text place",
 	.open = open_failures,
 	.row = put_failure,
-	.left_out_name = "not_told_apart_count",
+	.json.left_out = "not_told_apart_count",
 	.left_out_text = "other failed calls",
 };

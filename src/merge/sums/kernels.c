@@ -629,5 +629,5 @@ const struct table_def table_kernels = {
 	.view = "kernels",
 	.open = open_rows,
 	.row = kernels_put_row,
-	.json_more = put_occupancy,
+	.json.more = put_occupancy,
 };

@@ -365,8 +365,8 @@ static void losses_put_row(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_losses = {
 	.name = "losses",
-	.json = "trust.losses",
-	.form = FORM_MAP,
+	.json.name = "trust.losses",
+	.json.form = FORM_MAP,
 	.title = "Losses by cause",
 	.what = "Events that the logs lack, by cause.",
 	HAS_COLUMNS(columns),

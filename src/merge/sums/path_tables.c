@@ -170,7 +170,7 @@ const struct table_def table_all_paths = {
 	.name = "paths",
 	.title = "Call paths",
 	.what = "All call paths with their weights.",
-	.form = FORM_NONE,
+	.json.form = FORM_NONE,
 	HAS_COLUMNS(path_columns),
 	.view = "path",
 	.open = open_paths,
@@ -259,8 +259,8 @@ static void put_idle(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_idle = {
 	.name = "idle",
-	.json = "gpu_idle_by_class_ns",
-	.form = FORM_MAP,
+	.json.name = "gpu_idle_by_class_ns",
+	.json.form = FORM_MAP,
 	.title = "Idle time by cause",
 	.what = "Idle time of all GPUs by class of its cause.",
 	HAS_COLUMNS(idle_columns),
@@ -361,8 +361,8 @@ static void put_cpu_idle(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_cpu_idle = {
 	.name = "cpu_idle",
-	.json = "cpu.idle",
-	.form = FORM_LIST,
+	.json.name = "cpu.idle",
+	.json.form = FORM_LIST,
 	.title = "GPU idle time by what the CPU did",
 	.what = "GPU idle time by the code that the CPU ran, most first.",
 	HAS_COLUMNS(cpu_idle_columns),

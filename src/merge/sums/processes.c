@@ -179,7 +179,7 @@ static void put_process(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_processes = {
 	.name = "processes",
-	.form = FORM_LIST,
+	.json.form = FORM_LIST,
 	.title = "Processes",
 	.what = "Logs, and processes with CPU samples only.",
 	HAS_COLUMNS(process_columns),
@@ -265,13 +265,13 @@ static void put_device_idle(struct json *json, const struct table_rows *rows)
 
 const struct table_def table_devices = {
 	.name = "devices",
-	.json = "processes.devices",
-	.form = FORM_LIST,
+	.json.name = "processes.devices",
+	.json.form = FORM_LIST,
 	.title = "Devices",
 	.what = "Devices with work, by process.",
 	HAS_COLUMNS(device_columns),
 	.view = "device",
 	.open = open_devices,
 	.row = put_device,
-	.json_more = put_device_idle,
+	.json.more = put_device_idle,
 };

@@ -80,7 +80,7 @@ const struct table_def table_ranges_def = {
 	.view = "ranges",
 	.open = open_ranges,
 	.row = put_range,
-	.json_more = put_payload,
+	.json.more = put_payload,
 };
 
 static const struct column_def transfer_columns[] = {

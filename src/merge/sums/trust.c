@@ -396,8 +396,8 @@ static void open_nameless(struct table_rows *rows)
 
 const struct table_def table_nameless = {
 	.name = "nameless",
-	.json = "trust.nameless",
-	.form = FORM_LIST,
+	.json.name = "trust.nameless",
+	.json.form = FORM_LIST,
 	.title = "Functions without names",
 	.what = "Libraries whose functions have no names, most places first.",
 	HAS_COLUMNS(nameless_columns),
@@ -420,8 +420,8 @@ static void put_warning(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_warnings = {
 	.name = "warnings",
-	.json = "trust.warnings",
-	.form = FORM_TEXTS,
+	.json.name = "trust.warnings",
+	.json.form = FORM_TEXTS,
 	.title = "Warnings",
 	.what = "Warnings of the report.",
 	HAS_COLUMNS(warning_columns),
@@ -450,8 +450,8 @@ static void put_account(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_accounts = {
 	.name = "account",
-	.json = "trust.account",
-	.form = FORM_MAP,
+	.json.name = "trust.account",
+	.json.form = FORM_MAP,
 	.title = "Counters",
 	.what = "Counters of the tracer, without those that are 0.",
 	HAS_COLUMNS(account_columns),
@@ -479,8 +479,8 @@ static void anomalies_put_row(struct table_rows *rows, struct cells *cells)
 
 const struct table_def table_doubts = {
 	.name = "doubts",
-	.json = "trust.doubts",
-	.form = FORM_MAP,
+	.json.name = "trust.doubts",
+	.json.form = FORM_MAP,
 	.title = "Inconsistent events",
 	.what = "Inconsistent or unmatched events in the logs.",
 	HAS_COLUMNS(doubt_columns),

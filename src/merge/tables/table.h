@@ -122,10 +122,20 @@ enum table_form {
 struct cells;
 struct table_rows;
 
+/* How JSON has a table. The functions may be NULL. */
+struct table_json {
+	const char *name; /* where, as in "trust.losses"; NULL: by the table's name */
+	enum table_form form;
+	uint16_t rows_max;    /* whatever --top says; 0: no such limit */
+	bool is_complete;     /* --top does not limit it */
+	const char *left_out; /* name of what rows->left_out_count counts */
+	void (*head)(struct json *json, const struct run *run);		/* of FORM_TABLE */
+	void (*more)(struct json *json, const struct table_rows *rows); /* within each row */
+};
+
 struct table_def {
 	const char *name; /* of the file in CSV, and of the table in SQLite */
-	const char *json; /* where JSON has it, as in "trust.losses"; NULL: by its name */
-	enum table_form form;
+	struct table_json json;
 	const char *title; /* in text */
 	const char *what;  /* meaning, one sentence */
 	const struct column_def *columns;
@@ -133,8 +143,6 @@ struct table_def {
 	/* Columns of text by name, in their order. The last one takes the rest of the line. */
 	const char *shows;	       /* NULL: text does not have the table */
 	bool is_whole;		       /* --top does not limit it */
-	uint16_t rows_max;	       /* of JSON, whatever --top says; 0: no such limit */
-	bool is_complete;	       /* --top does not limit it in JSON */
 	const struct table_def *inner; /* rows within each row. Text needs the same columns */
 	const char *view; /* of SQLite, which has the same rows from events; NULL: none */
 
@@ -144,12 +152,9 @@ struct table_def {
 	/* Puts the cells of columns that are OTHER, in their order. NULL: there are none. */
 	void (*row)(struct table_rows *rows, struct cells *cells);
 
-	/* Content of the outputs beside the rows. Each may be NULL. */
-	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]); /* below the title */
-	void (*json_head)(struct json *json, const struct run *run);	      /* of FORM_TABLE */
-	void (*json_more)(struct json *json, const struct table_rows *rows);  /* within each row */
-	const char *left_out_name; /* in JSON: what rows->left_out_count counts */
-	const char *left_out_text; /* the same in text */
+	/* Lines below the title of text. NULL: none. */
+	size_t (*notes)(const struct run *run, const char *notes[NOTES_MAX]);
+	const char *left_out_text; /* what rows->left_out_count counts */
 };
 
 /* The rows of a table. */

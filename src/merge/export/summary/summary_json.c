@@ -395,7 +395,7 @@ void summary_json_put(struct json *json, const char *key, const struct run *run,
 		if (with_paths || t >= PATH_TABLES)
 			table_put_json(json, run, tables[t]);
 	for (size_t t = 0; table_defs[t]; t++)
-		if (table_defs[t]->form == FORM_TABLE && !has_place(table_defs[t], tables))
+		if (table_defs[t]->json.form == FORM_TABLE && !has_place(table_defs[t], tables))
 			table_put_json(json, run, table_defs[t]);
 	if (with_paths)
 		put_weights(json, run);

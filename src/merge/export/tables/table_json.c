@@ -60,7 +60,7 @@ static void put_cell(struct json *json, const struct column_def *column, const s
 
 static const char *key_of(const struct table_def *def)
 {
-	const char *place = def->json ? def->json : def->name, *dot = strrchr(place, '.');
+	const char *place = def->json.name ? def->json.name : def->name, *dot = strrchr(place, '.');
 
 	return dot ? dot + 1 : place;
 }
@@ -71,7 +71,7 @@ static void put_rows(struct json *json, const char *key, struct table_rows *rows
 	struct cell cells[COLUMNS_MAX];
 
 	json_begin_array(json, key);
-	if (def->form == FORM_TABLE)
+	if (def->json.form == FORM_TABLE)
 		json->lines_depth = json->depth;
 	for (size_t r = 0; r < shown; r++) {
 		json_begin_object(json, NULL);
@@ -79,8 +79,8 @@ static void put_rows(struct json *json, const char *key, struct table_rows *rows
 		for (size_t c = 0; c < def->column_count; c++)
 			if (column_is_member(&def->columns[c]))
 				put_cell(json, &def->columns[c], &cells[c]);
-		if (def->json_more)
-			def->json_more(json, rows);
+		if (def->json.more)
+			def->json.more(json, rows);
 		if (def->inner) {
 			struct table_rows inner = table_open_inner(rows);
 
@@ -120,9 +120,9 @@ static void put_texts(struct json *json, const char *key, struct table_rows *row
 static size_t rows_shown(const struct json *json, const struct table_rows *rows)
 {
 	const struct table_def *def = rows->def;
-	size_t most = def->rows_max ? def->rows_max : SIZE_MAX;
+	size_t most = def->json.rows_max ? def->json.rows_max : SIZE_MAX;
 
-	if (def->form == FORM_TABLE && !def->is_whole && !def->is_complete)
+	if (def->json.form == FORM_TABLE && !def->is_whole && !def->json.is_complete)
 		most = table_rows_shown(json, rows->count);
 	return rows->count < most ? rows->count : most;
 }
@@ -133,19 +133,19 @@ void table_put_json(struct json *json, const struct run *run, const struct table
 	size_t shown = rows_shown(json, &rows);
 	unsigned lines_depth = json->lines_depth;
 
-	if (def->form == FORM_MAP) {
+	if (def->json.form == FORM_MAP) {
 		put_map(json, key_of(def), &rows);
-	} else if (def->form == FORM_TEXTS) {
+	} else if (def->json.form == FORM_TEXTS) {
 		put_texts(json, key_of(def), &rows);
-	} else if (def->form == FORM_LIST) {
+	} else if (def->json.form == FORM_LIST) {
 		put_rows(json, key_of(def), &rows, shown);
 	} else {
 		json_begin_object(json, key_of(def));
 		json_u64(json, "row_count", rows.count);
-		if (def->json_head)
-			def->json_head(json, run);
-		if (def->left_out_name)
-			json_u64(json, def->left_out_name, rows.left_out_count);
+		if (def->json.head)
+			def->json.head(json, run);
+		if (def->json.left_out)
+			json_u64(json, def->json.left_out, rows.left_out_count);
 		put_rows(json, "rows", &rows, shown);
 		json->lines_depth = lines_depth;
 		json_end_object(json);
