@@ -29,7 +29,6 @@ LIMITS = {
     'xt_crash_buffer_header': 25, # include/xtrace/crash_buffer_format.h
     'effect': 27, # src/diff/compare/comparison.h
     'cupti_activity_device': 26, # src/cuda_abi/cupti_abi.h
-    'rank_log': 21, # src/merge/sums/rank_log.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h
     'stack_walk': 20, # src/inject/unwind/stack_walk.h

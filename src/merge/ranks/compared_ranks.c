@@ -498,10 +498,11 @@ static void add_all_waits(struct rank_weights *weights, const struct run *run)
 /* Returns where --by puts a path of a log, the first place if there are several. */
 static uint32_t path_of(const struct rank_log *log, uint32_t common)
 {
-	size_t at = FIRST_NOT(r, 0, log->root_count, log->roots[r].common < common);
+	const struct rank_roots *roots = &log->roots;
+	size_t at = FIRST_NOT(r, 0, roots->count, roots->list[r].common < common);
 
-	return at < log->root_count && log->roots[at].common == common ? log->roots[at].rooted
-								       : common;
+	return at < roots->count && roots->list[at].common == common ? roots->list[at].rooted
+								     : common;
 }
 
 /* Returns the root of --by above the first collective of a log, PATH_ROOT without --by. */
@@ -509,9 +510,9 @@ static uint32_t root_of(const struct rank_log *log, const struct paths *paths)
 {
 	uint32_t root;
 
-	if (!log->own_paths || !log->count)
+	if (!log->roots.own_paths || !log->count)
 		return PATH_ROOT;
-	root = log->own_paths[0];
+	root = log->roots.own_paths[0];
 	for (uint32_t n = log->list[0].node; n != PATH_ROOT; n = paths->nodes[n].parent)
 		root = paths->nodes[root].parent;
 	return root;

@@ -115,22 +115,15 @@ struct collectives_report {
 	struct rank_waits *ranks; /* by log of the inputs */
 	struct collective_groups groups;
 	struct {
-		struct wait_cause *list; /* largest first */
-		size_t count, capacity;
-		struct interner ids; /* of log and node; until the causes are sorted */
+		LIST(struct wait_cause); /* largest first */
+		struct interner ids;	 /* of log and node; until the causes are sorted */
 	} causes;
 	struct {
 		LIST(struct step_cause); /* by step and log, largest first */
 		struct interner ids;	 /* of log, node and step */
 	} step_causes;
-	struct {
-		struct collective_mismatch *list;
-		size_t count, capacity;
-	} mismatches;
-	struct {
-		struct unfinished_collective *list; /* by begin */
-		size_t count, capacity;
-	} unfinished;
+	LIST(struct collective_mismatch) mismatches;
+	LIST(struct unfinished_collective) unfinished; /* by begin */
 	struct rank_verdict verdict;
 	struct mpi_waits mpi;
 };

@@ -528,9 +528,8 @@ static void encode(struct rank_log *log, struct rank_collective *collective, siz
 	for (size_t t = 0; t < count; t++)
 		times[t].place = nodes[times[t].place];
 	count = sum_places(times, count);
-	xt_grow(log->times, log->times_capacity,
-		log->times_bytes + 3 * XT_VARINT_BYTES_MAX * count + 1);
-	at = log->times + log->times_bytes;
+	list_reserve(log->times, log->times.count + 3 * XT_VARINT_BYTES_MAX * count + 1);
+	at = log->times.list + log->times.count;
 	for (size_t t = 0; t < count; t++) {
 		at = xt_uvar_put(at, times[t].place - node);
 		at = xt_uvar_put(at, (uint64_t)times[t].units << 1 | (times[t].beside_units > 0));
@@ -538,8 +537,8 @@ static void encode(struct rank_log *log, struct rank_collective *collective, siz
 			at = xt_uvar_put(at, times[t].beside_units);
 		node = times[t].place;
 	}
-	log->times_bytes = (size_t)(at - log->times);
-	collective->times_end = (uint32_t)log->times_bytes;
+	log->times.count = (size_t)(at - log->times.list);
+	collective->times_end = (uint32_t)log->times.count;
 }
 
 static void find_node(struct reading *reading, uint32_t *nodes, uint32_t place)
@@ -576,18 +575,17 @@ static void find_roots(struct reading *reading, const uint32_t *nodes)
 	if (reading->run->settings->by == BY_NONE || !(reading->run->needs.weights & RANK_WEIGHTS))
 		return;
 	rooted = xt_calloc(aggregate->count + 1, sizeof(*rooted));
-	log->roots = xt_malloc((aggregate->count + 1) * sizeof(*log->roots));
-	log->own_paths = xt_malloc((log->count + 1) * sizeof(*log->own_paths));
+	log->roots.own_paths = xt_malloc((log->count + 1) * sizeof(*log->roots.own_paths));
 	for (uint32_t p = 0; p < aggregate->count; p++) {
 		if (nodes[p] == PATH_FAILED)
 			continue;
 		rooted[p] = build_tree_path(reading, &aggregate->entries[p].owner);
-		log->roots[log->root_count++] = (struct rooted_path){nodes[p], rooted[p]};
+		list_append(log->roots, (struct rooted_path){nodes[p], rooted[p]});
 	}
 	for (size_t c = 0; c < log->count; c++)
-		log->own_paths[c] = rooted[log->collector->places[c]];
+		log->roots.own_paths[c] = rooted[log->collector->places[c]];
 	free(rooted);
-	SORT(log->roots, log->root_count, compare_roots);
+	SORT(log->roots.list, log->roots.count, compare_roots);
 }
 
 /* Returns the member of a communicator whose work ends last, NULL if the log has none. */
@@ -736,14 +734,14 @@ void rank_log_finish(struct reading *reading)
 	free_collector(log->collector);
 	log->collector = NULL;
 	trim(&log->list, &log->capacity, log->count, sizeof(*log->list));
-	trim(&log->times, &log->times_capacity, log->times_bytes, 1);
+	trim(&log->times.list, &log->times.capacity, log->times.count, 1);
 }
 
 void rank_log_free(struct rank_log *log)
 {
 	free_collector(log->collector);
-	free_all(log->members.list, log->list, log->times, log->open_calls.list, log->own_paths,
-		 log->roots);
+	free_all(log->members.list, log->list, log->times.list, log->open_calls.list,
+		 log->roots.own_paths, log->roots.list);
 	*log = (struct rank_log){0};
 }
 
@@ -751,8 +749,8 @@ struct rank_times rank_times_before(const struct rank_log *log, size_t collectiv
 {
 	size_t from = collective ? log->list[collective - 1].times_end : 0;
 
-	return (struct rank_times){.at = log->times + from,
-				   .end = log->times + log->list[collective].times_end};
+	return (struct rank_times){.at = log->times.list + from,
+				   .end = log->times.list + log->list[collective].times_end};
 }
 
 bool rank_times_next(struct rank_times *times, struct rank_time *time_out)

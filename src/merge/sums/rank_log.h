@@ -83,17 +83,18 @@ struct rooted_path {
 	uint32_t rooted;
 };
 
+/* Paths with the roots of --by, only if there are any and weights of paths are wanted. */
+struct rank_roots {
+	LIST(struct rooted_path); /* sorted */
+	uint32_t *own_paths;	  /* by collective, its own path */
+};
+
 struct rank_log {
 	size_t log; /* index in the inputs */
 	LIST(struct rank_member) members;
-	struct rank_collective *list; /* by start */
-	size_t count, capacity;
-	uint8_t *times; /* see rank_times_next() */
-	size_t times_bytes, times_capacity;
-	/* Only if weights of paths are wanted, and --by gives them roots: */
-	uint32_t *own_paths;	   /* by collective, its own path with its root */
-	struct rooted_path *roots; /* sorted */
-	size_t root_count;
+	LIST(struct rank_collective); /* by start */
+	LIST(uint8_t) times;	      /* see rank_times_next() */
+	struct rank_roots roots;
 	bool lacks_times;     /* out of memory: what ran before collectives is unknown */
 	bool lacks_beginning; /* the log may lack collectives before its first */
 	bool has_joined_call; /* some work lies in a call of NCCL that states its communicator */
@@ -141,7 +142,7 @@ bool rank_times_next(struct rank_times *times, struct rank_time *time_out);
 /* Returns the path of a collective, with the root of --by. Only if weights of paths are wanted. */
 static inline uint32_t rank_log_own_path(const struct rank_log *log, size_t collective)
 {
-	return log->own_paths ? log->own_paths[collective] : log->list[collective].node;
+	return log->roots.own_paths ? log->roots.own_paths[collective] : log->list[collective].node;
 }
 
 /* Collects the collectives of a log while it is read, and what was launched before each. */
