@@ -37,7 +37,7 @@ void callsites_init(struct callsites *callsites, const struct model *model,
 
 void callsites_free(struct callsites *callsites)
 {
-	free_all(callsites->list, callsites->by_stack, callsites->visits, callsites->threads,
+	free_all(callsites->list, callsites->by_stack, callsites->visits.list, callsites->threads,
 		 callsites->streams);
 	*callsites = (struct callsites){0};
 }
@@ -98,7 +98,7 @@ static uint32_t place(struct callsites *callsites, uint32_t stack, uint16_t api)
 		return s;
 	s = (uint32_t)callsites->count;
 	xt_grow(callsites->list, callsites->capacity, callsites->count + 1);
-	xt_grow(callsites->visits, callsites->visit_capacity,
+	xt_grow(callsites->visits.list, callsites->visits.capacity,
 		(callsites->count + 1) * CALLSITES_VISITS);
 	init_callsite(callsites, s, stack, api);
 	callsites->count++;
@@ -134,7 +134,7 @@ static void note_order(struct callsites *callsites, uint32_t s, struct thread_st
 		       uint32_t id)
 {
 	struct callsite_visit *visit =
-		&callsites->visits[(size_t)s * CALLSITES_VISITS + id % CALLSITES_VISITS];
+		&callsites->visits.list[(size_t)s * CALLSITES_VISITS + id % CALLSITES_VISITS];
 	struct callsite *callsite = &callsites->list[s];
 
 	if (visit->is_known && visit->thread == id) {

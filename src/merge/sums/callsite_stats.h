@@ -161,11 +161,10 @@ struct thread_stats {
 struct callsites {
 	const struct model *model;
 	const struct threads *threads_info;
-	LIST(struct callsite);	       /* entry 0 is unused */
-	uint32_t *by_stack;	       /* first callsite by XT_STACK_ID */
-	struct callsite_visit *visits; /* CALLSITES_VISITS for each callsite */
-	size_t visit_capacity;
-	struct thread_stats *threads; /* by XT_THREAD_ID */
+	LIST(struct callsite);		     /* entry 0 is unused */
+	uint32_t *by_stack;		     /* first callsite by XT_STACK_ID */
+	BY_ID(struct callsite_visit) visits; /* CALLSITES_VISITS for each callsite */
+	struct thread_stats *threads;	     /* by XT_THREAD_ID */
 	struct device_stats devices[CALLSITES_DEVICES_MAX];
 	size_t device_count;
 	struct stream_stats *streams; /* by XT_STREAM_ID; the last entry: all beyond the limit */

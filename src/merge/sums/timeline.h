@@ -130,8 +130,7 @@ struct stretch {
 	uint32_t device;
 	bool is_kernel; /* otherwise a copy or a memset */
 	bool is_collective;
-	uint64_t start_ns;
-	uint64_t end_ns;
+	uint64_t start_ns, end_ns;
 	uint64_t paused_ns; /* pauses of recording in the device's gaps so far */
 	const struct idle_work *work;
 	struct stretch_gap gap;
