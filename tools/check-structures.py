@@ -27,7 +27,6 @@ LIMITS = {
     'python_walk': 34, # src/inject/python/python_walk.h
     'input': 28, # src/merge/read/inputs.h
     'xt_crash_buffer_header': 25, # include/xtrace/crash_buffer_format.h
-    'effect': 27, # src/diff/compare/comparison.h
     'cupti_activity_device': 26, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy': 22, # src/cuda_abi/cupti_abi.h
     'cupti_activity_memcpy_peer': 22, # src/cuda_abi/cupti_abi.h

@@ -131,8 +131,8 @@ static void effects_find_common(struct comparison *c)
 			v.means[r] = exp(v.x[r]);
 		}
 		effect_from_runs(&c->common.effect, c, &v);
-		c->common.effect.p_adjusted = c->common.effect.p;
-		c->common.effect.is_significant = c->common.effect.p <= c->alpha;
+		c->common.effect.test.p_adjusted = c->common.effect.test.p;
+		c->common.effect.test.is_significant = c->common.effect.test.p <= c->alpha;
 	}
 	run_values_free(&v);
 	free_all(deviations, shares, room);
@@ -234,7 +234,7 @@ static void test_rows(struct family *f, const struct noise *noise)
 			effect_from_estimate(effect, c, &f->values, &f->estimates[i], noise,
 					     weight);
 		if (row->is_tested)
-			f->p[tested++] = isnan(effect->p) ? 1.0 : effect->p;
+			f->p[tested++] = isnan(effect->test.p) ? 1.0 : effect->test.p;
 	}
 	if (!is_tested_alone(f->level))
 		holm_adjust(f->p, f->weights, tested);
@@ -243,9 +243,10 @@ static void test_rows(struct family *f, const struct noise *noise)
 		struct comparison_row *row = &c->rows[f->first + i];
 		struct effect *effect = &row->effects[f->metric];
 
-		effect->p_adjusted = row->is_tested ? f->p[tested++] : 1.0;
-		effect->is_significant = effect->p_adjusted <=
-					 c->alpha * (is_tested_alone(f->level) ? 1.0 : FAMILY_PART);
+		effect->test.p_adjusted = row->is_tested ? f->p[tested++] : 1.0;
+		effect->test.is_significant =
+			effect->test.p_adjusted <=
+			c->alpha * (is_tested_alone(f->level) ? 1.0 : FAMILY_PART);
 	}
 }
 
@@ -284,18 +285,18 @@ static void set_change(struct comparison_row *row)
 		row->by_each = (each->new - each->base) * (count->new + count->base) / 2.0;
 		row->by_count = value->change - row->by_each;
 	}
-	if (value->is_significant)
-		row->change |= value->net_ratio > 0.0 ? CHANGE_MORE : CHANGE_LESS;
-	if (each->is_significant)
-		row->change |= each->net_ratio > 0.0 ? CHANGE_SLOWER : CHANGE_FASTER;
-	if (!count->is_significant)
+	if (value->test.is_significant)
+		row->change |= value->net.ratio > 0.0 ? CHANGE_MORE : CHANGE_LESS;
+	if (each->test.is_significant)
+		row->change |= each->net.ratio > 0.0 ? CHANGE_SLOWER : CHANGE_FASTER;
+	if (!count->test.is_significant)
 		return;
 	if (!(count->base > 0.0))
 		row->change |= CHANGE_APPEARED;
 	else if (!(count->new > 0.0))
 		row->change |= CHANGE_VANISHED;
 	else
-		row->change |= count->net_ratio > 0.0 ? CHANGE_MORE_OFTEN : CHANGE_LESS_OFTEN;
+		row->change |= count->net.ratio > 0.0 ? CHANGE_MORE_OFTEN : CHANGE_LESS_OFTEN;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -393,8 +394,8 @@ static void set_runs_needed(struct comparison *c)
 	for (size_t i = first; i < last; i++) {
 		const struct effect *effect = &c->rows[i].effects[METRIC_VALUE];
 
-		if (c->rows[i].is_tested && effect->error > 0.0)
-			errors[used++] = effect->error;
+		if (c->rows[i].is_tested && effect->net.error > 0.0)
+			errors[used++] = effect->net.error;
 	}
 	error = median(errors, used);
 	free(errors);
@@ -413,14 +414,14 @@ static void set_runs_needed(struct comparison *c)
  */
 static void set_clocks(struct comparison *c)
 {
-	double common = log1p(c->common.effect.net_ratio), clocks;
+	double common = log1p(c->common.effect.net.ratio), clocks;
 
 	c->common.clocks_mhz[SIDE_BASE] = c->common.clocks_mhz[SIDE_NEW] = 0.0;
 	for (size_t r = 0; r < c->judged_count; r++)
 		c->common.clocks_mhz[c->runs[r].side] += c->runs[r].profile->machine.clock_mhz /
 							 (double)c->side_counts[c->runs[r].side];
 	clocks = log(c->common.clocks_mhz[SIDE_BASE] / c->common.clocks_mhz[SIDE_NEW]);
-	c->common.is_of_clocks = c->common.is_known && c->common.effect.is_significant &&
+	c->common.is_of_clocks = c->common.is_known && c->common.effect.test.is_significant &&
 				 isfinite(clocks) && clocks * common > 0.0 &&
 				 fabs(clocks) >= fabs(common) / 2.0;
 }
@@ -499,7 +500,8 @@ static void note_iterations(struct comparison *c, const struct run_set sets[SIDE
 static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 {
 	const size_t *n = c->side_counts;
-	double ratio = c->common.effect.net_ratio;
+	const struct effect *common = &c->common.effect;
+	double ratio = common->net.ratio;
 
 	if (c->runs[0].profile->selection[0])
 		problems_add(&c->notes, "the runs are filtered by %s",
@@ -518,7 +520,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     "%zu run%s of BASE and %zu of NEW measure noise poorly; record five "
 			     "of each",
 			     n[SIDE_BASE], n[SIDE_BASE] == 1 ? "" : "s", n[SIDE_NEW]);
-	if (c->common.is_known && c->common.effect.is_significant && fabs(ratio) >= COMMON_SHOWN)
+	if (c->common.is_known && common->test.is_significant && fabs(ratio) >= COMMON_SHOWN)
 		problems_add(&c->notes,
 			     "GPU work present on both sides became %.2g %% %s%s; call paths are "
 			     "compared relative to that",
@@ -527,7 +529,7 @@ static void write_notes(struct comparison *c, const struct run_set sets[SIDES])
 			     : fabs(ratio) >= COMMON_NOTED
 				     ? " (check the GPU clocks and the machine)"
 				     : "");
-	if (c->common.is_known && c->common.effect.is_drift && !c->common.effect.is_significant)
+	if (c->common.is_known && common->test.is_drift && !common->test.is_significant)
 		problems_add(&c->notes,
 			     "all GPU work is %.2g %% %s than in BASE, but the sets of its "
 			     "baseline differ as much",
@@ -590,7 +592,7 @@ bool comparison_measures_noise(const struct comparison *c)
 {
 	const struct comparison_row *row = comparison_find(c, LEVEL_TOTAL, "gpu-time");
 
-	return row && !isnan(row->effects[METRIC_VALUE].p);
+	return row && !isnan(row->effects[METRIC_VALUE].test.p);
 }
 
 /*
@@ -611,7 +613,7 @@ static void test_sum(struct effect *effect, const struct comparison *c,
 	if (count < 2 || effect->is_exact || effect->is_boundary_shift)
 		return;
 	effect_from_estimate(&own, c, values, &estimate, &none, 1.0);
-	if (own.detectable > effect->detectable)
+	if (own.net.detectable > effect->net.detectable)
 		*effect = own;
 }
 
@@ -629,8 +631,8 @@ void comparison_sum(const struct comparison *c, enum metric metric,
 			effect_from_runs(effect_out, c, &values);
 		else
 			test_sum(effect_out, c, &values, count);
-		effect_out->p_adjusted = effect_out->p;
-		effect_out->is_significant = effect_out->p <= c->alpha;
+		effect_out->test.p_adjusted = effect_out->test.p;
+		effect_out->test.is_significant = effect_out->test.p <= c->alpha;
 		effect_out->includes_common = keep_common;
 	}
 	run_values_free(&values);

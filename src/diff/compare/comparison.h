@@ -18,35 +18,44 @@
 
 enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
+/* What the runs of NEW alone say of a value. */
+struct new_runs {
+	double min, max;
+	uint32_t count;	   /* those that have the row */
+	bool is_rare;	   /* it occurs less than once per iteration */
+	double error, dof; /* relative standard error of the mean, and its degrees of freedom */
+};
+
+/* A relative change without the factor common to all GPU times. */
+struct net_change {
+	double ratio;
+	double low, high;  /* confidence interval of ratio */
+	double error, dof; /* standard error of ratio as a logarithm, and its degrees of freedom */
+	double detectable; /* smallest ratio that is detected with 95 % probability */
+};
+
+/* Whether chance explains a net change. */
+struct effect_test {
+	double p;	     /* two-sided p-value */
+	double p_adjusted;   /* p after the Holm correction for the family */
+	bool is_significant; /* p_adjusted is within the error rate of the level */
+	bool is_disputed;    /* significant by Student's t, but not by the permutation test */
+	bool is_drift; /* significant between runs, but not compared with drift between sets */
+};
+
 /* The change of one metric of one row. Unknown values are NAN. */
 struct effect {
 	double base, new;	   /* means of the sides */
 	double base_min, base_max; /* of the runs of BASE */
-	double new_min, new_max;   /* of the runs of NEW */
-	uint32_t new_runs;	   /* number of runs of NEW that have the row */
-	bool is_rare;		   /* it occurs less than once per iteration in the runs of NEW */
-
-	double change;	  /* new - base */
-	double ratio;	  /* change / base; INFINITY if base is 0 */
-	double net_ratio; /* ratio without the factor common to all GPU times */
-	double low, high; /* confidence interval of net_ratio */
-
-	double error;	  /* standard error of net_ratio, as a logarithm */
-	double dof;	  /* degrees of freedom of error */
-	double own_error; /* relative standard error of new, from the runs of NEW alone */
-	double own_dof;	  /* degrees of freedom of own_error */
-
-	double p;	   /* two-sided p-value of net_ratio */
-	double p_adjusted; /* p after the Holm correction for the family */
-	double detectable; /* smallest ratio that is detected with 95 % probability */
-
-	bool is_exact;	  /* the runs within each side are equal */
-	bool is_disputed; /* significant by Student's t, but not by the permutation test */
-	bool is_drift;	  /* significant between runs, but not compared with drift between sets */
-	bool is_time;	  /* a time; else a number of items or bytes */
+	struct new_runs new_runs;
+	double change; /* new - base */
+	double ratio;  /* change / base; INFINITY if base is 0 */
+	struct net_change net;
+	struct effect_test test;
+	bool is_exact;		/* the runs within each side are equal */
+	bool is_time;		/* a time; else a number of items or bytes */
 	bool is_boundary_shift; /* equally often on both sides; only the end of warm-up differs */
-	bool includes_common;	/* net_ratio includes the common factor */
-	bool is_significant;	/* p_adjusted is within the error rate of the level */
+	bool includes_common;	/* net includes the common factor */
 };
 
 /* Significant changes of a row, as bits. */

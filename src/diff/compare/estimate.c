@@ -455,15 +455,15 @@ static void set_own_error(struct effect *effect, const struct comparison *c,
 		squares += left * left;
 		n++;
 	}
-	effect->own_error = NAN;
-	effect->own_dof = n - 1.0;
+	effect->new_runs.error = NAN;
+	effect->new_runs.dof = n - 1.0;
 	if (n < 2.0 || !(effect->new > 0.0))
 		return;
 	variance = squares / (n - 1.0);
 	/* Equal counts differ by rounding only. */
 	if (!v->is_time && variance < EXACT_VARIANCE)
 		variance = 0.0;
-	effect->own_error = sqrt(fmax(variance, variance_min(v)) / n);
+	effect->new_runs.error = sqrt(fmax(variance, variance_min(v)) / n);
 }
 
 /* Set what needs no test. */
@@ -492,19 +492,13 @@ static void set_means(struct effect *effect, const struct comparison *c, const s
 		.new = counts[SIDE_NEW] ? sums[SIDE_NEW] / (double)counts[SIDE_NEW] : NAN,
 		.base_min = least[SIDE_BASE],
 		.base_max = most[SIDE_BASE],
-		.new_min = least[SIDE_NEW],
-		.new_max = most[SIDE_NEW],
-		.new_runs = new_runs,
-		.is_rare = new_count < (double)new_runs *(1.0 - COUNT_SLACK),
+		.new_runs = {.min = least[SIDE_NEW],
+			     .max = most[SIDE_NEW],
+			     .count = new_runs,
+			     .is_rare = new_count < (double)new_runs * (1.0 - COUNT_SLACK)},
 		.is_time = v->is_time,
-		.net_ratio = NAN,
-		.low = -INFINITY,
-		.high = INFINITY,
-		.error = NAN,
-		.dof = NAN,
-		.p = NAN,
-		.p_adjusted = NAN,
-		.detectable = NAN,
+		.net = {NAN, -INFINITY, INFINITY, NAN, NAN, NAN},
+		.test = {.p = NAN, .p_adjusted = NAN},
 	};
 	effect->change = effect->new - effect->base;
 	effect->ratio = effect->base != 0.0 ? effect->change / effect->base
@@ -568,10 +562,8 @@ static bool apply_warmup_boundary(struct effect *effect, const struct comparison
 	if (!warmup_boundary_explains(c, v))
 		return false;
 	effect->is_boundary_shift = true;
-	effect->error = 0.0;
-	effect->dof = INFINITY;
-	effect->net_ratio = effect->low = effect->high = effect->detectable = 0.0;
-	effect->p = 1.0;
+	effect->net = (struct net_change){.dof = INFINITY};
+	effect->test.p = 1.0;
 	return true;
 }
 
@@ -596,15 +588,14 @@ static bool make_exact(struct effect *effect, const struct comparison *c,
 	else if (one_sided)
 		varying = c->noises[v->level][METRIC_COUNT].varying_share;
 	effect->is_exact = true;
-	effect->error = 0.0;
-	effect->dof = INFINITY;
-	effect->net_ratio = effect->low = effect->high = effect->ratio;
-	effect->detectable = 0.0;
-	effect->p = fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
+	effect->net =
+		(struct net_change){effect->ratio, effect->ratio, effect->ratio, .dof = INFINITY};
+	effect->test.p =
+		fabs(effect->ratio) < 1e-7 ? 1.0 : fmin(1.0, varying * split_probability(c));
 	if (c->side_counts[SIDE_BASE] < EXACT_RUNS_MIN ||
 	    c->side_counts[SIDE_NEW] < EXACT_RUNS_MIN) {
-		effect->p = 1.0;
-		effect->detectable = NAN;
+		effect->test.p = 1.0;
+		effect->net.detectable = NAN;
 	}
 	return true;
 }
@@ -617,12 +608,14 @@ static void make_interval(struct effect *effect, const struct comparison *c,
 	double found = student_t_quantile(c->alpha * weight, dof) +
 		       student_t_quantile(2.0 * (1.0 - POWER), dof);
 
-	effect->error = error;
-	effect->dof = dof;
-	effect->net_ratio = to_ratio(v, effect, difference, c);
-	effect->low = to_ratio(v, effect, difference - bound * error, c);
-	effect->high = to_ratio(v, effect, difference + bound * error, c);
-	effect->detectable = to_ratio(v, effect, found * error, c);
+	effect->net = (struct net_change){
+		.ratio = to_ratio(v, effect, difference, c),
+		.low = to_ratio(v, effect, difference - bound * error, c),
+		.high = to_ratio(v, effect, difference + bound * error, c),
+		.error = error,
+		.dof = dof,
+		.detectable = to_ratio(v, effect, found * error, c),
+	};
 }
 
 void effect_from_estimate(struct effect *effect, const struct comparison *c,
@@ -643,7 +636,7 @@ void effect_from_estimate(struct effect *effect, const struct comparison *c,
 	if (!(dof > 0.0) || !(variance > 0.0))
 		return;
 	error = sqrt(variance * e->factor);
-	effect->p = student_t_p_value(e->difference / error, dof);
+	effect->test.p = student_t_p_value(e->difference / error, dof);
 	make_interval(effect, c, v, e->difference, error, dof, weight);
 }
 
@@ -663,10 +656,10 @@ static void add_drift(struct effect *effect, const struct comparison *c, const s
 	/* Welch-Satterthwaite equation. */
 	dof = (runs + drift) * (runs + drift) / (runs * runs / dof + drift * drift / drift_dof);
 	p = student_t_p_value(e->difference / error, dof);
-	if (p <= effect->p)
+	if (p <= effect->test.p)
 		return;
-	effect->is_drift = effect->p <= c->alpha && p > c->alpha;
-	effect->p = p;
+	effect->test.is_drift = effect->test.p <= c->alpha && p > c->alpha;
+	effect->test.p = p;
 	make_interval(effect, c, v, e->difference, error, dof, 1.0);
 }
 
@@ -680,14 +673,14 @@ void effect_from_runs(struct effect *effect, const struct comparison *c, const s
 	estimate_make(&e, c, v, INFINITY);
 	effect_from_estimate(effect, c, v, &e, &none, 1.0);
 	/* Nothing was tested. */
-	if (!(effect->error > 0.0))
+	if (!(effect->net.error > 0.0))
 		return;
 	variance = fmax(variance_min(v), noise_variance(&none, &e.sample, &dof));
 	run_series_make(&series, c, v);
 	if (run_series_trend(&series, variance_min(v), &difference, &error)) {
 		p = student_t_p_value(difference / error, dof - 1.0);
-		if (p > effect->p) {
-			effect->p = p;
+		if (p > effect->test.p) {
+			effect->test.p = p;
 			make_interval(effect, c, v, difference, error, dof - 1.0, 1.0);
 		}
 	}
@@ -697,9 +690,9 @@ void effect_from_runs(struct effect *effect, const struct comparison *c, const s
 	if ((double)permutation_count(series.count, series.base_count) * c->alpha < 2.0)
 		return;
 	p = permutation_p(series.x, series.base_count, series.count);
-	effect->is_disputed = effect->p <= c->alpha && p > c->alpha;
-	effect->p = p > effect->p ? p : effect->p;
+	effect->test.is_disputed = effect->test.p <= c->alpha && p > c->alpha;
+	effect->test.p = p > effect->test.p ? p : effect->test.p;
 	permutation_interval(series.x, series.base_count, series.count, c->alpha, &low, &high);
-	effect->low = fmin(effect->low, to_ratio(v, effect, low, c));
-	effect->high = fmax(effect->high, to_ratio(v, effect, high, c));
+	effect->net.low = fmin(effect->net.low, to_ratio(v, effect, low, c));
+	effect->net.high = fmax(effect->net.high, to_ratio(v, effect, high, c));
 }

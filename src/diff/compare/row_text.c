@@ -134,8 +134,8 @@ static int percent_digits(double percent)
 
 const char *effect_interval(const struct effect *effect)
 {
-	double low = 100 * effect->low, high = 100 * effect->high;
-	bool apart = effect->ratio < effect->low || effect->ratio > effect->high;
+	double low = 100 * effect->net.low, high = 100 * effect->net.high;
+	bool apart = effect->ratio < effect->net.low || effect->ratio > effect->net.high;
 	int digits = percent_digits(high);
 
 	if (effect->is_exact)
@@ -147,17 +147,17 @@ const char *effect_interval(const struct effect *effect)
 	 * if the ratio is outside.
 	 */
 	return text_print("%s%+.*f to %+.*f %%",
-			  apart ? text_print("net %+.*f %%, ", digits, 100 * effect->net_ratio)
+			  apart ? text_print("net %+.*f %%, ", digits, 100 * effect->net.ratio)
 				: "",
 			  digits, low, digits, high);
 }
 
 const char *effect_doubt(const struct effect *effect)
 {
-	if (effect->is_significant || effect->change == 0)
+	if (effect->test.is_significant || effect->change == 0)
 		return "";
 	/* Values that are equal in few runs may differ in the next one. */
-	if (isnan(effect->p) || isnan(effect->detectable))
+	if (isnan(effect->test.p) || isnan(effect->net.detectable))
 		return "; noise unknown";
 	return effect->is_exact ? "" : "; within noise";
 }

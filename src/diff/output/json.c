@@ -19,15 +19,15 @@ static void put_effect(struct json *json, const char *key, const struct effect *
 	json_number(json, "new", effect->new);
 	json_number(json, "change", effect->change);
 	json_number(json, "ratio", effect->ratio);
-	json_number(json, "judged_ratio", effect->net_ratio);
-	json_number(json, "low_ratio", effect->low);
-	json_number(json, "high_ratio", effect->high);
-	json_number(json, "p", effect->p);
-	json_number(json, "p_adjusted", effect->p_adjusted);
-	json_number(json, "detectable_ratio", effect->detectable);
+	json_number(json, "judged_ratio", effect->net.ratio);
+	json_number(json, "low_ratio", effect->net.low);
+	json_number(json, "high_ratio", effect->net.high);
+	json_number(json, "p", effect->test.p);
+	json_number(json, "p_adjusted", effect->test.p_adjusted);
+	json_number(json, "detectable_ratio", effect->net.detectable);
 	json_bool(json, "exact", effect->is_exact);
 	json_bool(json, "cut", effect->is_boundary_shift);
-	json_bool(json, "significant", effect->is_significant);
+	json_bool(json, "significant", effect->test.is_significant);
 	json_end_object(json);
 }
 

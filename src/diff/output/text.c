@@ -194,7 +194,7 @@ static void put_rules(const struct text *t)
 static bool is_shown(const struct comparison_row *row)
 {
 	for (int m = 0; m < METRICS; m++)
-		if (row->effects[m].is_significant)
+		if (row->effects[m].test.is_significant)
 			return true;
 	return row->is_renamed;
 }
@@ -239,7 +239,7 @@ static const char *excuse_of(const struct text *t, const struct comparison_row *
 		has_rule = true;
 		if (rule->metric == main_metric(row) && !rule->is_counting &&
 		    rule->kind == RULE_LIMIT &&
-		    !(rule_convert_ratio(rule, effect, effect->net_ratio) > rule->limit))
+		    !(rule_convert_ratio(rule, effect, effect->net.ratio) > rule->limit))
 			return text_print("  (within %.*s)", RULE_SHOWN, rule->text);
 	}
 	return has_rule ? "" : "  (no rule is about it)";
@@ -256,7 +256,7 @@ static void text_put_row(const struct text *t, const struct comparison_row *row,
 	const struct effect *effect = &row->effects[metric];
 	enum unit unit = row_unit(row, metric);
 	const char *words = row_change_text(row);
-	bool is_worse = effect->is_significant && effect->change > 0.0;
+	bool is_worse = effect->test.is_significant && effect->change > 0.0;
 	const char *excuse = excuse_of(t, row, is_worse);
 
 	if (title)
@@ -264,11 +264,11 @@ static void text_put_row(const struct text *t, const struct comparison_row *row,
 			      paint(t, PLAIN), "base", "new", "change", "change %", "detectable");
 	output_format(t->out, "%11s %11s %11s %s%9s%s %10s", format_amount(unit, effect->base),
 		      format_amount(unit, effect->new), format_amount(unit, effect->change),
-		      paint(t, is_worse			? RED
-			       : effect->is_significant ? GREEN
-							: ""),
+		      paint(t, is_worse			     ? RED
+			       : effect->test.is_significant ? GREEN
+							     : ""),
 		      format_ratio(effect->ratio), paint(t, PLAIN),
-		      format_percent(effect->detectable));
+		      format_percent(effect->net.detectable));
 	if (is_beside)
 		output_format(t->out, "  %-20s %s%s%s%s", words, name, threads_of(row), note,
 			      excuse);

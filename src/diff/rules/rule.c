@@ -565,9 +565,9 @@ static bool includes_common_change(const struct rule *rule)
 static double rule_common_change(const struct comparison *c, const struct rule *rule,
 				 const struct effect *effect)
 {
-	return !effect->includes_common && c->common.effect.is_significant &&
+	return !effect->includes_common && c->common.effect.test.is_significant &&
 			       includes_common_change(rule)
-		       ? c->common.effect.net_ratio
+		       ? c->common.effect.net.ratio
 		       : 0.0;
 }
 
@@ -580,26 +580,26 @@ static void rule_change_bounds(const struct comparison *c, const struct rule *ru
 	const struct effect *all = &c->common.effect;
 	double common = rule_common_change(c, rule, effect), below, above, all_below, all_above;
 
-	*low_out = effect->low;
-	*high_out = effect->high;
+	*low_out = effect->net.low;
+	*high_out = effect->net.high;
 	/* A row that BASE lacks has no ratio. */
-	if (common == 0.0 || !isfinite(effect->net_ratio))
+	if (common == 0.0 || !isfinite(effect->net.ratio))
 		return;
-	below = effect->net_ratio - effect->low;
-	above = effect->high - effect->net_ratio;
-	all_below = all->net_ratio - all->low;
-	all_above = all->high - all->net_ratio;
-	*low_out = effect->net_ratio + common - sqrt(below * below + all_below * all_below);
-	*high_out = effect->net_ratio + common + sqrt(above * above + all_above * all_above);
+	below = effect->net.ratio - effect->net.low;
+	above = effect->net.high - effect->net.ratio;
+	all_below = all->net.ratio - all->net.low;
+	all_above = all->net.high - all->net.ratio;
+	*low_out = effect->net.ratio + common - sqrt(below * below + all_below * all_below);
+	*high_out = effect->net.ratio + common + sqrt(above * above + all_above * all_above);
 }
 
 double rule_detectable(const struct comparison *c, const struct rule *rule,
 		       const struct effect *effect)
 {
-	double own = effect->detectable, all = c->common.effect.detectable;
+	double own = effect->net.detectable, all = c->common.effect.net.detectable;
 
 	/* Combine both errors, as rule_change_bounds() does. */
-	return rule_common_change(c, rule, effect) == 0.0 || !isfinite(effect->net_ratio)
+	return rule_common_change(c, rule, effect) == 0.0 || !isfinite(effect->net.ratio)
 		       ? own
 		       : sqrt(own * own + all * all);
 }
@@ -617,14 +617,14 @@ static struct rule_view view_effect(const struct comparison *c, const struct rul
 	double common = rule_common_change(c, rule, effect), low, high;
 	struct rule_view view;
 
-	view.change = rule_convert_ratio(rule, effect, effect->net_ratio + common);
+	view.change = rule_convert_ratio(rule, effect, effect->net.ratio + common);
 	rule_change_bounds(c, rule, effect, &low, &high);
 	view.low = rule_convert_ratio(rule, effect, low);
 	view.high = rule_convert_ratio(rule, effect, high);
 	view.detectable = rule_convert_ratio(rule, effect, rule_detectable(c, rule, effect));
 	/* A common change does not make an exact change significant. */
-	view.is_significant =
-		effect->is_significant || (common != 0.0 && !effect->is_exact && view.low > 0.0);
+	view.is_significant = effect->test.is_significant ||
+			      (common != 0.0 && !effect->is_exact && view.low > 0.0);
 	/* A row that BASE lacks has no ratio, but an amount. */
 	if (!rule->is_relative && !(effect->base > 0.0))
 		view.change = effect->change;
@@ -637,8 +637,9 @@ static struct rule_view view_effect(const struct comparison *c, const struct rul
  */
 static bool is_new_in_some(const struct comparison *c, const struct effect *effect)
 {
-	return !(effect->base > 0.0) && effect->new_runs >= NEW_RUNS_MIN &&
-	       (!effect->is_rare || 2 * effect->new_runs >= c->side_counts[SIDE_NEW]);
+	return !(effect->base > 0.0) && effect->new_runs.count >= NEW_RUNS_MIN &&
+	       (!effect->new_runs.is_rare ||
+		2 * effect->new_runs.count >= c->side_counts[SIDE_NEW]);
 }
 
 /*
@@ -648,9 +649,9 @@ static bool is_new_in_some(const struct comparison *c, const struct effect *effe
 static bool is_common_drift(const struct comparison *c, const struct rule *rule,
 			    const struct effect *effect)
 {
-	double with_all = effect->net_ratio + c->common.effect.net_ratio;
+	double with_all = effect->net.ratio + c->common.effect.net.ratio;
 
-	return c->common.effect.is_drift && !effect->includes_common &&
+	return c->common.effect.test.is_drift && !effect->includes_common &&
 	       includes_common_change(rule) && isfinite(with_all) &&
 	       rule_convert_ratio(rule, effect, with_all) > rule->limit;
 }
@@ -659,7 +660,7 @@ static bool is_common_drift(const struct comparison *c, const struct rule *rule,
 static bool is_more_than_any(const struct rule *rule, const struct effect *effect)
 {
 	return !rule->is_soft && rule->limit == 0.0 && !effect->is_time &&
-	       rule->metric != METRIC_EACH && !effect->is_significant &&
+	       rule->metric != METRIC_EACH && !effect->test.is_significant &&
 	       effect->new > effect->base_max;
 }
 
@@ -687,7 +688,7 @@ static enum outcome evaluate_limit(const struct comparison *c, const struct rule
 		return OUTCOME_PASS;
 	if (effect->is_boundary_shift)
 		return OUTCOME_PASS;
-	if (isnan(effect->p))
+	if (isnan(effect->test.p))
 		return OUTCOME_UNKNOWN;
 	*is_decisive = true;
 	if (exceeds && view.is_significant)
@@ -697,7 +698,7 @@ static enum outcome evaluate_limit(const struct comparison *c, const struct rule
 		return OUTCOME_UNKNOWN;
 	*is_decisive = false;
 	/* The permutation test or the drift between sets contradicts a significant change. */
-	if (exceeds && ((!rule->is_each && effect->is_disputed) || effect->is_drift))
+	if (exceeds && ((!rule->is_each && effect->test.is_disputed) || effect->test.is_drift))
 		return OUTCOME_UNKNOWN;
 	return is_common_drift(c, rule, effect) || is_more_than_any(rule, effect) ||
 			       is_too_noisy(c, rule, effect, &view)
@@ -713,21 +714,22 @@ static double rule_budget_margin(const struct comparison *c, const struct rule *
 	/* The part of the variance of the difference that comes from NEW. */
 	double share = (double)c->side_counts[SIDE_BASE] /
 		       (double)(c->side_counts[SIDE_BASE] + c->side_counts[SIDE_NEW]);
-	double error = effect->error, dof = effect->dof;
+	double error = effect->net.error, dof = effect->net.dof;
 
 	if ((effect->is_boundary_shift || !(effect->base > 0.0)) && effect->new > 0.0)
-		return isnan(effect->own_error) ? NAN
-						: student_t_quantile(c->alpha, effect->own_dof) *
-							  effect->own_error * effect->new;
+		return isnan(effect->new_runs.error)
+			       ? NAN
+			       : student_t_quantile(c->alpha, effect->new_runs.dof) *
+					 effect->new_runs.error * effect->new;
 	if (isnan(error) || isnan(effect->new))
 		return NAN;
 	if (effect->is_exact || !(error > 0.0))
 		return 0.0;
 	if (!effect->includes_common && c->common.is_known &&
 	    level_specs[rule->level].is_gpu_time && rule->metric != METRIC_COUNT &&
-	    common->error > 0.0) {
-		error = sqrt(error * error + common->error * common->error);
-		dof = fmin(dof, common->dof);
+	    common->net.error > 0.0) {
+		error = sqrt(error * error + common->net.error * common->net.error);
+		dof = fmin(dof, common->net.dof);
 	}
 	return student_t_quantile(c->alpha, dof) * error * sqrt(share) * effect->new;
 }
@@ -763,12 +765,12 @@ bool rule_varies_in_base(const struct effect *effect)
  */
 static enum outcome evaluate_counting(const struct effect *effect)
 {
-	if (!(effect->new_min > effect->base_max))
+	if (!(effect->new_runs.min > effect->base_max))
 		return OUTCOME_PASS;
 	if (!rule_varies_in_base(effect))
 		return OUTCOME_FAIL;
-	return effect->new_min > 2.0 * effect->base_max - effect->base_min ? OUTCOME_UNKNOWN
-									   : OUTCOME_PASS;
+	return effect->new_runs.min > 2.0 * effect->base_max - effect->base_min ? OUTCOME_UNKNOWN
+										: OUTCOME_PASS;
 }
 
 enum outcome rule_evaluate(const struct comparison *c, const struct rule *rule,
@@ -808,7 +810,7 @@ static const char *describe_missing(const struct comparison *c, const struct eff
 	if (effect->base == 0.0 && !effect->is_exact && !effect->is_boundary_shift)
 		return text_print("%s -> %s, new, in %u of %zu runs",
 				  format_amount(unit, effect->base),
-				  format_amount(unit, effect->new), effect->new_runs,
+				  format_amount(unit, effect->new), effect->new_runs.count,
 				  c->side_counts[SIDE_NEW]);
 	return NULL;
 }
@@ -829,22 +831,22 @@ static const char *describe_certainty(const struct comparison *c, const struct r
 {
 	const char *detectable = format_percent(rule_detectable(c, rule, effect));
 	/* A large common change that may be chance is not part of net_ratio: show both. */
-	bool beside = fabs(effect->ratio - effect->net_ratio) > effect->detectable, apart;
+	bool beside = fabs(effect->ratio - effect->net.ratio) > effect->net.detectable, apart;
 	double low, high;
 
-	if (isnan(effect->p))
+	if (isnan(effect->test.p))
 		return ": too few runs to measure noise";
 	if (effect->is_boundary_shift)
 		return ": equally often per run; only the end of warm-up differs";
 	if (effect->is_exact)
 		return describe_exact(effect, outcome);
-	if (outcome == OUTCOME_UNKNOWN && effect->is_drift && !effect->is_significant)
+	if (outcome == OUTCOME_UNKNOWN && effect->test.is_drift && !effect->test.is_significant)
 		return text_print(": within the drift between sets of the baseline; smallest "
 				  "detectable change: %s",
 				  detectable);
-	if (outcome == OUTCOME_PASS && !effect->is_significant)
+	if (outcome == OUTCOME_PASS && !effect->test.is_significant)
 		return text_print("%s%s%s: within noise; smallest detectable change: %s",
-				  beside ? " (" : "", beside ? format_ratio(effect->net_ratio) : "",
+				  beside ? " (" : "", beside ? format_ratio(effect->net.ratio) : "",
 				  beside ? " net of the common change)" : "", detectable);
 	rule_change_bounds(c, rule, effect, &low, &high);
 	if (!isfinite(low) && !isfinite(high))
@@ -856,7 +858,7 @@ static const char *describe_certainty(const struct comparison *c, const struct r
 	apart = effect->ratio < low || effect->ratio > high;
 	return text_print(
 		" (%s%s%sinterval %s to %s); smallest detectable change: %s", apart ? "net " : "",
-		apart ? format_ratio(effect->net_ratio + rule_common_change(c, rule, effect)) : "",
+		apart ? format_ratio(effect->net.ratio + rule_common_change(c, rule, effect)) : "",
 		apart ? ", " : "", format_ratio(low), format_ratio(high), detectable);
 }
 

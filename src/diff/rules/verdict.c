@@ -145,7 +145,7 @@ static double growth(const struct comparison_row *row, enum metric metric)
 		return 0.0;
 	if (!(effect->base > 0.0))
 		return effect->new;
-	return effect->is_significant ? fmax(effect->change, 0.0) : 0.0;
+	return effect->test.is_significant ? fmax(effect->change, 0.0) : 0.0;
 }
 
 /* Does the program choose the names of these rows, so that they can change? */
@@ -258,7 +258,7 @@ static size_t count_grown(const struct evaluation *e, size_t *uncovered_out,
 		const struct comparison_row *row = &e->c->rows[i];
 		const struct effect *effect = &row->effects[METRIC_VALUE];
 
-		if (!effect->is_significant || !(effect->change > least))
+		if (!effect->test.is_significant || !(effect->change > least))
 			continue;
 		count++;
 		if (is_covered(e, row))
@@ -408,8 +408,8 @@ static struct effect effect_of(const struct evaluation *e, const struct rule *ru
 
 	if (row->is_tested)
 		return effect;
-	effect.p_adjusted = fmin(1.0, effect.p * (double)small_count);
-	effect.is_significant = effect.p_adjusted <= e->c->alpha / 2.0;
+	effect.test.p_adjusted = fmin(1.0, effect.test.p * (double)small_count);
+	effect.test.is_significant = effect.test.p_adjusted <= e->c->alpha / 2.0;
 	return effect;
 }
 
@@ -418,7 +418,7 @@ static bool is_suspect(const struct rule *rule, const struct comparison_row *row
 		       const struct effect *effect)
 {
 	return rule->kind == RULE_LIMIT && row->share >= SUSPECT_SHARE &&
-	       rule_convert_ratio(rule, effect, effect->net_ratio) > rule_effective_limit(rule);
+	       rule_convert_ratio(rule, effect, effect->net.ratio) > rule_effective_limit(rule);
 }
 
 static void evaluate_row(struct evaluation *e, const struct rule *rule,
@@ -436,8 +436,8 @@ static void evaluate_row(struct evaluation *e, const struct rule *rule,
 		tally->unknown++;
 		tally->decisive += is_decisive || is_suspect(rule, row, effect);
 	}
-	if (!isnan(effect->detectable) && !isinf(effect->detectable)) {
-		tally->detectable_sum += row->share * effect->detectable;
+	if (!isnan(effect->net.detectable) && !isinf(effect->net.detectable)) {
+		tally->detectable_sum += row->share * effect->net.detectable;
 		tally->detectable_share += row->share;
 	}
 	if (outcome == OUTCOME_PASS)
@@ -510,9 +510,9 @@ static bool is_replaced(const struct evaluation *e, const struct rule *rule)
 
 		if (rule_varies_in_base(effect))
 			continue;
-		if (!is_copy && !(effect->new_max > 0.0))
+		if (!is_copy && !(effect->new_runs.max > 0.0))
 			gone += effect->base;
-		if (!(effect->new_min > effect->base_max))
+		if (!(effect->new_runs.min > effect->base_max))
 			continue;
 		if (is_copy || effect->base_max > 0.0)
 			return false;
@@ -573,11 +573,11 @@ static void use_raw_if_surer(const struct evaluation *e, const struct rule *rule
 {
 	struct effect raw;
 
-	if (!e->c->common.effect.is_significant || !level_specs[rule->level].is_gpu_time ||
+	if (!e->c->common.effect.test.is_significant || !level_specs[rule->level].is_gpu_time ||
 	    rule->metric == METRIC_COUNT || effect->is_exact || effect->is_boundary_shift)
 		return;
 	comparison_sum(e->c, rule->metric, e->rows, e->count, true, &raw);
-	if (raw.detectable < rule_detectable(e->c, rule, effect))
+	if (raw.net.detectable < rule_detectable(e->c, rule, effect))
 		*effect = raw;
 }
 
@@ -590,7 +590,7 @@ static void evaluate_sum(struct evaluation *e, const struct rule *rule, struct r
 	if (row) {
 		/* A row that the rule names is a single question: no correction for its level. */
 		effect = row->effects[rule->metric];
-		effect.is_significant = effect.p <= e->c->alpha;
+		effect.test.is_significant = effect.test.p <= e->c->alpha;
 	} else {
 		comparison_sum(e->c, rule->metric, e->rows, e->count, false, &effect);
 	}

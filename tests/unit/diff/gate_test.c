@@ -160,7 +160,7 @@ static void compare(struct score *score, const struct task *task, const struct r
 	score->named += hits > 0 && !others;
 	score->detectable += comparison_find(&comparison, LEVEL_PATH, keys[task->path])
 				     ->effects[METRIC_VALUE]
-				     .detectable;
+				     .net.detectable;
 	score->runs_needed += comparison.runs_needed;
 	verdict_free(&verdict);
 	comparison_free(&comparison);
