@@ -331,12 +331,7 @@ static const struct column_def columns[] = {
 	COLUMN("estimate", TEXT, OTHER, "how the cost was estimated"),
 };
 
-static void open_rows(struct table_rows *rows)
-{
-	const struct findings *findings = &rows->run->found->findings;
-
-	table_records(rows, findings->list, findings->count);
-}
+OPEN_LIST(open_rows, rows->run->found->findings)
 
 static void findings_put_row(struct table_rows *rows, struct cells *cells)
 {

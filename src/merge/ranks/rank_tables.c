@@ -18,21 +18,13 @@
 
 #define CAUSE_SHARE_PART 100 /* text leaves out causes of less than 1/100 of the cost */
 
-/* Defines a function that opens a table of all rows of a list of the report. */
-#define OPEN_ALL(name, of)                                                                         \
-	static void name(struct table_rows *rows)                                                  \
-	{                                                                                          \
-		const struct collectives_report *report = &rows->run->compared->report;            \
-                                                                                                   \
-		table_records(rows, report->of.list, report->of.count);                            \
-	}
-OPEN_ALL(open_causes, causes)
-OPEN_ALL(open_communicators, communicators)
-OPEN_ALL(open_groups, groups)
-OPEN_ALL(open_clocks, clocks)
-OPEN_ALL(open_mismatches, mismatches)
-OPEN_ALL(open_unfinished, unfinished)
-OPEN_ALL(open_duplicates, communicators.duplicates)
+OPEN_LIST(open_causes, rows->run->compared->report.causes)
+OPEN_LIST(open_communicators, rows->run->compared->report.communicators)
+OPEN_LIST(open_groups, rows->run->compared->report.groups)
+OPEN_LIST(open_clocks, rows->run->compared->report.clocks)
+OPEN_LIST(open_mismatches, rows->run->compared->report.mismatches)
+OPEN_LIST(open_unfinished, rows->run->compared->report.unfinished)
+OPEN_LIST(open_duplicates, rows->run->compared->report.communicators.duplicates)
 
 static const struct column_def rank_columns[] = {
 	COLUMN("collective_count", COUNT, FROM(rank_waits, collective_count), "its collectives"),

@@ -282,12 +282,7 @@ static const struct column_def columns[] = {
 	COLUMN("name", TEXT, OTHER, "device or host", LAST("memory")),
 };
 
-static void open_rows(struct table_rows *rows)
-{
-	const struct run *run = rows->run;
-
-	table_records(rows, run->sums->memory.list, run->sums->memory.count);
-}
+OPEN_LIST(open_rows, rows->run->sums->memory)
 
 static void memory_put_row(struct table_rows *rows, struct cells *cells)
 {

@@ -96,12 +96,7 @@ static const struct column_def transfer_columns[] = {
 	COLUMN("name", TEXT, OTHER, "direction, or kind of memory", LAST("direction")),
 };
 
-static void open_transfers(struct table_rows *rows)
-{
-	const struct transfers *transfers = &rows->run->sums->transfers;
-
-	table_records(rows, transfers->list, transfers->count);
-}
+OPEN_LIST(open_transfers, rows->run->sums->transfers)
 
 static void put_transfer(struct table_rows *rows, struct cells *cells)
 {

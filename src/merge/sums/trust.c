@@ -387,12 +387,7 @@ static size_t nameless_notes(const struct run *run, const char *notes[NOTES_MAX]
 	return 1;
 }
 
-static void open_nameless(struct table_rows *rows)
-{
-	const struct unnamed_modules *modules = &rows->run->naming->unnamed_modules;
-
-	table_records(rows, modules->list, modules->count);
-}
+OPEN_LIST(open_nameless, rows->run->naming->unnamed_modules)
 
 const struct table_def table_nameless = {
 	.name = "nameless",

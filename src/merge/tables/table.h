@@ -271,6 +271,13 @@ static inline struct cell cell_moment(int64_t moment_ns)
 	return (struct cell){.moment_ns = moment_ns};
 }
 
+/* Defines a function that opens a table of all rows of a LIST(), which may depend on `rows`. */
+#define OPEN_LIST(name, from)                                                                      \
+	static void name(struct table_rows *rows)                                                  \
+	{                                                                                          \
+		table_records(rows, (from).list, (from).count);                                    \
+	}
+
 #define CELL_ABSENT ((struct cell){.is_absent = true})
 
 struct cell cell_text(const char *text); /* NULL: absent */
