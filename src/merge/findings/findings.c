@@ -318,7 +318,7 @@ static const struct column_def columns[] = {
 	COLUMN("severity", WORD, OTHER, "error, high, medium or low"),
 	COLUMN("cost_ns", NS, FROM(finding, cost_ns), "time that could be saved"),
 	COLUMN("whole_ns", NS, FROM(finding, whole_ns), "time that the cost is a part of"),
-	COLUMN("step_ns", NS, OTHER, "cost of each step, if it is of steps", OPTIONAL),
+	COLUMN("step_ns", NS, OTHER, "cost of each step, if it is of several steps", OPTIONAL),
 	COLUMN("process_count", COUNT, FROM(finding, process_count), "processes that have it"),
 	COLUMN("process", TEXT, FROM(finding, process),
 	       "one of them, with the evidence and the places"),
@@ -340,7 +340,8 @@ static void findings_put_row(struct table_rows *rows, struct cells *cells)
 
 	cells_put(cells, cell_text(rule_specs[finding->rule].name));
 	cells_put(cells, cell_text(finding_severity(finding)));
-	cells_put(cells, cell_known(finding->step_count, finding_step_ns(finding)));
+	cells_put(cells, cell_known(finding->step_count && !finding_only_step(rows->run, finding),
+				    finding_step_ns(finding)));
 	cells_put(cells, cell_owned(rows, finding_id(paths, finding)));
 	cells_put(cells, cell_owned(rows, finding_where(rows->run, finding)));
 	cells_put(cells, cell_owned(rows, finding_what(rows->run, finding)));

@@ -19,6 +19,7 @@
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/build_tree.h"
 #include "merge/sums/reading.h"
 #include "merge/sums/run.h"
@@ -331,51 +332,55 @@ static const char *advice_for(const struct collectives_report *report)
 	return verdict->is_of_launches ? launch_advice : advice[verdict->kind];
 }
 
-/* What the late ranks of the verdict cost the others in steps after the warm-up, by step. */
-struct late_steps {
-	LIST(uint64_t);	 /* ns, those with a cost */
-	uint64_t all_ns; /* 0 unless all ranks have steps */
-};
-
-/* The caller frees the list. */
-static struct late_steps late_steps_of(const struct run *run)
+/* Mean cost of late ranks for the others in the steps. 0 unless all ranks have steps. */
+static uint64_t step_cost_ns(const struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
-	const struct rank_verdict *verdict = &report->verdict;
-	struct late_steps steps = {0};
-	uint32_t step = 0;
+	uint64_t lost_ns = report->verdict.kind == VERDICT_RANK
+				   ? report->ranks[report->verdict.log].step_cost_ns
+			   : report->verdict.kind == VERDICT_MOVING ? report->times.step_cost_ns
+								    : 0;
 
-	if (run->found->findings.step_process_count != run->compared->log_count)
-		return steps;
-	for (size_t c = 0; c < report->step_causes.count; c++) {
-		const struct step_cause *cause = &report->step_causes.list[c];
-
-		if (verdict->kind != VERDICT_MOVING &&
-		    (verdict->kind != VERDICT_RANK || verdict->log != cause->log))
-			continue;
-		if (cause->step != step)
-			list_append(steps, 0);
-		step = cause->step;
-		steps.list[steps.count - 1] += cause->cost_ns;
-		steps.all_ns += cause->cost_ns;
-	}
-	SORT(steps.list, steps.count, compare_u64);
-	return steps;
+	return run->found->findings.step_process_count == run->compared->log_count
+		       ? lost_ns + lost_ns / collectives_other_ranks(report)
+		       : 0;
 }
 
 #define NEARLY_ALL 10 /* all but 1/10 */
 
-/* ", nearly all of it in 7 of 10 steps, 20.2 ms each", or "" if most steps have a cost. */
-static void format_late_steps(char text[96], const struct late_steps *steps, uint64_t step_count,
-			      uint64_t others)
+/*
+ * ", nearly all of it in 7 of 10 steps, 20.2 ms each", or "" if most steps have a cost, or if it is
+ * not known which have.
+ */
+static void format_late_steps(char text[96], const struct run *run, uint64_t step_count)
 {
-	uint64_t sum_ns = 0, count = 0;
+	const struct collectives_report *report = &run->compared->report;
+	const struct rank_verdict *verdict = &report->verdict;
+	bool is_rank = verdict->kind == VERDICT_RANK;
+	uint64_t all_ns =
+		is_rank ? report->ranks[verdict->log].step_cost_ns : report->times.step_cost_ns;
+	uint64_t sum_ns = 0, count = 0, others = collectives_other_ranks(report);
+	LIST(uint64_t) costs_ns = {0};
 	char each[TIME_BYTES];
+	uint32_t step = 0;
 
-	while (count < steps->count && sum_ns < steps->all_ns - steps->all_ns / NEARLY_ALL)
-		sum_ns += steps->list[steps->count - ++count];
+	for (size_t c = 0; steps_are_alike(run) && c < report->step_causes.count; c++) {
+		const struct step_cause *cause = &report->step_causes.list[c];
+
+		if (is_rank && verdict->log != cause->log)
+			continue;
+		if (cause->step != step)
+			list_append(costs_ns, 0);
+		step = cause->step;
+		costs_ns.list[costs_ns.count - 1] += cause->cost_ns;
+	}
+	SORT(costs_ns.list, costs_ns.count, compare_u64);
+	while (count < costs_ns.count && sum_ns < all_ns - all_ns / NEARLY_ALL)
+		sum_ns += costs_ns.list[costs_ns.count - ++count];
+	free(costs_ns.list);
 	text[0] = '\0';
-	if (count && count < step_count - step_count / NEARLY_ALL)
+	if (count && sum_ns >= all_ns - all_ns / NEARLY_ALL &&
+	    count < step_count - step_count / NEARLY_ALL)
 		snprintf(text, 96,
 			 ", nearly all of it in %" PRIu64 " of %" PRIu64 " steps, %s each", count,
 			 step_count, format_time_short(each, sum_ns / others / count));
@@ -415,15 +420,13 @@ static void report_hang(struct run *run)
 }
 
 /* Replaces the cost in the job by that in the steps. */
-static void describe_steps(const struct run *run, struct finding *finding,
-			   const struct late_steps *late)
+static void describe_steps(const struct run *run, struct finding *finding)
 {
 	const uint64_t step_count = run->found->findings.step_count;
 	char step[TIME_BYTES], steps[96], cost[192];
 
 	finding->step_count = step_count;
-	format_late_steps(steps, late, step_count / larger(run->compared->log_count, (size_t)1),
-			  collectives_other_ranks(&run->compared->report));
+	format_late_steps(steps, run, step_count / larger(run->compared->log_count, (size_t)1));
 	snprintf(cost, sizeof(cost), "%s per step (%s of the step time)%s",
 		 format_time_short(step, finding_step_ns(finding)), finding_share(finding), steps);
 	free(finding->what);
@@ -434,8 +437,8 @@ void findings_compare_ranks(struct run *run)
 {
 	const struct collectives_report *report = &run->compared->report;
 	const struct rank_verdict *verdict = &report->verdict;
-	uint64_t job_cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns), steps_cost_ns;
-	struct late_steps steps;
+	uint64_t job_cost_ns = (uint64_t)(verdict->share * report->times.ranks_ns);
+	uint64_t steps_cost_ns = step_cost_ns(run);
 	struct finding *finding;
 
 	if (verdict->kind == VERDICT_HANG)
@@ -443,18 +446,14 @@ void findings_compare_ranks(struct run *run)
 	if (verdict->kind == VERDICT_HANG || verdict->kind == VERDICT_NONE ||
 	    verdict->kind == VERDICT_UNKNOWN)
 		return;
-	steps = late_steps_of(run);
-	/* The late rank could be faster by as much as the others. */
-	steps_cost_ns = steps.all_ns + steps.all_ns / collectives_other_ranks(report);
 	finding = add_rank_finding(
 		run, RULE_LATE_RANK, verdict->kind == VERDICT_RANK ? verdict->log : SIZE_MAX,
 		steps_cost_ns ?: job_cost_ns,
 		steps_cost_ns ? run->found->findings.steps_ns : (uint64_t)report->times.ranks_ns);
-	if (finding && steps_cost_ns)
-		describe_steps(run, finding, &steps);
-	free(steps.list);
 	if (!finding)
 		return;
+	if (steps_cost_ns)
+		describe_steps(run, finding);
 	if (verdict->kind == VERDICT_RANK && run->inputs->logs[verdict->log].rank != RANK_UNKNOWN)
 		finding->headline = xt_asprintf("the other ranks wait for rank %u",
 						run->inputs->logs[verdict->log].rank);

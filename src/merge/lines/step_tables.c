@@ -310,8 +310,10 @@ static struct slow_cause cause_of(const struct run *run, const struct steps *ste
 			cause = (struct slow_cause){.part = part,
 						    .more_ns = step->parts_ns[part] - usual_ns};
 	}
-	late = step_cause_of(&run->compared->report, step->number + 1, &late_ns);
-	if (late_ns > cause.more_ns)
+	late = steps_are_alike(run)
+		       ? step_cause_of(&run->compared->report, step->number + 1, &late_ns)
+		       : NULL;
+	if (late && late_ns > cause.more_ns)
 		return (struct slow_cause){.late = late, .more_ns = late_ns};
 	if (cause.more_ns)
 		cause.line = line_of_cause(run, steps, &slow->notes, cause.part);
@@ -359,9 +361,10 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		      const struct step *step)
 {
 	struct slow_cause cause = cause_of(rows->run, steps, step);
-	const char *owner = steps->processes.count > 1 && !cause.late
-				    ? steps->processes.list[step->process].label
-				    : "";
+	const struct step_process *process = &steps->processes.list[step->process];
+	bool is_late = cause.late && process->log == &rows->run->inputs->logs[cause.late->log];
+	const char *owner =
+		steps->processes.count > 1 && (!cause.late || is_late) ? process->label : "";
 	char more[TIME_BYTES], *line, *place, *text;
 
 	if (!cause.more_ns) {
@@ -370,8 +373,9 @@ static void put_cause(struct table_rows *rows, struct cells *cells, const struct
 		return;
 	}
 	format_time_short(more, cause.more_ns);
-	text = cause.late ? xt_asprintf("waiting for %s", rows->run->labels[cause.late->log])
-			  : xt_strdup(step_part_names[cause.part]);
+	text = cause.late && !is_late
+		       ? xt_asprintf("waiting for %s", rows->run->labels[cause.late->log])
+		       : xt_strdup(is_late ? "late for the others" : step_part_names[cause.part]);
 	line = cause.late ? wait_cause_where(&rows->run->paths, cause.late->node)
 			  : line_text(rows->run, &cause.line);
 	cells_put(cells, cell_owned(rows, text));

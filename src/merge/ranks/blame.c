@@ -14,6 +14,7 @@
 #include "merge/ranks/compared_ranks.h"
 #include "merge/ranks/wait_cause.h"
 #include "merge/read/inputs.h"
+#include "merge/steps/steps.h"
 #include "merge/sums/run.h"
 #include "merge/sums/aggregate.h"
 #include "merge/sums/timeline.h"
@@ -716,7 +717,11 @@ static void add_cause(struct blame *blame, size_t log, uint32_t node, uint64_t w
 	report->times.cost_ns += cost_ns;
 	report->ranks[log].caused_ns += wait_ns;
 	report->ranks[log].cost_ns += cost_ns;
-	if (cost_ns && first && first->step)
+	if (!first || !first->step)
+		return;
+	report->times.step_cost_ns += cost_ns;
+	report->ranks[log].step_cost_ns += cost_ns;
+	if (cost_ns && first->step <= STEPS_MAX && blame->compared_count == report->largest_count)
 		add_step_cause(report, (struct step_cause){log, node, first->step, cost_ns});
 }
 

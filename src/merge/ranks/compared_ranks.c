@@ -441,6 +441,8 @@ const struct step_cause *step_cause_of(const struct collectives_report *report, 
 	size_t i = FIRST_NOT(c, 0, count, list[c].step < step);
 	uint64_t most_ns = 0;
 
+	if (report->job_count > 1)
+		return NULL;
 	while (i < count && list[i].step == step) {
 		const struct step_cause *first = &list[i];
 		uint64_t cost_ns = 0;

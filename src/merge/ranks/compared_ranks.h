@@ -28,6 +28,7 @@ struct rank_waits {
 	uint64_t exposed_ns;	   /* of this: after all other work of its GPU */
 	uint64_t caused_ns;	   /* others waited because of it */
 	uint64_t cost_ns;	   /* other ranks were later because of it, in all */
+	uint64_t step_cost_ns;	   /* of this: in steps after the warm-up */
 	uint64_t transfer_ns;	   /* in collectives, after the last rank had come */
 	uint64_t late_count;	   /* it was the last */
 	float waiting[RANK_BINS];  /* part of the bin that it waited, without other work */
@@ -42,7 +43,10 @@ struct wait_cause {
 	uint64_t cost_ns; /* ranks were later because of it, in all */
 };
 
-/* The same, in one step after the warm-up. */
+/*
+ * The same, in one step after the warm-up, and only what it cost all others of the largest
+ * communicator. Steps above STEPS_MAX have none.
+ */
 struct step_cause {
 	size_t log;
 	uint32_t node;
@@ -99,10 +103,11 @@ struct collective_counts {
 /* Sums over all ranks. Moments are on the reference clock. */
 struct collective_times {
 	uint64_t wait_ns, exposed_ns;
-	uint64_t cost_ns; /* later than without late ranks */
-	double ranks_ns;  /* from the first to the last collective */
-	double first_ns;  /* start of the first collective */
-	double job_ns;	  /* from there to the end of the last */
+	uint64_t cost_ns;      /* later than without late ranks */
+	uint64_t step_cost_ns; /* of this: in steps after the warm-up */
+	double ranks_ns;       /* from the first to the last collective */
+	double first_ns;       /* start of the first collective */
+	double job_ns;	       /* from there to the end of the last */
 };
 
 struct collectives_report {

@@ -513,14 +513,19 @@ static int compare_walls(const void *a, const void *b)
 static const struct step **sorted_steps(const struct steps *s, const struct step *like,
 					size_t *count)
 {
-	const struct step **order = xt_calloc(s->all.count + 1, sizeof(*order));
+	size_t from = 0, until = s->all.count;
+	const struct step **order;
 
+	if (like) {
+		from = FIRST_NOT(i, 0, until, s->all.list[i].process < like->process);
+		until = FIRST_NOT(i, from, until, s->all.list[i].process == like->process);
+	}
+	order = xt_calloc(until - from + 1, sizeof(*order));
 	*count = 0;
-	for (size_t i = 0; i < s->all.count; i++) {
+	for (size_t i = from; i < until; i++) {
 		const struct step *step = &s->all.list[i];
 
-		if (!step->is_warmup &&
-		    (!like || (step->process == like->process && step->device == like->device)))
+		if (!step->is_warmup && (!like || step->device == like->device))
 			order[(*count)++] = step;
 	}
 	qsort(order, *count, sizeof(*order), compare_walls);
@@ -632,6 +637,17 @@ const struct steps *steps_of(const struct run *run)
 	const struct steps *s = run_analysis(run, &analysis_steps);
 
 	return s && s->median && s->steady.count ? s : NULL;
+}
+
+bool steps_are_alike(const struct run *run)
+{
+	const struct steps *s = run_analysis(run, &analysis_steps);
+
+	for (size_t i = 1; s && i < s->processes.count; i++)
+		if (s->processes.list[i].found_count != s->processes.list[0].found_count ||
+		    s->processes.list[i].warmup_count != s->processes.list[0].warmup_count)
+			return false;
+	return s;
 }
 
 size_t steps_of_log(const struct run *run, struct step_sums *sums)

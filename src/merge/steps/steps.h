@@ -158,6 +158,9 @@ const struct steps *steps_of(const struct run *run);
 /* The median of the steps on the same device after the warm-up. */
 const struct step *steps_median(const struct steps *steps, const struct step *like);
 
+/* Whether all processes have the same steps, so that their numbers mean the same in each. */
+bool steps_are_alike(const struct run *run);
+
 /*
  * Adds up the steps after the warm-up of the log that was read last, until the next one begins.
  * Returns the number of its devices that have such steps.

@@ -408,6 +408,8 @@ static const char *absolute_path(struct debug_info *info, struct unit *unit, con
 		return file;
 	text = xt_asprintf("%s/%s", folder, file);
 	list_append(info->texts, text);
+	while ((up = strstr(text, "//")))
+		memmove(up, up + 1, strlen(up + 1) + 1);
 	while ((up = strstr(text, "/./")))
 		memmove(up, up + strlen("/."), strlen(up + strlen("/.")) + 1);
 	while ((up = strstr(text, "/../"))) {

@@ -169,6 +169,8 @@ export function lateProcessOf({ summary }: Report): number {
 	return summary.processes.findIndex(({ label }) => label === late);
 }
 
+export const FINDINGS_SHOWN = 4; /* until the user asks for more */
+
 /* Whether options chose a part of the run. --hide leaves all work in it. */
 export function isPartOfRun({ summary }: Report): boolean {
 	return Boolean(summary.selection?.replace(/--hide '.*?'( |$)/, ''));

@@ -3,14 +3,13 @@
  * The findings section. docs/FINDINGS.md defines the rules.
  */
 import { useSignal } from '@preact/signals';
-import { type Finding, type FindingPlace, isPartOfRun } from './data';
+import { type Finding, type FindingPlace, FINDINGS_SHOWN, isPartOfRun } from './data';
 import { formatCount, formatPercent, formatTime } from './format';
 import { idleCauses } from './head';
 import { Amount, CardHead, Fact, ShowButton } from './parts';
 import { findNode, printing, showPlace, type State } from './state';
 
 const IDLE_SHARE = 0.3; /* from here on, "no findings" needs a reason */
-const SHOWN = 4; /* until the user asks for more */
 
 /* Weights that can show the place of a finding, best first. */
 const weightsOfRules: Record<string, string[]> = {
@@ -141,7 +140,7 @@ export function Findings({ state }: { state: State }) {
 	const rows = state.report.summary.findings?.rows ?? [];
 	const isDamaged = state.report.summary.trust.word === 'damaged';
 	const wantsAll = useSignal(false);
-	const shown = wantsAll.value || printing.value ? rows.length : SHOWN;
+	const shown = wantsAll.value || printing.value ? rows.length : FINDINGS_SHOWN;
 
 	if (!rows.length)
 		return (

@@ -3,7 +3,7 @@
  * The head of the report: program, trust and main figures. Also the sections of processes, which
  * shows where each ran and which is slowest, and of trust.
  */
-import { type HeadlineCost, type HeadlineGap, isPartOfRun, type Place, type ProcessRow } from './data';
+import { FINDINGS_SHOWN, type HeadlineCost, type HeadlineGap, isPartOfRun, type Place, type ProcessRow } from './data';
 import type { Events, Hit } from './events';
 import { exactTime, exactWeight, formatBytes, formatCount, formatPercent, formatTime, longTime } from './format';
 import { hasLines, memoryOf } from './lines';
@@ -184,7 +184,7 @@ function Gap(props: { state: State; name: string; id: string; gap: HeadlineGap; 
 
 function Cost({ state, cost }: { state: State; cost: HeadlineCost }) {
 	const rows = state.report.summary.findings?.rows ?? [];
-	const finding = rows.findIndex(({ rule, where }) => rule === cost.rule && where === cost.where);
+	const finding = rows.slice(0, FINDINGS_SHOWN).findIndex(({ rule, where, cost_ns }) => rule === cost.rule && where === cost.where && cost_ns === cost.cost_ns);
 
 	return (
 		<li data-cost={cost.cost_ns}>

@@ -275,10 +275,13 @@ static void put_finding(struct output *out, const struct run *run, const struct 
 }
 
 /* Returns the time that all shares refer to; 0 if it differs. */
-static uint64_t common_whole_ns(const struct findings *findings)
+static uint64_t common_whole_ns(const struct run *run)
 {
-	for (size_t f = 1; f < findings->count; f++)
-		if (findings->list[f].whole_ns != findings->list[0].whole_ns ||
+	const struct findings *findings = &run->found->findings;
+
+	for (size_t f = 0; f < findings->count; f++)
+		if (finding_only_step(run, &findings->list[f]) ||
+		    findings->list[f].whole_ns != findings->list[0].whole_ns ||
 		    findings->list[f].step_count != findings->list[0].step_count)
 			return 0;
 	return findings->list[0].whole_ns;
@@ -289,7 +292,7 @@ static void put_findings_title(struct output *out, const struct run *run, size_t
 {
 	const struct findings *findings = &run->found->findings;
 	const struct finding *first = &findings->list[0];
-	uint64_t whole_ns = common_whole_ns(findings);
+	uint64_t whole_ns = common_whole_ns(run);
 	char top[TITLE_BYTES] = "", whole[TITLE_BYTES] = "", more[2 * TITLE_BYTES + 4] = "";
 	char time[COST_BYTES];
 
@@ -318,8 +321,7 @@ static void put_clean_note(struct output *out, char *text)
 
 	if (clean[0])
 		put_note(out, clean);
-	free(text);
-	free(clean);
+	free_all(text, clean);
 }
 
 /* Says that there are no findings, and what could tell more. */
@@ -471,7 +473,8 @@ static void put_collectives(struct sink *sink, const struct run *run)
 		&table_unfinished,	    &table_mismatches,	&table_duplicates,
 		&text_sorted_communicators, &text_large_causes, &table_spread};
 	const struct collectives_report *report = &run->compared->report;
-	char *notes[COLLECTIVES_NOTES_MAX];
+	char *notes[COLLECTIVES_NOTES_MAX], *incomplete;
+	bool is_said; /* by the first finding */
 	size_t note_count;
 	struct output *out = &sink->out;
 
@@ -479,13 +482,13 @@ static void put_collectives(struct sink *sink, const struct run *run)
 		put_not_compared(out, run);
 		return;
 	}
-	if (!sink->settings->tables.has_all && begins_with_ranks(&run->found->findings)) {
-		put_clean_note(out, incomplete_text(run));
-		return;
-	}
-	put_title(out, "Collectives", "");
-	put_clean_note(out, verdict_text(run, NULL));
-	put_clean_note(out, incomplete_text(run));
+	incomplete = incomplete_text(run);
+	is_said = !sink->settings->tables.has_all && begins_with_ranks(&run->found->findings);
+	if (!is_said || incomplete[0])
+		put_title(out, "Collectives", "");
+	if (!is_said)
+		put_clean_note(out, verdict_text(run, NULL));
+	put_clean_note(out, incomplete);
 	if (!sink->settings->tables.has_all)
 		return;
 	for (size_t h = 1; h < report->clocks.count; h++)
