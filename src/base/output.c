@@ -48,8 +48,7 @@ static void release(struct output *out)
 	unfinished_remove(out->file.unfinished);
 	xt_new_file_close(&out->file);
 	unfinished_release();
-	free(out->buffer);
-	free(out->memory);
+	free_all(out->buffer, out->memory);
 	*out = (struct output){.path = out->path, .fd = -1, .file = XT_NEW_FILE_NONE};
 }
 

@@ -494,6 +494,5 @@ void live_log_close(struct live_log *log)
 		close(log->fd);
 	live_totals_free(&log->totals);
 	live_hot_free(&log->hot);
-	free(log->path);
-	free(log);
+	free_all(log->path, log);
 }

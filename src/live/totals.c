@@ -192,8 +192,7 @@ int live_spans_add(struct live_spans *spans, struct live_span *batch, size_t cou
 
 void live_spans_free(struct live_spans *spans)
 {
-	free(spans->rows);
-	free(spans->tail);
+	free_all(spans->rows, spans->tail);
 	*spans = (struct live_spans){0};
 }
 

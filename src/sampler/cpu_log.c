@@ -475,8 +475,7 @@ void cpu_log_meta(struct cpu_log *log, const char *key, const char *value)
 		log->meta_count++;
 		return;
 	}
-	free(meta->key);
-	free(meta->value);
+	free_all(meta->key, meta->value);
 }
 
 void cpu_log_account(struct cpu_log *log, const char *name, uint64_t value)
@@ -660,8 +659,7 @@ static int write_metas(struct cpu_log *log, struct xt_table *table)
 			break;
 		xt_write_meta(table, &(struct xt_row_meta){{meta->key, key_bytes},
 							   {meta->value, value_bytes}});
-		free(meta->key);
-		free(meta->value);
+		free_all(meta->key, meta->value);
 	}
 	memmove(log->metas, log->metas + done, (log->meta_count - done) * sizeof(*log->metas));
 	log->meta_count -= done;
@@ -754,10 +752,8 @@ static int write_accounts(struct cpu_log *log, struct xt_table *table)
 
 static void free_log(struct cpu_log *log)
 {
-	for (size_t i = 0; i < log->meta_count; i++) {
-		free(log->metas[i].key);
-		free(log->metas[i].value);
-	}
+	for (size_t i = 0; i < log->meta_count; i++)
+		free_all(log->metas[i].key, log->metas[i].value);
 	free_all(log->metas, log->functions, log->rows.rows);
 	definitions_free(&log->threads);
 	definitions_free(&log->modules);

@@ -118,8 +118,7 @@ static void search_names(const struct symbol_table *table, void *context)
 			if (is_defined(&block[i]) && block[i].st_name < table->names_bytes)
 				take_symbol(context, &block[i], names + block[i].st_name);
 out:
-	free(names);
-	free(block);
+	free_all(names, block);
 }
 
 int elf_symbols_find(int fd, struct elf_symbol *symbols, size_t count)

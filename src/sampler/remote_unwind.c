@@ -591,8 +591,7 @@ void remote_unwind_close(void)
 	if (lib.handle)
 		dlclose(lib.handle);
 	lib.handle = NULL;
-	free(entries);
-	free(page_sets);
+	free_all(entries, page_sets);
 	entries = NULL;
 	page_sets = NULL;
 }

@@ -327,8 +327,7 @@ static void free_sampler(struct sampler *sampler)
 	cpu_log_tables_free(&sampler->sampling.tables);
 	free(sampler->sampling.processes.list);
 	remote_unwind_close();
-	free(sampler->data_dir);
-	free(sampler);
+	free_all(sampler->data_dir, sampler);
 }
 
 /* Signals are for the main thread. */

@@ -623,8 +623,7 @@ void sampling_end_process(struct sampling *sampling, struct sampled_process *pro
 	python_process_close(process->python);
 	process_modules_free(&process->modules);
 	pipe_table_free(&process->pipes);
-	free(process->threads);
-	free(process);
+	free_all(process->threads, process);
 }
 
 #define SCAN_NS		    20000000

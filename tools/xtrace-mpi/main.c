@@ -190,8 +190,7 @@ static bool begin_to_receive(struct transport *transport)
 
 static void end_transfer(struct transport *transport, struct transfer *transfer)
 {
-	free(transfer->requests);
-	free(transfer->head);
+	free_all(transfer->requests, transfer->head);
 	if (!transfer->is_received) {
 		free(transfer->message.data);
 		return;
@@ -376,9 +375,7 @@ static void transport_close(struct cluster *cluster)
 		pthread_join(transport->thread, NULL);
 	while (pop(&transport->inbox, &message))
 		free(message.data);
-	free(transport->inbox.list);
-	free(transport->outbox.list);
-	free(transport->transfers);
+	free_all(transport->inbox.list, transport->outbox.list, transport->transfers);
 	pthread_cond_destroy(&transport->changed);
 	pthread_mutex_destroy(&transport->lock);
 	free(transport);

@@ -825,8 +825,7 @@ static void print_next_step(const struct bench *bench)
 	if (program && output)
 		printf("\nThe runs are in %s. To compare them: %s diff BASE %s\n", output, program,
 		       output);
-	free(program);
-	free(output);
+	free_all(program, output);
 }
 
 /* Returns the exit status. */

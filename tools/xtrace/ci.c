@@ -248,8 +248,7 @@ static int put_file(const struct ci_setup *setup, const struct ci_file *file, FI
 		printf("  %s\n", file->path);
 	if (in)
 		fclose(in);
-	free(line);
-	free(from);
+	free_all(line, from);
 	return error;
 }
 
@@ -294,8 +293,7 @@ static void print_next(const struct ci_setup *setup)
 	       "  XTRACE_GATE_COMMAND=%s %s.xtrace/ci/gate.sh\n",
 	       name, simulated, setup->line, name, setup->is_github ? ".github" : ".gitlab-ci.yml",
 	       line, setup->is_simulated ? "XTRACE_GATE_BENCH_OPTIONS=--simulate " : "");
-	free(line);
-	free(name);
+	free_all(line, name);
 }
 
 static int set_up(const struct ci_setup *setup)
@@ -332,8 +330,7 @@ static int ci_command_run(const struct command *command, int argc, char **argv)
 	error = error ? error : check_repository(&setup);
 	error = error ? error : make_line(&setup, program, &paths);
 	error = error ? error : set_up(&setup);
-	free(setup.line);
-	free(setup.folder);
+	free_all(setup.line, setup.folder);
 	return error ? STATUS_FAILED : STATUS_OK;
 }
 

@@ -496,8 +496,7 @@ void finish_free(struct finished *f)
 {
 	for (size_t i = 0; f->summaries && i < f->log_count; i++)
 		free(f->summaries[i].exe);
-	free(f->summaries);
-	free(f->torch_trace);
+	free_all(f->summaries, f->torch_trace);
 	data_dir_free_logs(f->logs, f->log_count);
 	f->summaries = NULL;
 	f->torch_trace = NULL;

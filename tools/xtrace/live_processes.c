@@ -216,8 +216,7 @@ const char *live_names_kernel(const struct live_names *names, size_t row)
 static void free_row(struct live_process *row)
 {
 	live_log_close(row->log);
-	free(row->traced.crash_buffer);
-	free(row->traced.log);
+	free_all(row->traced.crash_buffer, row->traced.log);
 }
 
 static void remove_row(struct live_processes *processes, size_t at)

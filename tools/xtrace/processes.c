@@ -118,8 +118,7 @@ static int add_mapped(struct process_list *list, pid_t pid, const char *path)
 			error = has_own_pid(pid, header.pid) ? processes_add(list, pid, inside, log)
 							     : -ENOENT;
 	}
-	free(inside);
-	free(log);
+	free_all(inside, log);
 	return error;
 }
 

@@ -210,8 +210,7 @@ static int decide(const char *path, const char *waiting, const char *old, enum r
 		result = replace(waiting, old);
 		result = result ? result : ROTATION_REPLACED;
 	}
-	free(now.stuck_crash_buffer);
-	free(before.stuck_crash_buffer);
+	free_all(now.stuck_crash_buffer, before.stuck_crash_buffer);
 	return result;
 }
 

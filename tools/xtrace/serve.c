@@ -398,8 +398,7 @@ static void release(struct body *body)
 {
 	if (!body || --body->use_count)
 		return;
-	free(body->text);
-	free(body);
+	free_all(body->text, body);
 }
 
 static void sent(const void *data, size_t data_bytes, void *context)

@@ -25,10 +25,8 @@ void history_init(struct history *h)
 
 void history_free(struct history *h)
 {
-	for (size_t s = 0; s < h->sources.count; s++) {
-		free(h->sources.list[s].items);
-		free(h->sources.list[s].accepted.list);
-	}
+	for (size_t s = 0; s < h->sources.count; s++)
+		free_all(h->sources.list[s].items, h->sources.list[s].accepted.list);
 	free_all(h->rows.list, h->points.list, h->sources.list, h->accepted.list, h->branches.list);
 	interner_free(&h->rows.ids);
 	interner_free(&h->points.ids);

@@ -188,10 +188,8 @@ static void add_version(struct git_versions *versions, const char *commit, const
 
 static void git_versions_free(struct git_versions *versions)
 {
-	for (size_t v = 0; v < versions->count; v++) {
-		free(versions->list[v].commit);
-		free(versions->list[v].object);
-	}
+	for (size_t v = 0; v < versions->count; v++)
+		free_all(versions->list[v].commit, versions->list[v].object);
 	free(versions->list);
 }
 
@@ -565,8 +563,7 @@ static int add_directory_stamps(uint64_t *stamp, const char *path, int depth)
 			add_stamp(stamp, entries[e]->d_name, &about);
 		else if (!error && depth < DEPTH_MAX)
 			error = add_directory_stamps(stamp, whole, depth + 1);
-		free(whole);
-		free(entries[e]);
+		free_all(whole, entries[e]);
 	}
 	if (count >= 0)
 		free(entries);

@@ -455,16 +455,13 @@ static void recovery_add_rings(struct recovery *recovery)
 		walk.ring = recovery->rings[i];
 		add_ring(&walk);
 	}
-	free(walk.meanings);
-	free(walk.slots);
+	free_all(walk.meanings, walk.slots);
 }
 
 static void release(struct recovery *recovery)
 {
-	for (size_t i = 0; i < recovery->ring_count; i++) {
-		free(recovery->rings[i]->records);
-		free(recovery->rings[i]);
-	}
+	for (size_t i = 0; i < recovery->ring_count; i++)
+		free_all(recovery->rings[i]->records, recovery->rings[i]);
 	free_all(recovery->rings, recovery->crash_buffer, recovery->work, recovery->work_by_call,
 		 recovery->switches, recovery->name_texts, recovery->stream_ids,
 		 recovery->text_strings);

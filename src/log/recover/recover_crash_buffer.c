@@ -384,8 +384,7 @@ static int take_ring(struct recovery *recovery, const struct xt_crash_buffer_are
 	if (!error)
 		error = read_records(recovery, ring, area->offset + XT_RING_DATA_OFFSET);
 	if (error) {
-		free(ring->records);
-		free(ring);
+		free_all(ring->records, ring);
 		return error;
 	}
 	if (ring->header.open_count > XT_RING_OPEN_CALLS_MAX) {

@@ -371,8 +371,7 @@ int compact_commit(struct xt_writer *writer)
 	writer->sequence = new->sequence;
 	xt_guarded_fd_close(&writer->file);
 	writer->file = new->file;
-	free(new->path);
-	free(new);
+	free_all(new->path, new);
 	writer->compaction = NULL;
 	writer->is_switched = false;
 	return 0;

@@ -377,8 +377,7 @@ static void put_track(struct tracks *t, struct track *track)
 	put_packet(p, &packet);
 	if (has_events(t, track) && !own->sequence.id)
 		begin_sequence(p, own);
-	free(title);
-	free(name);
+	free_all(title, name);
 }
 
 enum event_type {
@@ -751,8 +750,7 @@ static void perfetto_free_state(struct sink *sink)
 {
 	struct perfetto *p = sink->state;
 
-	free(p->packed);
-	free(p->chain);
+	free_all(p->packed, p->chain);
 	tracks_free(sink);
 }
 

@@ -105,8 +105,7 @@ void finding_free(struct finding *finding)
 {
 	for (size_t p = 0; p < finding->place_count; p++)
 		free(finding->places[p].frames);
-	free(finding->what);
-	free(finding->headline);
+	free_all(finding->what, finding->headline);
 	*finding = (struct finding){0};
 }
 

@@ -500,8 +500,7 @@ static void headline_free(struct headline *headline)
 		free(headline->gpus[g]);
 	for (size_t u = 0; u < headline->uuids.count; u++)
 		free(headline->uuids.list[u]);
-	free(headline->uuids.list);
-	free(headline->programs.spans);
+	free_all(headline->uuids.list, headline->programs.spans);
 	free_place(&headline->start_up.place);
 	free_place(&headline->longest.place);
 	free_place(&headline->start_up.cpu_place);

@@ -115,10 +115,8 @@ void ranks_free(struct ranks *ranks)
 	for (size_t r = 0; r < ranks->count; r++) {
 		struct rank_row *row = &ranks->rows[r];
 
-		for (size_t g = 0; g < row->gpu_count; g++) {
-			free(row->gpus[g].name);
-			free(row->gpus[g].uuid);
-		}
+		for (size_t g = 0; g < row->gpu_count; g++)
+			free_all(row->gpus[g].name, row->gpus[g].uuid);
 	}
 	free(ranks->rows);
 	*ranks = (struct ranks){0};

@@ -572,8 +572,7 @@ static char *wait_location(struct run *run, const struct idle_path *path)
 		return own;
 	other = part_location(run, &path->other);
 	text = xt_asprintf("%s, which waits for %s", own, other);
-	free(own);
-	free(other);
+	free_all(own, other);
 	return text;
 }
 

@@ -10,8 +10,6 @@
 #include "merge/steps/steps.h"
 #include "merge/tables/table.h"
 
-struct exporter;
-
 /* Parts of a training with PyTorch. Work of other programs is forward. */
 enum line_pass { PASS_FORWARD, PASS_BACKWARD, PASS_RECOMPUTE, PASS_OPTIMIZER, PASSES };
 

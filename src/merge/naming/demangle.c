@@ -380,8 +380,7 @@ uint32_t demangle_try(struct demangle_cache *cache, uint32_t mangled, enum deman
 	text = malloc(length + 1 + SHOWN_BYTES_MAX);
 	clean = malloc(text_clean_bound(length + SHOWN_BYTES_MAX));
 	shown = text && clean ? show(cache, name, length, style, text, clean) : NAME_FAILED;
-	free(text);
-	free(clean);
+	free_all(text, clean);
 	if (shown != NAME_FAILED)
 		(*known)[mangled] = shown + 1;
 	return shown;

@@ -17,7 +17,6 @@
 
 #include "merge/sums/rank_log.h"
 
-struct inputs;
 struct run;
 
 /* A rank of a communicator. */

@@ -15,7 +15,6 @@
 #include "log/base/grow.h"
 
 struct model;
-struct xt_chunk;
 struct xt_row_range;
 
 enum collective_operation {

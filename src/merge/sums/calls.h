@@ -54,8 +54,6 @@ void calls_add(struct calls *calls, uint32_t process, const struct frames *frame
 void calls_add_apart(struct calls *calls, const struct frames *frames, const struct launch *call,
 		     uint64_t duration_ns, uint64_t result);
 
-struct pack;
-
 /*
  * Writes the calls of a log that was read apart, or adds them. process and frames as for
  * calls_add(). The pack's error is -E2BIG if there are more functions or failures than are kept.

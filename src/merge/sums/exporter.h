@@ -17,16 +17,9 @@
 #include "merge/sums/settings.h"
 
 struct cpu_log;
-struct cpu_sample;
-struct demangle_cache;
 struct exporter;
-struct frames;
 struct idle_move;
-struct iterations;
 struct launch;
-struct model;
-struct pack;
-struct paths;
 struct run;
 struct stretch;
 struct total;

@@ -17,11 +17,8 @@
 #include "merge/read/collectives.h"
 #include "merge/sums/timeline.h"
 
-struct launch;
-struct model;
 struct rank_entry;
 struct reading;
-struct stretch;
 
 #define RANK_TIME_UNIT_LOG 4 /* times are kept in units of 16 ns */
 

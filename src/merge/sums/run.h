@@ -26,13 +26,7 @@
 struct alignment;
 struct compared_ranks;
 struct conclusions;
-struct cpu_data;
 struct exporter;
-struct inputs;
-struct report;
-struct run_names;
-struct selection;
-struct settings;
 struct sink;
 struct trust;
 

@@ -19,7 +19,6 @@
 
 struct input;
 struct json;
-struct output;
 struct run;
 
 enum cell_type {

@@ -347,8 +347,7 @@ struct track *tracks_device(struct tracks *t, uint32_t device)
 							 .name = name,
 							 .number = device,
 							 .order = t->root->order + 1}));
-	free(short_name);
-	free(name);
+	free_all(short_name, name);
 	return t->log.devices.rows[t->log.devices.count - 1];
 }
 

@@ -34,8 +34,6 @@
 #include "merge/sums/memory.h"
 #include "merge/sums/exporter.h"
 
-struct cpu_sample;
-struct sink;
 struct tracks;
 
 enum track_kind {

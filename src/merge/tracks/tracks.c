@@ -510,10 +510,8 @@ void tracks_begin(struct sink *sink, const struct track_writer *writer)
 static void end_log(struct tracks *t)
 {
 	for (int kind = 0; kind < WORK_KINDS; kind++) {
-		for (size_t i = 0; i < t->log.label_counts[kind]; i++) {
-			free(t->log.labels[kind][i].args);
-			free(t->log.labels[kind][i].text);
-		}
+		for (size_t i = 0; i < t->log.label_counts[kind]; i++)
+			free_all(t->log.labels[kind][i].args, t->log.labels[kind][i].text);
 		free(t->log.labels[kind]);
 	}
 	free_ranges(t);

@@ -263,8 +263,7 @@ static void add_gap(struct headline_texts *texts, const struct run *run, const c
 			 format_percent_of(gap->cpu_ns, gap->ns), cpu);
 	else
 		add_text(texts, label, "%s%s, ended by %s", time, at, where);
-	free(where);
-	free(cpu);
+	free_all(where, cpu);
 }
 
 static void add_longest(struct headline_texts *texts, const struct run *run)
@@ -476,8 +475,7 @@ void put_headline_json(struct json *json, const struct run *run)
 		json_string(json, "recorded", part);
 	if (*note)
 		json_string(json, "note", note);
-	free(part);
-	free(note);
+	free_all(part, note);
 	json_u64(json, "program_count", headline->programs.count);
 	json_u64(json, "wall_ns", headline->programs.wall_ns);
 	json_u64(json, "span_ns", headline->span_ns);

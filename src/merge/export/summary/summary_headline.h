@@ -9,7 +9,6 @@
 #include "merge/findings/headline.h"
 
 struct run;
-struct sink;
 
 #define HEADLINE_LINES 12
 

@@ -8,7 +8,6 @@
 #include "base/json.h"
 
 struct run;
-struct sink;
 
 #define SUMMARY_LINES_DEPTH 3 /* nesting depth down to which each value has its own line */
 #define SUMMARY_VERSION	    2 /* docs/SUMMARY.md lists the changes that keep it */
