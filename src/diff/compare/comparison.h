@@ -18,7 +18,7 @@
 
 enum side { SIDE_BASE, SIDE_NEW, SIDES };
 
-/* What the runs of NEW alone say of a value. */
+/* Figures of a value in the runs of NEW alone. */
 struct new_runs {
 	double min, max;
 	uint32_t count;	   /* those that have the row */

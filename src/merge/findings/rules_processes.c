@@ -349,8 +349,8 @@ static uint64_t step_cost_ns(const struct run *run)
 #define NEARLY_ALL 10 /* all but 1/10 */
 
 /*
- * ", nearly all of it in 7 of 10 steps, 20.2 ms each", or "" if most steps have a cost, or if it is
- * not known which have.
+ * Writes ", nearly all of it in 7 of 10 steps, 20.2 ms each". Writes "" if most steps have a cost,
+ * or if it is not known which have.
  */
 static void format_late_steps(char text[96], const struct run *run, uint64_t step_count)
 {

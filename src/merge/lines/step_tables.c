@@ -184,8 +184,8 @@ const struct table_def table_budget = {
 };
 
 /*
- * What made a step slow: the part that took longer than in the median step of the device, or a late
- * rank that cost the others more than that.
+ * The cause of a slow step. It is the part that grew most, compared with the median step of the
+ * device. A late rank counts instead if it cost the others more.
  */
 struct slow_cause {
 	uint32_t part;

@@ -56,7 +56,7 @@ function neighbour(scene: Scene, sums: Parameters<typeof childrenOf>[1], node: n
 	return siblings[Math.min(Math.max(place, 0), siblings.length - 1)] ?? node;
 }
 
-/* What the flame graph shows: its tree, weight and sums, the total of the whole, and its root. */
+/* Returns the tree, sums and root that the flame graph shows, and the total of the whole. */
 function shownOf({ report, tree: wholeTree }: State) {
 	const tree = shownTree.value!;
 	const sums = tree.sums(weight.value, filter.value);
